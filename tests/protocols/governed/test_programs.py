@@ -16,6 +16,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
 from acp_core.protocols.governed.conduct.adapters.local_cli import command
+from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.write import Refused, dispatch
 from tests.agents.support import wait_for
 from tests.protocols.governed import playing
@@ -80,7 +81,7 @@ def test_a_runtime_that_cannot_be_started_says_why(
 
 def test_a_secret_in_its_arguments_is_not_shown() -> None:
     key = "sk-" + "a1B2" * 12
-    runtime = {"type": "local_cli", "command": "agent", "args": ["--api-key", key]}
+    runtime = Runtime("local_cli", ("agent",), ("--api-key", key))
     assert key not in described(runtime)
 
 

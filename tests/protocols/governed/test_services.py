@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.conduct.adapters.api_proxy import address
+from acp_core.protocols.governed.schema.config import Runtime
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
@@ -211,4 +212,4 @@ def test_an_address_that_came_with_a_repository_gets_no_key_before_a_human_allow
 def test_a_base_with_the_version_in_it_is_not_given_it_twice(
     provider: str, base: str, asked: str
 ) -> None:
-    assert address({"provider": provider, "base_url": base}) == asked
+    assert address(Runtime(provider=provider, base_url=base)) == asked

@@ -17,7 +17,8 @@ from acp_core.protocols.governed.actions import table_turns
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import adapters, existing_program
 from acp_core.protocols.governed.read.run import ActiveTurn
-from acp_core.protocols.governed.schema import objects, text
+from acp_core.protocols.governed.schema import text
+from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import active_turn, next_role, roles_of
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
@@ -208,7 +209,7 @@ def stepping(context: Context, now: datetime) -> Action:
         again = "once more " if made.again else ""
         if made.adapter == "manual":
             return f"Give the turn {again}to {made.role}, who takes it by hand.", ()
-        runtime = objects(fresh.config.get("runtimes")).get(made.runtime, {})
+        runtime = fresh.run.settings.runtimes.get(made.runtime) or Runtime()
         line = adapters.described(runtime)
         return f"Give the turn {again}to {made.role}; {line} takes it.", ()
 

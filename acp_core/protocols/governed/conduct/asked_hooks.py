@@ -22,6 +22,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import hooks, scripts, trust
 from acp_core.protocols.governed.conduct.hooks import Ended
 from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.schema.config import Hook
 from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import Refused
 
@@ -49,8 +50,8 @@ def ask(root: str | Path, act: str, told: Object) -> list[str]:
     return said
 
 
-def _one(place: Path, phase: str, hook: Object, payload: Object) -> list[str]:
-    name = text(hook, "name", 80) or "hook"
+def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
+    name = hook.name or "hook"
     if os.environ.get(OPERATION_MARK):
         raise Refused(f"the hook {name} is to be asked first ({phase}), and not within a turn")
     if not trust.is_trusted(place):
@@ -71,19 +72,18 @@ def _own(place: Path) -> list[object]:
     return [stamp(place / name) for name in _OWN]
 
 
-def _answered(place: Path, hook: Object, phase: str, payload: Object) -> Ended:
+def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     """Run one hook, and read its answer."""
-    seconds = hooks.seconds_of(hook)
-    if text(hook, "type", 20) == "http":
-        return _posted(hook, payload, seconds)
-    words = hooks.words_of(hook)
-    if not words:
+    seconds = hook.seconds
+    if hook.type == "http":
+        return _posted(hook, payload)
+    if not hook.command:
         return Ended("blocked_failure", said="it names no command")
     try:
-        program = spawn.resolve(words[0], str(place))
+        program = spawn.resolve(hook.command[0], str(place))
         with scripts.payload_file(payload) as path:
             env = spawn.environment() | hooks.variables(hook, phase, payload, path)
-            ran = scripts.run([program, *words[1:]], place, env, seconds, _SAID, path)
+            ran = scripts.run([program, *hook.command[1:]], place, env, seconds, _SAID, path)
     except (SpawnError, OSError) as error:
         return Ended("blocked_failure", said=clean_line(str(error), _SAID))
     if ran.code is None:
@@ -93,9 +93,9 @@ def _answered(place: Path, hook: Object, phase: str, payload: Object) -> Ended:
     return _judged(ran.out, ran.code)
 
 
-def _posted(hook: Object, payload: Object, seconds: float) -> Ended:
+def _posted(hook: Hook, payload: Object) -> Ended:
     try:
-        status, body = hooks.post(text(hook, "url", 2_000), payload, seconds)
+        status, body = hooks.post(hook.url, payload, hook.seconds)
     except Exception as error:  # whatever a network answers with: nothing is done past it
         return Ended("blocked_failure", said=clean_line(f"{type(error).__name__}: {error}", _SAID))
     return _judged(body, status)

@@ -29,7 +29,9 @@ from acp_core.files.transaction import APPEND, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import ACCEPT, APPROVE_GATE, STEP
 from acp_core.protocols.governed.conduct import scripts, trust
-from acp_core.protocols.governed.schema import Object, items, number, obj, strings, text
+from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema.config import Hook, Programs
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import held, line
@@ -37,8 +39,6 @@ from acp_core.protocols.governed.write.journal import held, line
 AUDIT = ".agentxchain/hook-audit.jsonl"
 PHASES = ("after_dispatch", "after_acceptance", "before_gate", "on_escalation")
 MOST = 8  # hooks of one phase
-_TIMEOUT = 30_000  # milliseconds, where a hook says none
-_LONGEST = 300_000
 _SAID = 500  # characters of what a hook said that are kept
 
 
@@ -63,18 +63,19 @@ class Ended(NamedTuple):
     verdict: str = ""
 
 
-def is_asked(phase: str, hook: Object) -> bool:
+def is_asked(phase: str, hook: Hook) -> bool:
     """Whether a hook is one that is asked before an act, and may stop it."""
-    return phase in ASKED and hook.get("mode") == BLOCKING
+    return phase in ASKED and hook.mode == BLOCKING
 
 
-def asked_before(config: Object, act: str) -> list[tuple[str, Object]]:
+def asked_before(config: Object, act: str) -> list[tuple[str, Hook]]:
     """The hooks that are asked before an act, each with its phase, in the order in which they are."""
+    hooks = decode(Programs, config).hooks
     return [
         (phase, hook)
         for phase, before in ASKED.items()
         if before == act
-        for hook in items(obj(config, "hooks"), phase)[:MOST]
+        for hook in hooks.get(phase, ())[:MOST]
         if is_asked(phase, hook)
     ]
 
@@ -89,9 +90,8 @@ def fire(root: str | Path, phase: str, told: Object) -> list[str]:
     """
     place = Path(os.path.abspath(root))
     config = schema.read_object(place / schema.CONFIG).value
-    wanted = [
-        each for each in items(obj(config, "hooks"), phase)[:MOST] if not is_asked(phase, each)
-    ]
+    hooks = decode(Programs, config).hooks.get(phase, ())
+    wanted = [each for each in hooks[:MOST] if not is_asked(phase, each)]
     if not wanted or os.environ.get(OPERATION_MARK):
         return []
     allowed = trust.is_trusted(place)
@@ -103,7 +103,7 @@ def fire(root: str | Path, phase: str, told: Object) -> list[str]:
             ended = _run(place, hook, phase, payload)
         else:
             ended = Ended("skipped", said="nobody allowed it: acp governed trust")
-        name = text(hook, "name", 80) or "hook"
+        name = hook.name or "hook"
         lines.append(audit(hook, phase, payload, ended, time.monotonic() - began))
         if ended.action != "continued":
             said.append(clean_line(f"hook {phase}, {name}: {ended.action}: {ended.said}", 400))
@@ -127,13 +127,13 @@ def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
     return ["how the hooks ended could not be noted"]
 
 
-def audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
+def audit(hook: Hook, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
     """The line of `AUDIT` for a hook that has ended."""
     return {
         "timestamp": format_time(datetime.now(UTC)),
         "hook_phase": phase,
-        "hook_name": text(hook, "name", 80),
-        "transport": text(hook, "type", 20) or "process",
+        "hook_name": hook.name,
+        "transport": hook.type or "process",
         "run_id": payload.get("run_id"),
         "turn_id": payload.get("turn_id"),
         "duration_ms": int(seconds * 1000),
@@ -147,45 +147,31 @@ def audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: floa
     }
 
 
-def seconds_of(hook: Object) -> float:
-    """How long a hook may take."""
-    given = number(hook, "timeout_ms")
-    return (given if given is not None and 0 < given <= _LONGEST else _TIMEOUT) / 1000
-
-
-def words_of(hook: Object) -> list[str]:
-    """The program of a hook and its arguments; none where it names none."""
-    command = hook.get("command")
-    return [command] if isinstance(command, str) and command else strings(hook, "command")
-
-
-def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
-    timeout = seconds_of(hook)
-    if text(hook, "type", 20) == "http":
-        return _post(hook, payload, timeout)
-    words = words_of(hook)
-    if not words:
+def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
+    if hook.type == "http":
+        return _post(hook, payload)
+    if not hook.command:
         return Ended("skipped", said="it names no command")
     try:
-        program = spawn.resolve(words[0], str(root))
+        program = spawn.resolve(hook.command[0], str(root))
         with scripts.payload_file(payload) as path:
             env = spawn.environment() | variables(hook, phase, payload, path)
-            return _wait([program, *words[1:]], root, env, timeout)
+            return _wait([program, *hook.command[1:]], root, env, hook.seconds)
     except SpawnError as error:
         return Ended("warned_failure", said=clean_line(str(error), _SAID))
     except OSError as error:
         return Ended("warned_failure", said=clean_line(error.strerror or str(error), _SAID))
 
 
-def variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str, str]:
+def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, str]:
     """What the hook is told by its environment."""
-    own = {str(k): v for k, v in obj(hook, "env").items() if isinstance(v, str) and "\0" not in v}
+    own = {name: value for name, value in hook.env.items() if "\0" not in value}
     return own | {
         "AGENTXCHAIN_EVENT": phase,
         "AGENTXCHAIN_HOOK_PHASE": phase,
-        "AGENTXCHAIN_HOOK_NAME": text(hook, "name", 80),
+        "AGENTXCHAIN_HOOK_NAME": hook.name,
         "AGENTXCHAIN_PAYLOAD_FILE": path,
-        "AGENTXCHAIN_PLUGIN_CONFIG": json.dumps(obj(hook, "config")),
+        "AGENTXCHAIN_PLUGIN_CONFIG": json.dumps(hook.config),
         "AGENTXCHAIN_PROJECT_ROOT": str(payload["project_root"]),
         "AGENTXCHAIN_RUN_ID": str(payload.get("run_id") or ""),
         "AGENTXCHAIN_TURN_ID": str(payload.get("turn_id") or ""),
@@ -201,12 +187,12 @@ def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> 
     return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.said)
 
 
-def _post(hook: Object, payload: Object, timeout: float) -> Ended:
-    url = text(hook, "url", 2_000)
-    if urlsplit(url).scheme not in ("http", "https"):
+def _post(hook: Hook, payload: Object) -> Ended:
+    timeout = hook.seconds
+    if urlsplit(hook.url).scheme not in ("http", "https"):
         return Ended("skipped", said="it names no http or https address")
     try:
-        status, _ = post(url, payload, timeout)
+        status, _ = post(hook.url, payload, timeout)
         return Ended("continued", status)
     except urllib.error.HTTPError as error:
         with error:

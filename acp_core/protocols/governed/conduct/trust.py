@@ -18,32 +18,33 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
+from acp_core.protocols.governed.schema import Object, objects
+from acp_core.protocols.governed.schema.config import Programs
+from acp_core.protocols.governed.schema.fields import decode
 
 _LARGEST = 4 << 20  # bytes of a script
 
 
 def asked(config: Object) -> list[str]:
     """What is to be allowed, a line each; empty where nothing is."""
-    found = []
-    for phase, hooks in sorted(obj(config, "hooks").items()):
-        for hook in items({"": hooks}, ""):
-            what = text(hook, "url", 500) or " ".join(_words(hook))
-            found.append(clean_line(f"hook {phase}, {text(hook, 'name', 80)}: {what}", 600))
-    for name, runtime in sorted(objects(config.get("runtimes")).items()):
-        base, key = text(runtime, "base_url", 500), text(runtime, "auth_env", 200)
-        if base:
-            sent = f", which is sent the key in {key}" if key else ""
-            found.append(clean_line(f"runtime {name}: the service at {base}{sent}", 600))
-    return found
+    lines, programs = [], decode(Programs, config)
+    for phase, hooks in sorted(programs.hooks.items()):
+        for hook in hooks:
+            what = clean_line(hook.url, 500) or " ".join(hook.command)
+            lines.append(clean_line(f"hook {phase}, {hook.name}: {what}", 600))
+    for name, runtime in sorted(programs.runtimes.items()):
+        if runtime.base_url:
+            key = f", which is sent the key in {runtime.auth_env}" if runtime.auth_env else ""
+            lines.append(clean_line(f"runtime {name}: the service at {runtime.base_url}{key}", 600))
+    return lines
 
 
 def fingerprint(root: Path, config: Object) -> str:
     """What is to be allowed, with the scripts of the repository that it runs, as a digest."""
     scripts: dict[str, str] = {}
-    for hooks in obj(config, "hooks").values():
-        for hook in items({"": hooks}, ""):
-            for word in _words(hook):
+    for hooks in decode(Programs, config).hooks.values():
+        for hook in hooks:
+            for word in hook.command:
                 path = schema.inside(root, word)
                 if path is not None and path.is_file():
                     scripts[word] = _digest(path)
@@ -79,11 +80,6 @@ def trust(root: Path) -> list[str]:
         known[os.path.realpath(root)] = fingerprint(root, config)
         atomic.replace(place, (json.dumps(known, indent=1) + "\n").encode())
     return asked(config)
-
-
-def _words(hook: Object) -> list[str]:
-    command = hook.get("command")
-    return [command] if isinstance(command, str) else strings(hook, "command")
 
 
 def _digest(path: Path) -> str:

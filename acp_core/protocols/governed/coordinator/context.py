@@ -16,7 +16,10 @@ from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.opened import Opened, open_initiative
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
-from acp_core.protocols.governed.schema import items, objects, strings, text
+from acp_core.protocols.governed.schema import text
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
 from acp_core.protocols.governed.write import Refused, journal
 
 NAME = "CROSS_REPO_CONTEXT.md"
@@ -105,11 +108,11 @@ def _summary(opened: Opened, name: str) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for stream in opened.initiative.workstreams:
         lines = stream.run.history.lines if stream.run else ()
-        last = lines[-1].value if lines else {}
-        role, said = text(last, "role", 80), text(last, "summary", 300)
-        shown = stream.name + (" (this one)" if stream.name == name else "")
-        cells = (shown, _bare(repos.get(stream.name, "")), stream.phase, stream.status,
-                 f"{role}: {said}" if last else "none yet")  # fmt: skip
+        last = decode(AcceptedTurn, lines[-1].value) if lines else None
+        said = f"{last.role}: {clean_line(last.summary, 300)}" if last else "none yet"
+        title = stream.name + (" (this one)" if stream.name == name else "")
+        cells = (title, _bare(repos.get(stream.name, "")), stream.phase, stream.status,
+                 said)  # fmt: skip
         yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
@@ -127,14 +130,13 @@ def _decisions(initiative: Initiative) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for stream in initiative.workstreams:
         for line in stream.run.ledger.lines[-_MOST:] if stream.run else ():
-            value = line.value
-            if "id" in value and "statement" in value:
-                told = f"- **{stream.name} {text(value, 'id', 40)}** ({text(value, 'role', 80)}, "
-                told += f"{text(value, 'phase', 80)}): {text(value, 'statement')}"
-                why = text(value, "rationale", 300)
-                found.setdefault(text(value, "category", 40) or "other", []).append(
-                    f"{told} Why: {why}" if why else told
+            if "id" in line.value and "statement" in line.value:
+                each = decode(LedgerLine, line.value)
+                said = (
+                    f"- **{stream.name} {each.id}** ({each.role}, {each.phase}): {each.statement}"
                 )
+                why = f" Why: {clean_line(each.rationale, 300)}" if each.rationale else ""
+                found.setdefault(each.category or "other", []).append(said + why)
     order = {name: number for number, name in enumerate(_CATEGORIES)}
     for category in sorted(found, key=lambda each: (order.get(each, len(order)), each)):
         yield f"### {category.capitalize()}"
@@ -170,14 +172,10 @@ def _touched(stream: Workstream) -> dict[str, tuple[int, str, str]]:
     """File -> how many turns changed it, and who last, to what end."""
     found: dict[str, tuple[int, str, str]] = {}
     for line in stream.run.history.lines if stream.run else ():
-        value = line.value
-        observed = strings(objects(value).get("observed_artifact", {}), "files_changed")
-        named = observed or strings(value, "files_changed")
-        named += [text(each, "path", 300) for each in items(value, "files_changed")]
-        for raw in named:
-            path = clean_line(raw, 300)
+        turn = decode(AcceptedTurn, line.value)
+        for path in turn.observed_files or turn.files:
             times = found.pop(path, (0, "", ""))[0]
-            found[path] = (times + 1, text(value, "role", 80), text(value, "summary", 200))
+            found[path] = (times + 1, turn.role, clean_line(turn.summary, 200))
     return found
 
 
@@ -186,14 +184,12 @@ def _history(initiative: Initiative) -> Iterator[str]:
              "reached by all", "resync_failed": "not crossed, a resync failed",
              "resync": "crossed by all"}  # fmt: skip
     for line in initiative.ledger.lines:
-        value = line.value
-        word = words.get(str(value.get("type")))
-        if value.get("crossed") is True:
-            word = "crossed before, a resync failed"
-        if word and text(value, "barrier", 80):
-            by, comment = text(value, "by", 120), text(value, "comment")
-            told = f"- {text(value, 'at', 40)} {text(value, 'barrier', 80)}: {word}"
-            yield told + (f" by {by}" if by else "") + (f": {comment}" if comment else "")
+        each = decode(CoordinatorLine, line.value)
+        word = "crossed before, a resync failed" if each.crossed else words.get(each.type)
+        if word and each.barrier:
+            by = f" by {each.by}" if each.by else ""
+            comment = f": {each.comment}" if each.comment else ""
+            yield f"- {text(line.value, 'at', 40)} {each.barrier}: {word}{by}{comment}"
 
 
 def _or_none(lines: Iterator[str]) -> list[str]:

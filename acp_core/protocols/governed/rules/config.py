@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct.hooks import ASKED, BLOCKING, is_asked
 from acp_core.protocols.governed.conduct.hooks import PHASES as HOOK_PHASES
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
+from acp_core.protocols.governed.schema import Object, obj, objects, strings, text
+from acp_core.protocols.governed.schema.config import Config
 
 AUTHORITIES = (schema.AUTHORITATIVE, schema.PROPOSED, schema.REVIEW_ONLY)
 RUNTIMES = ("manual", "local_cli", "api_proxy", "mcp", "remote_agent")
@@ -26,7 +28,7 @@ def check_config(run: Run) -> list[Trouble]:
     """Everything that is wrong with a run's configuration."""
     config = run.config.value
     messages = [*_named(config), *_roles(config), *_routing(config), *_gates(run)]
-    if run.by_acp and _opens_gates(config):
+    if run.by_acp and _opens_gates(run.settings):
         messages.append("The approval_policy would open gates by itself; here only a human does.")
     found = [
         Trouble("CONFIG", model.Severity.ERROR, message, "Mend it.", schema.CONFIG)
@@ -123,12 +125,10 @@ def _gates(run: Run) -> Iterator[str]:
             yield f'The prompt of "{_safe(role)}", {_safe(prompt)}, leads out of the repository.'
 
 
-def _opens_gates(config: Object) -> bool:
+def _opens_gates(config: Config) -> bool:
     """Whether the approval policy lets a gate open without a human."""
-    policy = obj(config, "approval_policy")
-    moves = obj(policy, "phase_transitions")
-    acts = [moves.get("default"), obj(policy, "run_completion").get("action")]
-    acts += [rule.get("action") for rule in items(moves, "rules")]
+    moves, completion = config.phase_approval, config.completion_approval
+    acts = (moves.default, completion.action, *(rule.action for rule in moves.rules))
     return "auto_approve" in acts
 
 
@@ -136,13 +136,14 @@ def _hooks(run: Run) -> list[Trouble]:
     """What of the configured hooks acp does not do, in a run that it carries itself."""
     hooks = obj(run.config.value, "hooks") if run.by_acp else {}
     found = []
-    for phase, given in hooks.items():
+    for phase in hooks:
         message = ""
-        told = [each for each in items({"": given}, "") if not is_asked(phase, each)]
-        if phase not in HOOK_PHASES and (told or phase not in ASKED):
+        given = run.settings.hooks.get(phase, ())
+        told_later = [each for each in given if not is_asked(phase, each)]
+        if phase not in HOOK_PHASES and (told_later or phase not in ASKED):
             known = ", ".join(HOOK_PHASES)
             message = f"acp tells no hooks of “{_safe(phase)}”; it tells those of {known}."
-        elif any(each.get("mode") == BLOCKING for each in told):
+        elif any(each.mode == BLOCKING for each in told_later):
             message = f"A hook of {_safe(phase)} is to block; acp tells those after the fact."
         if message:
             found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
@@ -150,4 +151,4 @@ def _hooks(run: Run) -> list[Trouble]:
 
 
 def _safe(name: str) -> str:
-    return text({"": name}, "", 80)
+    return clean_line(name, 80)

@@ -15,6 +15,8 @@ from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.write import foreign_steps, guard
 
 _WARNING = model.Severity.WARNING
@@ -92,21 +94,17 @@ def _queued(run: Run) -> Iterator[Trouble]:
 def _approved(run: Run) -> Iterator[Trouble]:
     """A human opened the gate, and the run stayed where it was."""
     for line in reversed(run.events.lines[-500:]):
-        value, payload = line.value, obj(line.value, "payload")
-        kind = value.get("event_type")
-        if kind in ("phase_entered", "gate_rejected", "run_started", "run_initialized"):
+        event = decode(RunEvent, line.value)
+        if event.kind in ("phase_entered", "gate_rejected", "run_started", "run_initialized"):
             return
-        before, to = payload.get("from"), text(payload, "to", 80)
-        if kind == "gate_approved" and isinstance(before, str) and to:
-            if run.phase == before and run.status in ("active", "paused"):
-                gate = text(payload, "gate_id", 120)
-                message = f"The gate {gate} to {to} was approved, and the run still is in "
-                message += f"{run.phase}."
+        if event.kind == "gate_approved" and event.origin and event.to:
+            if run.phase == event.origin and run.status in ("active", "paused"):
+                message = f"The gate {event.gate} to {event.to} was approved, and the run still is "
+                message += f"in {run.phase}."
                 remedy = "Look at who wrote the state last; let a turn ask for the gate again."
-                at = schema.moment(value, "timestamp")
                 yield Trouble(
                     "APPROVED_NOT_MOVED", _WARNING, message, remedy, schema.EVENTS, line.number,
-                    "D6", at, action=names.STEP,
+                    "D6", event.at, action=names.STEP,
                 )  # fmt: skip
             return
 

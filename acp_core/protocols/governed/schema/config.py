@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acp_core.files.decode import key, whole
+from acp_core.files.decode import integer, key, whole
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.fields import dollars, line
+
+_LONGEST = 300_000  # milliseconds that a hook may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Role:
     """Who takes turns."""
 
     title: str = line(80)
+    runtime: str = line(200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,69 @@ class ApprovalRule:
 class Approval:
     """How gates of a kind are approved, as only the existing program does; ``rules`` per phase."""
 
-    default: str = line(60, "default", "action")
+    default: str = line(60)
+    action: str = line(60)
     rules: tuple[ApprovalRule, ...] = ()
 
 
+def _command(value: object) -> tuple[str, ...] | None:
+    """A program and its arguments: a text alone is a program without any."""
+    if isinstance(value, list):
+        return tuple(each for each in value if isinstance(each, str))
+    return (value,) if isinstance(value, str) and value else None
+
+
+def _seconds(value: object) -> float | None:
+    milliseconds = integer(value)
+    within = milliseconds is not None and 0 < milliseconds <= _LONGEST
+    return milliseconds / 1000 if milliseconds is not None and within else None
+
+
 @dataclass(frozen=True, slots=True)
-class Config:
+class Hook:
+    """A program, or an address, that is told or asked what happens in a run."""
+
+    name: str = line(80)
+    type: str = line(20)
+    mode: str = ""
+    command: tuple[str, ...] = key(read=_command, default=())
+    url: str = line(2_000)
+    seconds: float = key("timeout_ms", read=_seconds, default=30.0)
+    env: Mapping[str, str] = field(default_factory=dict)
+    config: Object = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Who takes a turn: a human, a program on this machine, or a model's service."""
+
+    type: str = line(40)
+    command: tuple[str, ...] = key(read=_command, default=())
+    args: tuple[str, ...] = ()
+    cwd: str = line(1_000)
+    prompt_transport: str = line(40)
+    provider: str = line(80)
+    base_url: str = line(500)
+    model: str = line(200)
+    auth_env: str = line(200)
+    max_output_tokens: int | None = None
+
+    @property
+    def adapter(self) -> str:
+        """Its type; by hand where it names none."""
+        return self.type or "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What a configuration has run or asked: hooks by their phase, and runtimes."""
+
+    hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
+    runtimes: Mapping[str, Runtime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Programs):
     """A run's configuration."""
 
     schema_version: str = line(20)

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acp_core.files.decode import key
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed.schema.fields import line, lines
+
+
+def _paths(value: object) -> tuple[str, ...] | None:
+    """The files of a turn: texts, or objects with a path."""
+    if not isinstance(value, list):
+        return None
+    paths = (each.get("path") if isinstance(each, dict) else each for each in value)
+    return tuple(clean_line(each, 300) for each in paths if isinstance(each, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,8 @@ class AcceptedTurn:
     verification: str = line(40, "verification.status")
     normalized_verification: str = line(40, "normalized_verification.status")
     evidence: str = line(500, "verification.evidence_summary")
+    observed_files: tuple[str, ...] = lines(300, "observed_artifact.files_changed")
+    files: tuple[str, ...] = key("files_changed", read=_paths, default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,28 @@ class RunEvent:
     reason: str = line(200, "payload.reason")
     category: str = line(200, "payload.category")
     blocked_on: str = line(200, "payload.blocked_on")
+
+    @property
+    def is_at_barrier(self) -> bool:
+        """Whether it tells of a run that waits at a barrier."""
+        return self.blocked_on.startswith("barrier:") or self.category == "barrier"
+
+
+@dataclass(frozen=True, slots=True)
+class HookAudit:
+    """A line about a hook that has ended."""
+
+    hook: str = line(80, "hook_name")
+    action: str = line(60, "orchestrator_action")
+    message: str = line(300, "message", "stderr_excerpt")
+    verdict: str = line(40)
+    at: datetime | None = key("timestamp", default=None)
+
+    @property
+    def is_veto(self) -> bool:
+        """Whether the hook blocked: a block that was downgraded to a warning is none."""
+        stopped = self.action.startswith(("blocked", "aborted"))
+        return stopped or (self.verdict == "block" and not self.action)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,8 @@ def _policies(config: Config) -> Iterator[model.Row]:
         ("phase transitions", config.phase_approval),
         ("run completion", config.completion_approval),
     ):
-        if approval.default:
-            yield model.Row(("approval", plain(approval.default), kind))
+        if usual := approval.default or approval.action:
+            yield model.Row(("approval", plain(usual), kind))
         for rule in approval.rules[:_MOST]:
             moved = f"{rule.from_phase} → {rule.to_phase}"
             yield model.Row(("approval", plain(rule.action), moved))

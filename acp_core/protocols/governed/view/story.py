@@ -16,7 +16,9 @@ from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.view.common import YOU
 
 _ROLE_ENDS = ("turn_accepted", "turn_rejected", "turn_start_failed", "turn_conflicted")
@@ -109,9 +111,10 @@ class _Past:
             yield self._you.ended(None, None)
 
     def _feed(self, event: Event, value: Object) -> Iterator[PastTurn]:
-        kind, turn = event.kind, _turn_id(value)
+        line = decode(RunEvent, value)
+        kind, turn = event.kind, line.turn_id
         if kind == "phase_entered":
-            self._phase = text(obj(value, "payload"), "to", 80) or self._phase
+            self._phase = line.to or self._phase
             if self._you is not None and self._you.since == event.at:
                 self._you = self._you._replace(phase=self._phase)
         if kind in _ROLE_ENDS:
@@ -129,8 +132,9 @@ class _Past:
             self._blocked = False
         if kind == "turn_dispatched" and turn:
             self._attempts[turn] = self._attempts.get(turn, 0) + 1
-            role = text(obj(value, "turn"), "role_id", 80)
-            self._roles[turn] = _Wait(role, event.at, event.id, self._phase, self._attempts[turn])
+            self._roles[turn] = _Wait(
+                line.role, event.at, event.id, self._phase, self._attempts[turn]
+            )
         elif kind == "escalation_resolved" and value.get("turn_dropped") is True:
             self._held.clear()
         elif kind == "human_escalation_resolved":
@@ -144,7 +148,7 @@ class _Past:
         elif kind == "run_completed":
             yield from self._stop(event)
             self._roles.clear()
-        if kind == "run_completed" or (kind == "run_blocked" and _at_barrier(value)):
+        if kind == "run_completed" or (kind == "run_blocked" and line.is_at_barrier):
             if self._you is not None and self._you.since != event.at:
                 yield self._you.ended(event.at, None)
             self._you = None
@@ -157,16 +161,6 @@ class _Past:
         """Turns of roles that nobody waits for any more, although nothing became of them."""
         for wait in self._roles.values():
             yield wait.ended(event.at, None)
-
-
-def _turn_id(value: Object) -> str:
-    return text(obj(value, "turn"), "turn_id", 80) or text(value, "turn_id", 80)
-
-
-def _at_barrier(value: Object) -> bool:
-    payload = obj(value, "payload")
-    on = text(payload, "blocked_on", 200)
-    return on.startswith("barrier:") or text(payload, "category", 40) == "barrier"
 
 
 def _counts(run: Run, events: Sequence[Event]) -> Iterator[Count]:

@@ -21,7 +21,9 @@ from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.read.bundle import MANIFEST, MARK
-from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.schema.config import Programs, Runtime
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import (
     Move,
     active_turn,
@@ -181,19 +183,22 @@ def preview(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatch
 def describe(config: Object, planned: Plan) -> Dispatched:
     """What was planned, in the words of the outcome."""
     turn = planned.turn
-    runtime = text(turn, "runtime_id", 200)
-    described = objects(config.get("runtimes")).get(runtime, {})
     return Dispatched(
         turn["turn_id"],
         turn["assigned_role"],
-        runtime,
-        text(described, "type", 40) or "manual",
+        text(turn, "runtime_id", 200),
+        _runtime(config, turn).adapter,
         bundle.folder(turn["turn_id"]),
         bundle.staged(turn["turn_id"]),
         turn["attempt"],
         planned.again,
         planned.begun,
     )
+
+
+def _runtime(config: Object, turn: Object) -> Runtime:
+    """What takes a turn."""
+    return decode(Programs, config).runtimes.get(text(turn, "runtime_id", 200)) or Runtime()
 
 
 def _again(opened: Opened, state: Object, role: str | None) -> str:
@@ -209,8 +214,7 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
         place = schema.inside(opened.root, bundle.staged(id))
         if place is not None and place.exists():
             raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
-        runtime = objects(opened.config.get("runtimes")).get(text(turn, "runtime_id", 200), {})
-        by_hand = (text(runtime, "type", 40) or "manual") == "manual"
+        by_hand = _runtime(opened.config, turn).adapter == "manual"
         room = schema.inside(opened.root, bundle.folder(id))
         if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
             return id

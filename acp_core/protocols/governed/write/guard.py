@@ -21,7 +21,9 @@ from acp_core.protocols.governed.conduct import existing_program, hooks, process
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
-from acp_core.protocols.governed.schema import Log, Object, objects, text
+from acp_core.protocols.governed.schema import Log, Object
+from acp_core.protocols.governed.schema.config import Programs, Role
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import next_role
 from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above, interrupted
@@ -169,8 +171,8 @@ def copied(run: Run) -> bytes | None:
 
 def runtime(config: Object, name: str, role: str) -> Obstacle | None:
     """The obstacle that a runtime is none with which acp has a turn taken; None where it is one."""
-    described = objects(config.get("runtimes")).get(name)
-    kind = (text(described, "type", 40) or "manual") if described is not None else ""
+    described = decode(Programs, config).runtimes.get(name)
+    kind = described.adapter if described is not None else ""
     if kind in RUNTIMES:
         return None
     which = f"is of type “{kind}”" if kind else "is not configured"
@@ -346,8 +348,8 @@ def _runtime(run: Run, role: str) -> Iterator[Obstacle]:
             role = role or next_role(run.config.value, run.state.value)
         except Refused:  # no role is defined: that is said elsewhere
             return
-        described = objects(run.config.value.get("roles")).get(role, {})
-        found = runtime(run.config.value, text(described, "runtime", 200), role)
+        played_by = (run.settings.roles.get(role) or Role()).runtime
+        found = runtime(run.config.value, played_by, role)
     if found is not None:
         yield found
 
@@ -368,8 +370,8 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
             document=schema.CONFIG,
             key="obstacle:hooks",
         )
-    late = schema.items(schema.obj(config, "hooks"), "after_dispatch")
-    if any(each.get("mode") == hooks.BLOCKING for each in late):
+    late = run.settings.hooks.get("after_dispatch", ())
+    if any(each.mode == hooks.BLOCKING for each in late):
         yield Obstacle(
             "E23",
             "a hook of after_dispatch is to stop turns, and acp asks none there",
@@ -383,7 +385,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
 def _elsewhere(run: Run) -> Iterator[Obstacle]:
     """A turn's program is at work that this account's own folder does not know."""
     for turn in run.turns:
-        id = text(turn.raw, "turn_id", 200) or turn.id
+        id = turn.turn_id or turn.id
         noted = processes.read_note(run.root, id) if turn.running else None
         seen = processes.elsewhere(run.root, id) if turn.running else None
         if seen is None or (noted is not None and noted.alive()):

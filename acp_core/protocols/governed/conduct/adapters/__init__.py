@@ -14,7 +14,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
-from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.dispatch import note_failed_start
 from acp_core.protocols.processes import TURN
@@ -33,7 +33,7 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
         Refused: the turn is not under way, or its runtime cannot be used here.
     """
     given = task(root, turn_id)
-    kind = text(given.runtime, "type", 40)
+    kind = given.runtime.type
     if kind == "manual":
         return TakenTurn(given.staged.exists(), waits=True)
     if kind == "local_cli":
@@ -53,9 +53,9 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
     return came
 
 
-def described(runtime: Object) -> str:
+def described(runtime: Runtime) -> str:
     """What takes a turn, in a few words, its secrets hidden."""
-    kind = text(runtime, "type", 40)
+    kind = runtime.type
     if kind == "local_cli":
         from acp_core.files.secrets import mask_command
         from acp_core.protocols.governed.conduct.adapters.local_cli import words_of
@@ -68,7 +68,7 @@ def described(runtime: Object) -> str:
         from acp_core.protocols.governed.conduct.adapters.api_proxy import ServiceError, address
 
         try:
-            return f"{text(runtime, 'model', 80)} at {clean_line(address(runtime), 200)}"
+            return f"{clean_line(runtime.model, 80)} at {clean_line(address(runtime), 200)}"
         except ServiceError as error:
             return f"nothing ({clean_line(str(error), 200)})"
     return f"a runtime of type {kind or 'manual'}"

@@ -23,7 +23,8 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.governed.conduct import processes, trust
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
-from acp_core.protocols.governed.schema import Object, items, number, obj, text
+from acp_core.protocols.governed.schema import Object, items, number, obj
+from acp_core.protocols.governed.schema.config import Runtime
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later
 LARGEST = 16 << 20  # bytes of an answer
@@ -81,14 +82,14 @@ def take_with_service(task: Task) -> TakenTurn:
     return TakenTurn(True)
 
 
-def address(runtime: Object) -> str:
+def address(runtime: Runtime) -> str:
     """The address that is asked.
 
     Raises:
         ServiceError: the provider is not known, or the address is not safe for a key.
     """
     service = _service(runtime)
-    base = text(runtime, "base_url", 500) or service.base
+    base = runtime.base_url or service.base
     parts = urlsplit(base)
     if parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname)):
         # many write the version into the base, as other programs want it there
@@ -98,8 +99,8 @@ def address(runtime: Object) -> str:
     raise ServiceError(f"base_url {base} is neither https nor on this machine")
 
 
-def _service(runtime: Object) -> Service:
-    provider = text(runtime, "provider", 80)
+def _service(runtime: Runtime) -> Service:
+    provider = runtime.provider
     if provider not in SERVICES:
         known = ", ".join(SERVICES)
         raise ServiceError(f"the provider “{provider}” is not known; acp knows {known}")
@@ -123,14 +124,14 @@ def request(task: Task) -> urllib.request.Request:
     """
     runtime = task.runtime
     where, service = address(runtime), _service(runtime)
-    if text(runtime, "base_url", 500) and not trust.is_trusted(task.root):
+    if runtime.base_url and not trust.is_trusted(task.root):
         raise ServiceError(f"nobody let {where} be asked: `acp governed trust` shows and allows it")
-    model = text(runtime, "model", 200)
+    model = runtime.model
     if not model:
         raise ServiceError("the runtime names no model")
     key = _key(runtime)
     prompt, shown = _texts(task)
-    most = number(runtime, "max_output_tokens") or TOKENS
+    most = runtime.max_output_tokens or TOKENS
     headers = {"content-type": "application/json", "user-agent": "acp"}
     if service.form == "anthropic":
         body: Object = {"model": model, "max_tokens": most, "system": prompt,
@@ -144,10 +145,10 @@ def request(task: Task) -> urllib.request.Request:
     return urllib.request.Request(where, data=data, headers=headers, method="POST")
 
 
-def _key(runtime: Object) -> str:
-    name = text(runtime, "auth_env", 200)
+def _key(runtime: Runtime) -> str:
+    name = runtime.auth_env
     if not name:
-        if text(runtime, "provider", 80) in _NO_KEY:
+        if runtime.provider in _NO_KEY:
             return ""
         raise ServiceError("the runtime names no auth_env: the variable that holds the key")
     key = os.environ.get(name, "")
@@ -178,7 +179,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def ask(asked: urllib.request.Request, seconds: float | None, runtime: Object) -> Answer:
+def ask(asked: urllib.request.Request, seconds: float | None, runtime: Runtime) -> Answer:
     """Send the request, and take the answer apart.
 
     Raises:
@@ -198,16 +199,16 @@ def ask(asked: urllib.request.Request, seconds: float | None, runtime: Object) -
     if len(data) > LARGEST:
         raise ServiceError(f"{host} answered more than {LARGEST} bytes")
     try:
-        told = json.loads(data)
+        answer = json.loads(data)
     except (ValueError, RecursionError):
         raise ServiceError(f"{host} answered with something that is no JSON") from None
-    return _answer(told if isinstance(told, dict) else {}, host)
+    return _answer(answer if isinstance(answer, dict) else {}, host)
 
 
-def _refusal(error: urllib.error.HTTPError, host: str, runtime: Object) -> str:
+def _refusal(error: urllib.error.HTTPError, host: str, runtime: Runtime) -> str:
     with error:
         said = error.read(4_000).decode("utf-8", "replace")
-    name = text(runtime, "auth_env", 200)
+    name = runtime.auth_env
     if error.code in (401, 403):
         return f"{host} refused the key in {name or 'no variable'} (HTTP {error.code}): {said}"
     if error.code == 429:
@@ -217,13 +218,13 @@ def _refusal(error: urllib.error.HTTPError, host: str, runtime: Object) -> str:
     return f"{host} answered HTTP {error.code}: {said}"
 
 
-def _answer(told: Object, host: str) -> Answer:
-    usage = obj(told, "usage")
-    if "content" in told:
-        said = "".join(str(part.get("text") or "") for part in items(told, "content"))
+def _answer(answer: Object, host: str) -> Answer:
+    usage = obj(answer, "usage")
+    if "content" in answer:
+        said = "".join(str(part.get("text") or "") for part in items(answer, "content"))
         counted = number(usage, "input_tokens"), number(usage, "output_tokens")
     else:
-        choices = items(told, "choices")
+        choices = items(answer, "choices")
         content = obj(choices[0], "message").get("content") if choices else None
         said = content if isinstance(content, str) else ""
         counted = number(usage, "prompt_tokens"), number(usage, "completion_tokens")

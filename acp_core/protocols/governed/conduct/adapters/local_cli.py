@@ -15,24 +15,22 @@ from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
-from acp_core.protocols.governed.schema import Object, strings, text
+from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
 
 _GRACE = 5.0  # seconds between asking a program to end and making it
 TRANSPORTS = ("stdin", "argv", "dispatch_bundle_only")
 
 
-def words_of(runtime: Object) -> list[str]:
+def words_of(runtime: Runtime) -> list[str]:
     """The program and its arguments as they are configured.
 
     Raises:
         SpawnError: none is.
     """
-    command = runtime.get("command")
-    words = [command] if isinstance(command, str) and command else strings(runtime, "command")
-    if not words:
+    if not runtime.command:
         raise SpawnError("the runtime names no command")
-    return words + strings(runtime, "args")
+    return [*runtime.command, *runtime.args]
 
 
 def command(task: Task) -> Command:
@@ -42,12 +40,12 @@ def command(task: Task) -> Command:
         SpawnError: it is not there, or what it should get is too long for an argument.
     """
     words = words_of(task.runtime)
-    cwd = text(task.runtime, "cwd", 1_000) or "."
+    cwd = task.runtime.cwd or "."
     inside = schema.inside(task.root, cwd)
     if inside is None:
         raise SpawnError(f"the runtime's folder {cwd} leads out of the repository")
     place = os.fspath(inside)
-    how = text(task.runtime, "prompt_transport", 40) or "dispatch_bundle_only"
+    how = task.runtime.prompt_transport or "dispatch_bundle_only"
     if how not in TRANSPORTS:
         raise SpawnError(f"prompt_transport “{how}” is none of {', '.join(TRANSPORTS)}")
     stdin = None

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.read.run import read_run
-from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.state_file import TurnState
 from acp_core.protocols.governed.state import active_turn
 from acp_core.protocols.governed.write import Refused
 
@@ -32,7 +35,7 @@ class Task(NamedTuple):
     root: Path
     state: Object
     turn: Object
-    runtime: Object
+    runtime: Runtime
 
     @property
     def turn_id(self) -> str:
@@ -56,7 +59,7 @@ class Task(NamedTuple):
 
     def seconds_left(self) -> float | None:
         """Seconds until the turn's deadline, None where it has none."""
-        deadline = schema.moment(self.turn, "deadline_at")
+        deadline = decode(TurnState, self.turn).deadline
         return (deadline - datetime.now(UTC)).total_seconds() if deadline else None
 
 
@@ -72,7 +75,7 @@ def task(root: str | Path, turn_id: str) -> Task:
     if schema.inside(place, prompts.folder(turn_id)) is None:
         raise Refused(f"{turn_id!r} is no id of a turn")
     name = text(turn, "runtime_id", 200)
-    runtime = objects(run.config.value.get("runtimes")).get(name)
+    runtime = run.settings.runtimes.get(name)
     if runtime is None:
         raise Refused(f'the runtime "{name}" is not configured')
     return Task(place, run.state.value, turn, runtime)
