@@ -20,6 +20,7 @@ from acp_core.protocols.cycle.read.board import (
     distinct,
 )
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.state_file import Feedback, agent_in, iteration, parse
 from acp_core.protocols.cycle.state import convergence
 from acp_core.protocols.cycle.write.coordination import one_line
 from acp_core.protocols.cycle.write.layout import DOCUMENTS, FIRST, LOGS
@@ -159,8 +160,8 @@ def finalize(
         *([f"- {_FORMS[agent]}"] if agent in _FORMS else []),
     ]
     if entries:
-        told = (one_line(schema.text(each.get("content"))) for each in entries)
-        lines += ["", "# What you were asked to do", "", *(f"- {each}" for each in told)]
+        asked = (one_line(parse(Feedback, each).content) for each in entries)
+        lines += ["", "# What you were asked to do", "", *(f"- {each}" for each in asked)]
     lines += [
         "",
         "# At the end",
@@ -241,9 +242,9 @@ def _board(agent: str, path: Path, found: Sequence[Discovery]) -> list[str]:
 
 
 def _reference(state: Object, folder: Path, name: str) -> str:
-    version = schema.text(schema.obj(schema.obj(state.get("agents")).get(name)).get("version"))
-    told = f" (v{one_line(version)})" if version else ""
-    return f"- Output of {name.upper()}{told}: {folder / name / PRIMARY[name]} and its neighbours"
+    version = one_line(agent_in(state, name).version)
+    of = f" (v{version})" if version else ""
+    return f"- Output of {name.upper()}{of}: {folder / name / PRIMARY[name]} and its neighbours"
 
 
 def _result_form(agent: str) -> list[str]:
@@ -261,8 +262,9 @@ def _result_form(agent: str) -> list[str]:
 
 def feedback_message(state: Object, agent: str, entries: Sequence[Object], folder: Path) -> str:
     """Feedback to an agent in its seven sections; several pieces become one message."""
-    contents = [one_line(schema.text(each.get("content"))) for each in entries]
-    sources = list(dict.fromkeys(schema.text(each.get("source")).lower() for each in entries))
+    feedback = [parse(Feedback, each) for each in entries]
+    contents = [one_line(each.content) for each in feedback]
+    sources = list(dict.fromkeys(each.source.lower() for each in feedback))
     many = f"{len(contents)} pieces of feedback: " if len(contents) > 1 else ""
     named = [each for each in sources if each in schema.AGENTS] or [agent]
     lines = [
@@ -273,17 +275,16 @@ def feedback_message(state: Object, agent: str, entries: Sequence[Object], folde
         "## REFERENCED OUTPUT",
     ]
     for name in named:
-        held = schema.obj(schema.obj(state.get("agents")).get(name))
-        version = one_line(schema.text(held.get("version"))) or FIRST
+        version = one_line(agent_in(state, name).version) or FIRST
         lines += [f"File: {folder / name / PRIMARY[name]}", f"Version: {version}"]
     lines += ["", "## REQUIRED ACTION", ""]
-    lines += [f"{number}. {_action(each)}" for number, each in enumerate(entries, 1)]
+    lines += [f"{number}. {_action(each)}" for number, each in enumerate(feedback, 1)]
     lines += ["", "## SUCCESS CRITERIA", ""]
-    for each in entries:
-        wanted = schema.words(each.get("criteria"))
-        lines += [f"- [ ] {one_line(item)}" for item in wanted[:100]] or [f"- [ ] {_done(each)}"]
-    number = schema.count(state.get("current_iteration")) or 0
-    said_in = [schema.count(each.get("iteration")) or 0 for each in entries]
+    for each in feedback:
+        wanted = [f"- [ ] {one_line(item)}" for item in each.criteria[:100]]
+        lines += wanted or [f"- [ ] {_done(each)}"]
+    number = iteration(state)
+    before = min((each.iteration for each in feedback), default=number)
     lines += [
         "",
         "## NEXT STEP",
@@ -292,25 +293,23 @@ def feedback_message(state: Object, agent: str, entries: Sequence[Object], folde
         "",
         "## CONTEXT",
         "",
-        f"Previous iteration: {min(said_in, default=number)}",
+        f"Previous iteration: {before}",
         f"Current iteration: {number}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _action(entry: Object) -> str:
-    content = one_line(schema.text(entry.get("content")))
-    kind = schema.text(entry.get("type"))
+def _action(feedback: Feedback) -> str:
     begin = {
         "bug_report": "Fix: ",
         "requirement_update": "Take up: ",
         "issue_fix": "Do again: ",
-    }.get(kind, "")
-    if kind == "clarification":
-        begin = "Answer: " if entry.get("asks") else "Go on with this: "
-    return f"{begin}{content}"
+    }.get(feedback.type, "")
+    if feedback.type == "clarification":
+        begin = "Answer: " if feedback.asks else "Go on with this: "
+    return f"{begin}{one_line(feedback.content)}"
 
 
-def _done(entry: Object) -> str:
-    content = one_line(schema.text(entry.get("content")))
-    return f"answered: {content}" if entry.get("asks") else f"done: {content}"
+def _done(feedback: Feedback) -> str:
+    content = one_line(feedback.content)
+    return f"answered: {content}" if feedback.asks else f"done: {content}"

@@ -10,9 +10,16 @@ from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.schema.state_file import (
+    Blocker,
+    Decision,
+    coordination,
+    iteration,
+    parse,
+)
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import agent_of, at, entry
-from acp_core.protocols.cycle.write.coordination import note, section
+from acp_core.protocols.cycle.write.coordination import note
 
 AGAIN, STOP = "Run it again", "Stop the cycle"
 MORE, ACCEPT = "Allow another iteration", changes.TAKEN
@@ -47,7 +54,7 @@ def escalate(
         "status": "pending",
         "kind": kind,
         "asked_at": at(now),
-        "iteration": schema.count(state.get("current_iteration")) or 0,
+        "iteration": iteration(state),
     }
     made |= {"agent": agent} if agent else {}
     made |= {"blocker": blocker} if blocker else {}
@@ -59,60 +66,57 @@ def escalate(
 
 def apply_decisions(state: Object, now: datetime) -> None:
     """Do what a person decided, once."""
-    for each in schema.objects(section(state)["pending_decisions"]):
-        if schema.text(each.get("status")).lower() != "made":
+    for each in coordination(state).decisions:
+        if each.status.lower() != "made":
             continue
-        chosen = schema.text(each.get("chosen_option"))
-        each |= {"status": "implemented", "implemented_at": at(now)}
-        note(state, now, "orchestrator", f"applied {schema.text(each.get('id'))}: {chosen}")
-        _apply(state, now, each, chosen)
+        each.raw.update(status="implemented", implemented_at=at(now))
+        note(state, now, "orchestrator", f"applied {each.id}: {each.chosen_option}")
+        _apply(state, now, each)
 
 
-def _apply(state: Object, now: datetime, decision: Object, chosen: str) -> None:
-    kind, agent = schema.text(decision.get("kind")), schema.text(decision.get("agent"))
-    known = agent if agent in AGENTS else ""
+def _apply(state: Object, now: datetime, decision: Decision) -> None:
+    kind, chosen = decision.kind, decision.chosen_option
+    known = decision.agent if decision.agent in AGENTS else ""
     if kind not in ("agent", "limit", "gate", "unproven"):
-        _tell(state, now, decision, known or _asker(state, decision), chosen)
+        _tell(state, now, decision, known or _asker(state, decision))
     elif chosen == STOP:
         state |= {"status": "failed", "completed_at": at(now)}
-        state["failure_reason"] = f"Stopped by the user ({schema.text(decision.get('id'))})"
+        state["failure_reason"] = f"Stopped by the user ({decision.id})"
     elif kind != "agent" and chosen == ACCEPT:
         complete(state, now, resolved=False)
     elif kind == "limit":
-        current = schema.count(state.get("current_iteration")) or 0
+        current = iteration(state)
         limit = schema.count(state.get("max_iterations")) or current
         state["max_iterations"] = min(max(limit, current + 1), changes.LIMIT)
     elif known and chosen != ON:
         if chosen != AGAIN:  # words, by way of a blocker that was resolved
-            _tell(state, now, decision, known, chosen)
+            _tell(state, now, decision, known)
         agent_of(state, known).update(status="idle", attempts=0)
 
 
-def _tell(state: Object, now: datetime, decision: Object, agent: str, chosen: str) -> None:
-    said = f"{schema.text(decision.get('description'))} Decided: {chosen}"
-    why = schema.text(decision.get("rationale"))
-    text = f"{said}. {why}" if why else said
-    changes.add_feedback(
-        state, now, "user", agent, text, "clarification", decision=decision.get("id")
-    )
+def _tell(state: Object, now: datetime, decision: Decision, agent: str) -> None:
+    text = f"{decision.description} Decided: {decision.chosen_option}"
+    text += f". {decision.rationale}" if decision.rationale else ""
+    id = decision.raw.get("id")
+    changes.add_feedback(state, now, "user", agent, text, "clarification", decision=id)
 
 
-def _asker(state: Object, decision: Object) -> str:
+def _asker(state: Object, decision: Decision) -> str:
     """Whom a decision that somebody else recorded concerns: who waits, else who comes first."""
-    linked = entry(state, "blockers", schema.text(decision.get("blocker"))) or {}
-    reporter = schema.text(linked.get("reported_by")).lower()
+    blocker = parse(Blocker, entry(state, "blockers", decision.blocker))
+    reporter = blocker.reported_by.lower()
     if reporter in AGENTS:
         return reporter
     waiting = [n for n in AGENTS if agent_of(state, n).get("status") in ("waiting", "failed")]
     return waiting[0] if waiting else "ra"
 
 
-def complete(state: Object, now: datetime, *, resolved: bool, told: str = "") -> None:
-    """End the cycle; ``resolved``: its tests say that it is good, ``told``: by how much."""
+def complete(state: Object, now: datetime, *, resolved: bool, reached: str = "") -> None:
+    """End the cycle; ``resolved``: its tests say that it is good, ``reached``: by how much."""
     close_iteration(state, now, [], resolved=resolved)
     state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
-    told = told or ("all tests pass" if resolved else "accepted by the user as it is")
-    note(state, now, "orchestrator", f"cycle complete: {told}")
+    reached = reached or ("all tests pass" if resolved else "accepted by the user as it is")
+    note(state, now, "orchestrator", f"cycle complete: {reached}")
 
 
 def close_iteration(state: Object, now: datetime, issues: list[str], *, resolved: bool) -> None:

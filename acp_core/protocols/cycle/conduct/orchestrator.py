@@ -181,12 +181,12 @@ class Orchestrator:
         progress = self._store.progress
         if steps.status(self._state, name) != "running":
             self._watch_logs()
-            own = schema.text(changes.agent_of(self._state, name).get("version"))
+            own = changes.agent_state(self._state, name).version
             layout.archive(progress, name, own)
             self._outputs.remember(n for n in AGENTS if n != name and n not in self._threads)
             self._change(lambda state: self._begin_run(state, name))
         state = self._state
-        agent = changes.agent_of(state, name)
+        agent = changes.agent_state(state, name)
         if steps.status(state, name) != "running":
             return  # it was paused meanwhile
         key = steps.run_of(state, name)
@@ -194,12 +194,11 @@ class Orchestrator:
             self._change(lambda held: changes.agent_of(held, name).update(status="idle"))
             return
         entries = steps.sent_in(state, key)
-        version = layout.plain(schema.text(agent.get("target_version")))
-        trouble = schema.text(agent.get("error"))
+        version, trouble = layout.plain(agent.target_version), agent.error
         root, id = Path(self._spec.root), self._spec.cycle
         found = board.read(layout.read(progress / board.BOARD))
         timeout = self._spec.timeout
-        if agent.get(steps.FINALIZING):
+        if agent.raw.get(steps.FINALIZING):
             timeout = min(timeout, FINALIZE)
             text = prompts.finalize(state, id, name, root, version, entries, timeout)
         else:
@@ -291,7 +290,7 @@ class Orchestrator:
         version, progress = steps.next_version(state), self._store.progress
         stay = []
         for name in AGENTS:
-            own = schema.text(changes.agent_of(state, name).get("version"))
+            own = changes.agent_state(state, name).version
             layout.archive(progress, name, own)
             if steps.status(state, name) == "completed":
                 layout.stamp(progress, name, version)

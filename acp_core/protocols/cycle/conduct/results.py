@@ -14,10 +14,10 @@ from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
 from acp_core.protocols.cycle.prompts import PRIMARY
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio
-from acp_core.protocols.cycle.schema.state_file import coordination, plan
+from acp_core.protocols.cycle.schema.state_file import coordination, iteration, plan
 from acp_core.protocols.cycle.write import changes
-from acp_core.protocols.cycle.write.changes import agent_of, at
-from acp_core.protocols.cycle.write.coordination import note, one_line, section
+from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
+from acp_core.protocols.cycle.write.coordination import note, one_line
 from acp_core.protocols.cycle.write.layout import FIRST
 
 _TELLING = 12  # letters from which on a text is told from others by itself
@@ -39,13 +39,14 @@ def failed_run(
     """
     agent = agent_of(state, name)
     gave_up = bool(agent.pop(steps.FINALIZING, False))
-    tried = (schema.count(agent.get("attempts")) or 0) + 1
+    before = agent_state(state, name)
+    tried = before.attempts + 1
     agent |= {"status": "idle", "attempts": tried, "error": one_line(why)}
     errors = state.get("phase_errors")
     found: Object = {"phase": name, "error": one_line(why), "timestamp": at(now)}
     state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
-    note(state, now, name, f"run {schema.text(agent.get('run'))} failed: {why}")
-    for each in steps.sent_in(state, schema.text(agent.get("run"))):
+    note(state, now, name, f"run {before.run} failed: {why}")
+    for each in steps.sent_in(state, before.run):
         each.pop("sent_at", None)  # the next run is told it again
         each.pop("run", None)
     if late and attempts > 1 and not gave_up:
@@ -53,8 +54,8 @@ def failed_run(
     elif tried >= attempts or gave_up:
         agent["status"] = "failed"
         often = f"{tried} times, the last time" if tried > 1 else "once"
-        told = f"{name.upper()} failed {often}: {one_line(why)}"
-        escalate(state, now, "agent", told, (AGAIN, STOP), agent=name)
+        asked = f"{name.upper()} failed {often}: {one_line(why)}"
+        escalate(state, now, "agent", asked, (AGAIN, STOP), agent=name)
 
 
 def ended_run(
@@ -84,7 +85,7 @@ def ended_run(
         failed_run(state, now, name, said, attempts)
         return
     agent = agent_of(state, name)
-    version = facts.version or schema.text(agent.get("target_version")) or FIRST
+    version = facts.version or agent_state(state, name).target_version or FIRST
     _completed(state, now, name, result, facts, version)
     _HOLD[name](state, now, result, facts, version)
     told = f"completed, v{version}: {result.summary or 'without a summary'}"
@@ -140,7 +141,7 @@ def _completed(
     state: Object, now: datetime, name: str, result: PhaseResult, facts: Facts, version: str
 ) -> None:
     agent = agent_of(state, name)
-    current = schema.count(state.get("current_iteration")) or 0
+    current = iteration(state)
     agent |= {
         "status": "completed",
         "completed_at": at(now),
@@ -181,7 +182,7 @@ def _block(state: Object, now: datetime, name: str, said: str) -> None:
         "status": "open",
         "routed_to": owner,
         "reported_at": at(now),
-        "iteration": schema.count(state.get("current_iteration")) or 0,
+        "iteration": iteration(state),
     }
     changes.append(state, "blockers", blocker)
     note(state, now, name, f"blocker {id}: {found.question}")
@@ -196,21 +197,21 @@ def _block(state: Object, now: datetime, name: str, said: str) -> None:
 
 def _answered(state: Object, now: datetime, name: str, summary: str, version: str) -> None:
     """The agent is through: what it was told is taken up, what it was asked is answered."""
-    run = schema.text(agent_of(state, name).get("run"))
+    run = agent_state(state, name).run
     for each in steps.sent_in(state, run):
         each["answered_at"] = at(now)
-    for blocker in changes.open_blockers(state):
-        if blocker.get("routed_to") != name:
+    for blocker in coordination(state).open_blockers:
+        if blocker.routed_to != name:
             continue
+        id, reporter = blocker.id, blocker.reported_by
         answer = f"{one_line(summary) or 'updated'} ({PRIMARY[name]} v{version})"
-        blocker |= {"status": "resolved", "resolution": answer, "resolved_by": name}
-        blocker["resolved_at"] = at(now)
-        id, reporter = schema.text(blocker.get("id")), schema.text(blocker.get("reported_by"))
+        blocker.raw.update(status="resolved", resolution=answer, resolved_by=name)
+        blocker.raw["resolved_at"] = at(now)
         note(state, now, name, f"clarified {id}: {answer}")
         if reporter in AGENTS:
-            said = f"{id}: {schema.text(blocker.get('description'))} Answer: {answer}"
-            changes.add_feedback(state, now, name, reporter, said, "clarification", blocker=id)
-    for each in schema.objects(section(state)["feedback_log"]):
+            text = f"{id}: {blocker.description} Answer: {answer}"
+            changes.add_feedback(state, now, name, reporter, text, "clarification", blocker=id)
+    for each in changes.entries(state, "feedback_log"):
         if each.get("target") == name and each.get("sent_at") and not each.get("answered_at"):
             each["answered_at"] = at(now)
     if any(e.get("type") == "requirement_update" for e in steps.sent_in(state, run)):
@@ -263,7 +264,7 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
 
 
 def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
-    number = schema.count(state.get("current_iteration")) or 0
+    number = iteration(state)
     held = schema.obj(state.get("changes"))
     rows = schema.objects(held.get("changes"))
     made: list[Object] = [
@@ -333,7 +334,7 @@ def _hold_vas(
         "failed_tests": names,
         "total_tests": total if total is not None and executed else 0,
         "last_run": at(now),
-        "iteration": schema.count(state.get("current_iteration")) or 0,
+        "iteration": iteration(state),
         "output_file": _path(facts, "test-results.json"),
         "critical_issues": schema.count(result.fields.get("critical_issues")) or 0,
     }

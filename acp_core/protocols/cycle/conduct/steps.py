@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
+from acp_core.protocols.cycle.schema.state_file import Feedback, coordination, iteration, parse
 from acp_core.protocols.cycle.write import changes, layout
-from acp_core.protocols.cycle.write.changes import agent_of, at
-from acp_core.protocols.cycle.write.coordination import SEEN, note, section, time_of
+from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
+from acp_core.protocols.cycle.write.coordination import SEEN, note, time_of
 
 FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
 _RUN = re.compile(r"\d{1,9}-(ra|ep|cd|vas)(?:-\d{1,9})?", re.ASCII)
@@ -43,8 +44,8 @@ class Todo(NamedTuple):
 
 def status(state: Object, name: str) -> str:
     """An agent's status in the schema's words."""
-    said = schema.text(agent_of(state, name).get("status")).lower()
-    return schema.ALIASES.get(said, said)
+    word = agent_state(state, name).status.lower()
+    return schema.ALIASES.get(word, word)
 
 
 def run_of(state: Object, name: str) -> str:
@@ -52,27 +53,23 @@ def run_of(state: Object, name: str) -> str:
 
     It becomes a part of files' names: anything else would lead elsewhere.
     """
-    said = schema.text(agent_of(state, name).get("run"))
-    found = _RUN.fullmatch(said)
-    return said if found and found[1] == name else ""
+    run = agent_state(state, name).run
+    match = _RUN.fullmatch(run)
+    return run if match and match[1] == name else ""
 
 
 def unsent(state: Object, name: str) -> list[Object]:
     """The feedback to an agent that no run has taken up; what others recorded is history."""
     return [
-        each
-        for each in schema.objects(section(state)["feedback_log"])
-        if schema.text(each.get("target")).lower() == name
-        and each.get("id")
-        and not each.get("sent_at")
+        each.raw
+        for each in coordination(state).feedback
+        if each.target.lower() == name and each.waits
     ]
 
 
 def sent_in(state: Object, run: str) -> list[Object]:
     """The feedback that a run has taken up."""
-    return [
-        each for each in schema.objects(section(state)["feedback_log"]) if each.get("run") == run
-    ]
+    return [each for each in changes.entries(state, "feedback_log") if each.get("run") == run]
 
 
 def todo(state: Object, overlap: bool = False) -> Todo:
@@ -91,7 +88,7 @@ def todo(state: Object, overlap: bool = False) -> Todo:
     if state.get("raise_versions") and not at_work:
         return Todo(Kind.PREPARE)
     wanted = [name for name in AGENTS if _wanted(state, name)]
-    if overlap and schema.count(state.get("current_iteration")) == 1:
+    if overlap and iteration(state) == 1:
         both = [name for name in ("ra", "ep") if name in at_work or name in wanted]
         if "ra" in both and set(at_work) <= {"ra", "ep"}:
             return Todo(Kind.WORK, tuple(both))
@@ -102,14 +99,14 @@ def todo(state: Object, overlap: bool = False) -> Todo:
         return Todo(Kind.WORK, (startable[0],))
     if all(status(state, name) == "completed" for name in AGENTS):
         return Todo(Kind.EVALUATE)
-    told = ", ".join(f"{name} {status(state, name) or 'unknown'}" for name in AGENTS)
-    return Todo(Kind.STUCK, (), f"nobody can go on: {told}")
+    all_of_them = ", ".join(f"{name} {status(state, name) or 'unknown'}" for name in AGENTS)
+    return Todo(Kind.STUCK, (), f"nobody can go on: {all_of_them}")
 
 
 def _why_it_waits(state: Object) -> str:
-    waiting = changes.open_decisions(state)
+    waiting = coordination(state).open_decisions
     if waiting:
-        return f"waits for a decision: {schema.text(waiting[0].get('id'))}"
+        return f"waits for a decision: {waiting[0].id}"
     return f"is {schema.text(state.get('status')) or 'without a status'}"
 
 
@@ -126,7 +123,7 @@ def _ready(state: Object, name: str) -> bool:
 
 def begin_cycle(state: Object, now: datetime) -> None:
     """Begin the first iteration, where none has begun."""
-    if not schema.count(state.get("current_iteration")):
+    if not iteration(state):
         state["version"] = layout.FIRST
         changes.begin_iteration(state, now, AGENTS)
 
@@ -142,15 +139,15 @@ def adopt(state: Object, now: datetime) -> None:
         if status(state, name) == "running" and not run_of(state, name):
             agent["status"] = "idle"
             note(state, now, "orchestrator", f"{name} was at work elsewhere: it begins anew")
-    for each in schema.objects(section(state)["feedback_log"]):
+    for each in changes.entries(state, "feedback_log"):
         if each.get("id"):
             continue
         each["id"] = changes.new_id(state, "feedback_log", "FB")
-        target = schema.text(each.get("target")).lower()
+        target = parse(Feedback, each).target.lower()
         if target not in AGENTS or status(state, target) == "completed":
             each["sent_at"] = each["answered_at"] = schema.text(each.get("timestamp"))
     for key in ("pending_decisions", "blockers"):
-        for each in schema.objects(section(state)[key]):
+        for each in changes.entries(state, key):
             if not time_of(each):
                 each[SEEN] = at(now)
 
@@ -158,15 +155,14 @@ def adopt(state: Object, now: datetime) -> None:
 def begin_run(state: Object, now: datetime, name: str) -> str:
     """Put an agent to work, with all feedback that waits for it; the name of the run."""
     agent = agent_of(state, name)
-    number = schema.count(state.get("current_iteration")) or 0
-    key, before = f"{number}-{name}", run_of(state, name)
+    key, before = f"{iteration(state)}-{name}", run_of(state, name)
     if before == key or before.startswith(f"{key}-"):
         count = before.removeprefix(key).removeprefix("-")
         key = f"{key}-{int(count) + 1 if count else 2}"
     for each in unsent(state, name):
         each |= {"sent_at": at(now), "run": key}
     agent["target_version"] = target_version(state, name)
-    late = agent.pop(FINALIZE, None) and schema.count(agent.get("attempts"))
+    late = agent.pop(FINALIZE, None) and agent_state(state, name).attempts
     agent[FINALIZING] = bool(late)  # not where a person has it run again meanwhile
     agent |= {"status": "running", "run": key, "started_at": at(now)}
     agent.pop("completed_at", None)
@@ -181,8 +177,7 @@ def target_version(state: Object, name: str) -> str:
 
     An iteration raises all versions; RA or EP who clarify within one raise their own.
     """
-    agent = agent_of(state, name)
-    own, common = schema.text(agent.get("version")), schema.text(state.get("version"))
+    own, common = agent_state(state, name).version, schema.text(state.get("version"))
     if layout.parts(own) < layout.parts(common) or not own:
         return common or layout.FIRST
     if name in ("ra", "ep") and status(state, name) == "completed":
@@ -192,9 +187,8 @@ def target_version(state: Object, name: str) -> str:
 
 def next_version(state: Object) -> str:
     """The version that all documents get in an iteration that begins."""
-    said = [schema.text(state.get("version"))]
-    said += [schema.text(agent_of(state, name).get("version")) for name in AGENTS]
-    return layout.raised(*said)
+    own = (agent_state(state, name).version for name in AGENTS)
+    return layout.raised(schema.text(state.get("version")), *own)
 
 
 def prepared(state: Object, now: datetime, version: str, stamped: tuple[str, ...]) -> None:

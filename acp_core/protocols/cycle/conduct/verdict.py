@@ -24,7 +24,7 @@ from acp_core.protocols.cycle.conduct.escalation import (
     escalate,
 )
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import coordination, plan
+from acp_core.protocols.cycle.schema.state_file import coordination, iteration, plan
 from acp_core.protocols.cycle.state import Tests, convergence
 from acp_core.protocols.cycle.state.convergence import Criteria
 from acp_core.protocols.cycle.write import changes
@@ -44,28 +44,28 @@ def evaluate(state: Object, now: datetime) -> None:
     """Judge the iteration: complete the cycle, begin the next one, or ask a person."""
     for each in coordination(state).open_blockers:
         reporter = each.reported_by.lower()
-        told = each.description or each.id
-        escalate(state, now, "blocker", told, (), agent=reporter, blocker=each.id)
+        asked = each.description or each.id
+        escalate(state, now, "blocker", asked, (), agent=reporter, blocker=each.id)
         return
     tests = Tests(schema.obj(state.get("test_results")))
     if not tests.proven:
-        told = "VAS named no tests that ran: test-results.json is missing, old or empty"
-        escalate(state, now, "unproven", told, (AGAIN, ACCEPT, STOP), agent="vas")
+        asked = "VAS named no tests that ran: test-results.json is missing, old or empty"
+        escalate(state, now, "unproven", asked, (AGAIN, ACCEPT, STOP), agent="vas")
         return
     found = issues(state)
     if not found:
-        complete(state, now, resolved=True, told=_reached(state, tests))
+        complete(state, now, resolved=True, reached=_reached(state, tests))
         return
     close_iteration(state, now, _problems(state, found), resolved=False)
-    current = schema.count(state.get("current_iteration")) or 0
+    current = iteration(state)
     limit = schema.count(state.get("max_iterations"))
     if limit is not None and current >= limit:
-        told = f"Iteration {current} of {limit} ended: {'; '.join(each.text for each in found)}"
-        escalate(state, now, "limit", told, (MORE, ACCEPT, STOP))
+        asked = f"Iteration {current} of {limit} ended: {'; '.join(each.text for each in found)}"
+        escalate(state, now, "limit", asked, (MORE, ACCEPT, STOP))
         return
     if _misses_gate(state, tests) and not _asked(state, current):
-        told = f"Iteration {current} ends zero_to_one, and no test passes"
-        escalate(state, now, "gate", told, (ON, ACCEPT, STOP))
+        asked = f"Iteration {current} ends zero_to_one, and no test passes"
+        escalate(state, now, "gate", asked, (ON, ACCEPT, STOP))
         return
     feed_back(state, now, found)
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.state_file import LogRow, parse
 
 BOARD = "coordination/discoveries.ndjson"
 # Each type of a discovery, with the key of its data that tells two of a type apart ("": there
@@ -67,13 +68,14 @@ def read(text: str) -> list[Discovery]:
     found = []
     for line in text.split("\n")[:_LINES]:
         value = row(line) or {}
-        kind, data = schema.text(value.get("type")), schema.obj(value.get("data"))
+        entry = parse(LogRow, value)
+        kind, data = entry.type, entry.data
         if kind not in DISCOVERIES or not data:
             continue
         key, _ = DISCOVERIES[kind]
         if key and not schema.text(data.get(key)).strip():
             continue
-        found.append(Discovery(schema.text(value.get("agent")).lower(), kind, data))
+        found.append(Discovery(entry.agent.lower(), kind, data))
     return found
 
 

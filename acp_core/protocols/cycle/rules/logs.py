@@ -13,6 +13,7 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.read.board import BOARD, DISCOVERIES, SUPERSEDED
 from acp_core.protocols.cycle.read.board import row as row_of
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
+from acp_core.protocols.cycle.schema.state_file import LogRow, parse
 from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
@@ -57,7 +58,8 @@ def a81(cycle: Cycle) -> Findings:
     seen: Counter[tuple[str, str]] = Counter()
     unknown, lacking, twice = [], [], []
     for number, row in rows(cycle, BOARD):
-        kind, data = schema.text(row.get("type")), schema.obj(row.get("data"))
+        found = parse(LogRow, row)
+        kind, data = found.type, found.data
         if kind not in DISCOVERIES:
             unknown.append((number, kind or "none"))
             continue
@@ -91,26 +93,25 @@ def a96(cycle: Cycle) -> Findings:
         if holder not in AGENTS or not log.endswith((".log", ".ndjson")):
             continue
         for number, row in rows(cycle, f"{holder}/{log}"):
-            writer = schema.text(row.get("agent")).lower()
+            change = parse(LogRow, row)
+            writer = change.agent.lower()
             if writer in AGENTS and writer != holder:
                 told = f"{writer} wrote into {holder}/{log}, which is {holder}'s"
                 yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
-            touched = _folder_of(cycle, schema.text(row.get("file")))
+            touched = _folder_of(cycle, change.file)
             if touched and touched != (writer or holder):
-                told = f"{writer or holder} changed {schema.text(row.get('file'))}, {touched}'s"
+                told = f"{writer or holder} changed {change.file}, {touched}'s"
                 yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
     changes = cycle.value.get("changes")
     listed = changes if isinstance(changes, list) else schema.obj(changes).get("changes")
-    for change in schema.objects(listed):
-        writer = schema.text(change.get("agent")).lower()
-        touched = _folder_of(cycle, schema.text(change.get("file")))
+    for change in (parse(LogRow, each) for each in schema.objects(listed)):
+        writer, touched = change.agent.lower(), _folder_of(cycle, change.file)
         if writer in AGENTS and touched and touched != writer:
-            told = f"{writer} changed {schema.text(change.get('file'))}, which is {touched}'s"
+            told = f"{writer} changed {change.file}, which is {touched}'s"
             yield error("A96", told, cycle.record.file)
-    for each in cycle.coordination("overwrites"):
-        what = f"{schema.text(each.get('by'))} changed {schema.text(each.get('file'))}, which only"
-        told = f"{what} {schema.text(each.get('owner'))} writes"
-        if each.get("put_back") is True:
+    for change in (parse(LogRow, each) for each in cycle.coordination("overwrites")):
+        told = f"{change.by} changed {change.file}, which only {change.owner} writes"
+        if change.is_put_back:
             yield warning("A96", f"{told}; it was put back", cycle.record.file)
         else:
             yield error("A96", f"{told}; it was not put back", cycle.record.file)

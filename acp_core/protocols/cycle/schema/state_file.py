@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from acp_core.files.decode import Decoder, Scalar, key, whole
 from acp_core.protocols.cycle.schema.values import (
@@ -23,6 +24,8 @@ from acp_core.protocols.cycle.schema.values import (
     text,
     words,
 )
+
+T = TypeVar("T")
 
 
 def _words(value: object) -> tuple[str, ...] | None:
@@ -44,7 +47,9 @@ class AgentState:
 
     status: str = ""
     version: str = ""
+    target_version: str = ""
     run: str = ""
+    attempts: int = 0
     error: str = ""
     last_message: str = ""
     message: str = ""
@@ -66,6 +71,7 @@ class Decision:
     blocker: str = ""
     options: tuple[str, ...] = key(read=_options, default=())
     chosen_option: str = ""
+    rationale: str = ""
     made_by: str = ""
     is_made: bool = key("made_by", read=bool, default=False)
     iteration: int | None = None
@@ -108,6 +114,9 @@ class Feedback:
     target: str = ""
     type: str = ""
     content: str = ""
+    criteria: tuple[str, ...] = key(read=_words, default=())
+    iteration: int = 0
+    asks: bool = key(read=bool, default=False)
     run: str = ""
     timestamp: datetime | None = None
     sent_at: datetime | None = None
@@ -163,6 +172,21 @@ class Iteration:
     agent_results: Mapping[str, Result] = field(default_factory=dict)
     test_results: Object = field(default_factory=dict)
     raw: Object = whole()
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A row of an agent's log, or of the changes that the state records."""
+
+    agent: str = ""
+    by: str = ""
+    action: str = ""
+    file: str = ""
+    owner: str = ""
+    type: str = ""
+    data: Object = field(default_factory=dict)
+    iteration: int = 0
+    is_put_back: bool = key("put_back", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +326,26 @@ def decoder(shifted: bool = False) -> Decoder:
     return _DECODERS[shifted]
 
 
+def parse(kind: type[T], value: object) -> T:
+    """What a JSON value holds."""
+    return _DECODERS[False].decode(kind, value)
+
+
 def coordination(state: object) -> Coordination:
     """What a state tells of decisions, blockers, feedback and requests."""
-    return _DECODERS[False].decode(Coordination, state)
+    return parse(Coordination, state)
 
 
 def plan(value: object) -> Plan:
     """A plan, of the state or of EP's own file."""
-    return _DECODERS[False].decode(Plan, value)
+    return parse(Plan, value)
+
+
+def iteration(state: Object) -> int:
+    """The current iteration, 0 before the first."""
+    return count(state.get("current_iteration")) or 0
+
+
+def agent_in(state: Object, name: str) -> AgentState:
+    """What a state says of an agent."""
+    return parse(AgentState, obj(state.get("agents")).get(name))

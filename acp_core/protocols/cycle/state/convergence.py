@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.state_file import iteration
 
 RATE, COVERAGE, CRITICAL = "test_pass_rate", "coverage", "max_critical_bugs"
 
@@ -63,7 +64,7 @@ def _percentage(value: object) -> float | None:
 
 def phase(state: Object) -> str:
     """The phase of the current iteration: zero_to_one, one_to_hundred, or "" for none."""
-    current = schema.count(state.get("current_iteration")) or 0
+    current = iteration(state)
     for name in ("zero_to_one", "one_to_hundred"):
         if current in iterations_of(state, name):
             return name
@@ -79,5 +80,5 @@ def iterations_of(state: Object, name: str) -> tuple[int, ...]:
 
 def leaves_first_phase(state: Object) -> bool:
     """Whether the current iteration is the last one of zero_to_one."""
-    current = schema.count(state.get("current_iteration")) or 0
+    current = iteration(state)
     return current > 0 and current == max(iterations_of(state, "zero_to_one"), default=0)

@@ -14,6 +14,7 @@ from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.cycle.schema.state_file import LogRow, parse
 
 EVENTS = 5_000  # events that are shown, the latest ones
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
@@ -290,16 +291,16 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
     ended = cycle.state.completed_at  # a copy's files are younger than the end
     for number, row in numbered(content):
-        told = [schema.text(row.get(key)) for key in _TOLD]
-        told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]
+        entry = parse(LogRow, row)
+        about = [schema.text(row.get(key)) for key in _TOLD]
+        about += [schema.text(entry.data.get(key)) for key in _DATA]
         at, how = cycle.at(row.get("timestamp", row.get("ts"))), "recorded"
         if at and begun and begun - at > _EARLY:
             at, how = written.get(name), "file time"
             at = min(at, ended) if at and ended and begun < ended else at
-        actor = schema.text(row.get("agent")) or schema.text(row.get("by"))
-        action = schema.text(row.get("action"))
-        summary = " ".join(each for each in (action, *told) if each)
-        facts.append(Fact(at, how, actor or holder, "log", summary, name, number))
+        actor = entry.agent or entry.by or holder
+        summary = " ".join(each for each in (entry.action, *about) if each)
+        facts.append(Fact(at, how, actor, "log", summary, name, number))
     return facts
 
 

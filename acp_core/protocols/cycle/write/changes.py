@@ -11,7 +11,14 @@ from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import Decision, coordination, decoder
+from acp_core.protocols.cycle.schema.state_file import (
+    AgentState,
+    Blocker,
+    Decision,
+    coordination,
+    iteration,
+    parse,
+)
 from acp_core.protocols.cycle.state import ACCEPTED
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
@@ -27,10 +34,14 @@ def at(now: datetime) -> str:
     return now.astimezone(schema.LOCAL).isoformat(timespec="seconds")
 
 
+def entries(state: Object, key: str) -> list[Object]:
+    """The entries of a list of the coordination."""
+    return schema.objects(section(state)[key])
+
+
 def entry(state: Object, key: str, id: str) -> Object | None:
     """The entry of a list of the coordination that has this id."""
-    found = schema.objects(section(state)[key])
-    return next((each for each in found if schema.text(each.get("id")) == id), None)
+    return next((e for e in entries(state, key) if schema.text(e.get("id")) == id), None)
 
 
 def append(state: Object, key: str, value: Object) -> None:
@@ -42,9 +53,8 @@ def append(state: Object, key: str, value: Object) -> None:
 
 def new_id(state: Object, key: str, prefix: str) -> str:
     """An id that no entry of a list has."""
-    held = schema.objects(section(state)[key])
-    taken = {schema.text(each.get("id")) for each in held}
-    number = len(held) + 1
+    taken = [schema.text(each.get("id")) for each in entries(state, key)]
+    number = len(taken) + 1
     while f"{prefix}-{number:03}" in taken:
         number += 1
     return f"{prefix}-{number:03}"
@@ -93,7 +103,7 @@ def add_feedback(
         "target": target,
         "content": content,
         "type": kind,
-        "iteration": schema.count(state.get("current_iteration")) or 0,
+        "iteration": iteration(state),
         **more,
     }
     append(state, "feedback_log", made)
@@ -118,41 +128,37 @@ def decide(
 ) -> None:
     """A person makes a decision: ``choice`` is the number of an option, or words."""
     decision = entry(state, "pending_decisions", id)
-    waiting = open_decisions(state)
-    names = ", ".join(schema.text(each.get("id")) for each in waiting) or "none"
+    waiting = coordination(state).open_decisions
+    names = ", ".join(each.id for each in waiting) or "none"
     if decision is None:
         raise Refused(f"there is no decision {id!r} (pending: {names})")
-    if not any(each is decision for each in waiting):
-        chosen = schema.text(decision.get("chosen_option"))
-        raise Refused(f"{id} is decided already: {chosen or 'not told for what'}")
-    said, offered = choice.strip(), decoder().decode(Decision, decision).options
-    if not said:
+    asked = parse(Decision, decision)
+    if not asked.is_open:
+        raise Refused(f"{id} is decided already: {asked.chosen_option or 'not told for what'}")
+    chosen, offered = choice.strip(), asked.options
+    if not chosen:
         raise Refused("choose an option by its number, or say what is decided")
-    if said.isdecimal() and offered:
-        if not 1 <= int(said[:6]) <= len(offered):
+    if chosen.isdecimal() and offered:
+        if not 1 <= int(chosen[:6]) <= len(offered):
             raise Refused(f"{id} has the options 1 to {len(offered)}")
-        said = offered[int(said[:6]) - 1]
-    if decision.get("kind") in ("limit", "gate", "agent", "unproven") and said not in offered:
+        chosen = offered[int(chosen[:6]) - 1]
+    if asked.kind in ("limit", "gate", "agent", "unproven") and chosen not in offered:
         raise Refused(f"{id} needs one of its options, by number: 1 to {len(offered)}")
-    decision |= {"status": "made", "made_by": "user", "chosen_option": said, "made_at": at(now)}
+    decision |= {"status": "made", "made_by": "user", "chosen_option": chosen, "made_at": at(now)}
     if rationale.strip():
         decision["rationale"] = rationale.strip()
     if impact.strip():
         decision["impact"] = impact.strip()
-    record(state, {"timestamp": at(now), "decision": id, "chosen_option": said, "by": "user"})
-    linked = entry(state, "blockers", schema.text(decision.get("blocker")))
-    if (
-        linked is None
-        and not decision.get("kind")
-        and len(waiting) == len(open_blockers(state)) == 1
-    ):
+    record(state, {"timestamp": at(now), "decision": id, "chosen_option": chosen, "by": "user"})
+    linked = entry(state, "blockers", asked.blocker)
+    if linked is None and not asked.kind and len(waiting) == len(open_blockers(state)) == 1:
         linked = open_blockers(state)[0]  # another's escalation: its blocker and its decision
         decision["blocker"] = linked.get("id")
     if linked is not None and linked in open_blockers(state):
-        linked |= {"status": "resolved", "resolution": f"{id}: {said}", "resolved_at": at(now)}
+        linked |= {"status": "resolved", "resolution": f"{id}: {chosen}", "resolved_at": at(now)}
     if state.get("status") == "paused" and not open_decisions(state):
         state["status"] = "running"
-    request(state, now, "decide", f"{id}: {said}")
+    request(state, now, "decide", f"{id}: {chosen}")
 
 
 def resolve(
@@ -160,9 +166,8 @@ def resolve(
 ) -> None:
     """A person says how a blocker is gone."""
     blocker = entry(state, "blockers", id)
-    waiting = open_blockers(state)
-    names = ", ".join(schema.text(each.get("id")) for each in waiting) or "none"
-    if blocker is None or not any(each is blocker for each in waiting):
+    if blocker is None or not parse(Blocker, blocker).is_open:
+        names = ", ".join(each.id for each in coordination(state).open_blockers) or "none"
         raise Refused(f"there is no open blocker {id!r} (open: {names})")
     said = resolution.strip()
     if not said:
@@ -175,9 +180,9 @@ def resolve(
             each.update(made | {"made_at": at(now), "free": True})
             row: Object = {"timestamp": at(now), "decision": each.get("id"), "by": "user"}
             record(state, row | {"chosen_option": said})
-    reporter = schema.text(blocker.get("reported_by")).lower()
-    told = any(each.get("blocker") == id for each in section(state)["pending_decisions"])  # type: ignore[attr-defined]
-    if reporter in schema.AGENTS and not told and state.get("status") in ("running", "paused"):
+    reporter = parse(Blocker, blocker).reported_by.lower()
+    is_asked = any(each.get("blocker") == id for each in entries(state, "pending_decisions"))
+    if reporter in schema.AGENTS and not is_asked and state.get("status") in ("running", "paused"):
         text = f"{id} is {word}: {said}"
         add_feedback(state, now, "user", reporter, text, "clarification", blocker=id)
     if state.get("status") == "paused" and not open_decisions(state):
@@ -198,7 +203,7 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
     _needs(state, "completed", "running", "paused", "failed")
     if open_decisions(state):
         raise Refused("a decision is pending: decide it first")
-    number = (schema.count(state.get("current_iteration")) or 0) + 1
+    number = iteration(state) + 1
     allowed = schema.count(state.get("max_iterations")) or number
     if number > allowed:
         raise Refused(f"iteration {number} is above the limit of {allowed}: raise it (--limit)")
@@ -221,7 +226,7 @@ def begin_iteration(
     state: Object, now: datetime, agents: tuple[str, ...], extension: str = ""
 ) -> None:
     """Begin the next iteration, in which these agents have something to do."""
-    number = (schema.count(state.get("current_iteration")) or 0) + 1
+    number = iteration(state) + 1
     state["current_iteration"] = number
     records = state.get("iterations")
     made: Object = {"number": number, "started_at": at(now), "agent_results": {}}
@@ -248,9 +253,9 @@ def pause(state: Object, now: datetime) -> None:
 def resume(state: Object, now: datetime) -> None:
     """A person lets it go on."""
     _needs(state, "paused", "created", "failed")
-    waiting = open_decisions(state)
+    waiting = coordination(state).open_decisions
     if waiting:
-        raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it, and it goes on")
+        raise Refused(f"{waiting[0].id} is pending: decide it, and it goes on")
     state["status"] = "running"
     for key in ("completed_at", "failure_reason"):
         state.pop(key, None)
@@ -263,15 +268,15 @@ def resume(state: Object, now: datetime) -> None:
 def accept(state: Object, now: datetime, reason: str = "") -> None:
     """A person takes it as it is, failing tests and all: what they showed is left as it stands."""
     _needs(state, "running", "paused", "completed")
-    waiting = open_decisions(state)
+    waiting = coordination(state).open_decisions
     if waiting:
-        raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it first")
+        raise Refused(f"{waiting[0].id} is pending: decide it first")
     if _at_work(state):
         raise Refused("an agent is at work: pause first")
-    number = schema.count(state.get("current_iteration")) or 0
+    number = iteration(state)
     if not number:
         raise Refused("nothing was done yet: there is nothing to accept")
-    made = schema.objects(section(state)["pending_decisions"])
+    made = entries(state, "pending_decisions")
     if any(each.get("kind") == ACCEPTED and each.get("iteration") == number for each in made):
         raise Refused(f"iteration {number} is accepted already")
     id = new_id(state, "pending_decisions", "DEC")
@@ -316,7 +321,7 @@ def rerun(state: Object, now: datetime, target: str, reason: str = "") -> None:
 
 def raise_limit(state: Object, now: datetime, limit: int) -> None:
     """A person allows more iterations."""
-    current = schema.count(state.get("current_iteration")) or 0
+    current = iteration(state)
     if not max(1, current) <= limit <= LIMIT:
         raise Refused(f"the limit is a number from {max(1, current)} to {LIMIT}")
     state["max_iterations"] = limit
@@ -336,8 +341,13 @@ def agent_of(state: Object, name: str) -> Object:
     return made
 
 
+def agent_state(state: Object, name: str) -> AgentState:
+    """What a state says of an agent: idle where it says nothing."""
+    return parse(AgentState, agent_of(state, name))
+
+
 def _status(state: Object, name: str) -> str:
-    return schema.text(agent_of(state, name).get("status")).lower()
+    return agent_state(state, name).status.lower()
 
 
 def _at_work(state: Object) -> bool:

@@ -19,7 +19,7 @@ from acp_core.files import atomic, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import coordination
+from acp_core.protocols.cycle.schema.state_file import agent_in, coordination
 
 TIMELINE, DECISIONS, FEEDBACK = "timeline.md", "decisions.log", "feedback.md"
 OUTBOX = "outbox"
@@ -248,8 +248,8 @@ def _dependencies(state: Object) -> list[str]:
     lines = []
     for name, needs in schema.DEPENDS.items():
         if needs:
-            at = schema.text(schema.obj(schema.obj(state.get("agents")).get(needs)).get("version"))
-            of = f" (v{one_line(at)})" if at else ""
+            at = one_line(agent_in(state, needs).version)
+            of = f" (v{at})" if at else ""
             lines.append(f"- {name.upper()} depends on: {needs.upper()}{of}")
     return lines
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.facts import failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import plan
+from acp_core.protocols.cycle.schema.state_file import agent_in, iteration, plan
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.view import timeline
 from acp_core.protocols.cycle.write import Refused, changes, layout
@@ -44,11 +44,11 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     state["coordination"] = {}  # no line says that it was created just now
     state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}
     state["cycle_id"] = id
-    whole = schema.obj((old or {}).get("agents")) if telling else {}
-    versions = [_preserved(state, whole, n) or _agent(state, progress, n, now) for n in AGENTS]
+    before = (old or {}) if telling else {}
+    versions = [_preserved(state, before, n) or _agent(state, progress, n, now) for n in AGENTS]
     common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
     state["version"] = common
-    if not schema.count(state.get("current_iteration")):
+    if not iteration(state):
         state["current_iteration"] = _iteration(progress) or max(1, layout.parts(common)[1] + 1)
     if not schema.objects(state.get("iterations")):
         numbers = range(1, int(str(state["current_iteration"])) + 1)
@@ -90,15 +90,14 @@ def _failed(tests: Object) -> list[str]:
     return [*names, *(f"{each} of {count}, not named" for each in more)]
 
 
-def _preserved(state: Object, whole: Object, name: str) -> str:
+def _preserved(state: Object, before: Object, name: str) -> str:
     """What can still be read of an agent stays as it is: its version, "" where nothing can be."""
-    held = schema.obj(whole.get(name))
-    said = schema.text(held.get("status"))
-    if schema.ALIASES.get(said, said) not in schema.AGENT_STATUSES:
+    held = agent_in(before, name)
+    if schema.ALIASES.get(held.status, held.status) not in schema.AGENT_STATUSES:
         return ""
     agents = schema.obj(state.get("agents"))
-    state["agents"] = agents | {name: held}
-    return schema.text(held.get("version")) or layout.FIRST
+    state["agents"] = agents | {name: held.raw}
+    return held.version or layout.FIRST
 
 
 def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
@@ -109,15 +108,15 @@ def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
         there = there or layout.regular(progress / name / "plan.json")
     if name == "vas":
         there = there or layout.regular(progress / name / "test-results.json")
-    agent: Object = {
+    made: Object = {
         "status": "completed" if there else "idle",
         "output_files": layout.listed(progress, name),
         "iterations_completed": 1 if there else 0,
     }
     if there:
-        agent |= {"version": version or layout.FIRST, "completed_at": stamp(now)}
+        made |= {"version": version or layout.FIRST, "completed_at": stamp(now)}
     agents = schema.obj(state.get("agents"))
-    agents[name] = agent
+    agents[name] = made
     state["agents"] = agents
     return version if there else ""
 
