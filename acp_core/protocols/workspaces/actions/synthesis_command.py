@@ -12,12 +12,13 @@ from acp_core.protocols.kit.binding import Location
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions.common import open_run
 from acp_core.protocols.workspaces.actions.integrating import begin
 from acp_core.protocols.workspaces.actions.names import DRAFT
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
+from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write import Refused, guard, integrate
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
 
@@ -39,8 +40,7 @@ def synthesise(values: Values) -> int:
 
 
 def _conclude(place: Layout, values: Values) -> int:
-    value = read_json(place.draft / "synthesis.json")
-    how = schema.text((value or {}).get("exit"))
+    how = coord.parse(Dispatch, read_json(place.draft / "synthesis.json")).exit
     draft = integrate.draft_file(place)
     there = draft.is_file()
     if values.json:

@@ -20,12 +20,11 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import coord
-from acp_core.protocols.workspaces.schema.coord import Triage
+from acp_core.protocols.workspaces.schema.coord import Dispatch, Triage
 from acp_core.protocols.workspaces.schema.plan import Task
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -54,13 +53,15 @@ class AgentAttempt(Assignment):
         self._agent = agent
         self._place: Layout = layout(team.folder)
         self._entry, self._task = _entry(self._place, agent)
+        self._dispatch = coord.parse(Dispatch, self._entry)
         self._looked = 0.0
         self._triage: Stamp | None = None
         self._decision = ""
-        dispatched = schema.text(self._entry.get("dispatched_at"))
         task, limit = self._task, self._task.timeout or team.timeout
         super().__init__(
-            f"{self._place.root}|{task.task_id}|{attempt}|{dispatched}".replace("\0", "|"),
+            f"{self._place.root}|{task.task_id}|{attempt}|{self._dispatch.dispatched}".replace(
+                "\0", "|"
+            ),
             VARIABLE,
             note=task.task[:200],
             title=f"attempt {attempt}: {task.task_id}",
@@ -108,7 +109,7 @@ class AgentAttempt(Assignment):
 
     def prompt(self) -> str:
         """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
-        written = Path(schema.text(self._entry.get("prompt_file")))
+        written = Path(self._dispatch.prompt_file)
         inside = manifests.prompt_file(self._place, self._entry, self._task)
         if written != inside:
             raise SpawnError(f"the manifest names a prompt that is not {self._agent}'s")
@@ -116,8 +117,8 @@ class AgentAttempt(Assignment):
 
     def is_done(self) -> bool:
         """Whether its status file stands there, written since it was dispatched."""
-        path = Path(schema.text(self._entry.get("status_file")))
-        at = schema.moment(self._entry.get("dispatched_at"))
+        path = Path(self._dispatch.status_file)
+        at = self._dispatch.dispatched_at
         found = stamp(path)
         own = path.parent == self._place.workspace(self._agent) and not path.is_symlink()
         if found is None or at is None or not own:
@@ -149,7 +150,7 @@ class AgentAttempt(Assignment):
         """It said that it is through, and goes on."""
         if not self.is_done():
             return ""
-        path = Path(schema.text(self._entry.get("status_file")))
+        path = Path(self._dispatch.status_file)
         written = stamp(path)
         at = moment(written.modified / 1e9) if written else run.started
         quiet = max(at, run.last_output or run.started)
@@ -173,11 +174,12 @@ class AgentAttempt(Assignment):
 
     def _others(self) -> set[str]:
         """Who may have worked at the same time."""
-        began = schema.moment(self._entry.get("dispatched_at"))
+        began = self._dispatch.dispatched_at
         found = set()
         for name, entry in manifests.read(self._place).entries.items():
-            ended = schema.moment(entry.get("ended_at"))
-            alone = not entry.get("dispatched_at") or (ended and began and ended < began)
+            other = coord.parse(Dispatch, entry)
+            over = other.ended_at and began and other.ended_at < began
+            alone = not other.is_dispatched or over
             if name != self._agent and not alone:
                 found.add(name)
         return found

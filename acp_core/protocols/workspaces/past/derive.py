@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from acp_core.files.decode import moment
 from acp_core.model.derivation import Derivation, Evidence, Files, Held
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write.writing import encode
 
 Object = dict[str, Any]
@@ -52,8 +55,8 @@ def _object(data: bytes) -> Object | None:
 
 def _later(value: object, at: datetime) -> bool:
     """Whether it was written down that this came after the moment."""
-    said = schema.moment(value)
-    return said is not None and said > at
+    written = moment(value)
+    return written is not None and written > at
 
 
 def _manifest(
@@ -72,7 +75,7 @@ def _manifest(
     found: Files = {}
     for entry in agents:
         early = _later(entry.get("dispatched_at"), at)
-        found[f"{base}/{schema.text(entry.get('agent'))}/{_EMPTY}"] = b""  # made before dispatch
+        found[f"{base}/{coord.parse(Dispatch, entry).agent}/{_EMPTY}"] = b""  # made before dispatch
         if early and entry.get("attempt") not in (None, 1):
             if entry.get("attempt") != 2:
                 return {}  # when its earlier reruns were is not written down
@@ -88,13 +91,14 @@ def _first_attempt(
     base: str, entry: Object, known: Mapping[str, bytes], there: Mapping[str, Held]
 ) -> Files:
     """An agent before it was run once more: what was moved into the history stood in its place."""
-    agent, task = schema.text(entry.get("agent")), schema.text(entry.get("task_id"))
-    coord, own, stamp = f"{base}/{schema.COORD}", f"{base}/{agent}/", entry.pop("stamp", "")
+    dispatch = coord.parse(Dispatch, entry)
+    agent, task = dispatch.agent, dispatch.task_id
+    home, own, stamp = f"{base}/{schema.COORD}", f"{base}/{agent}/", entry.pop("stamp", "")
     moved = {
-        f"{coord}/history/{agent}/1/status.json": f"{own}status.json",
-        f"{coord}/history/{agent}/1/{agent}-status.json": f"{own}{agent}-status.json",
-        f"{coord}/history/{agent}/1/return-{task}.json": f"{coord}/returns/{task}.json",
-        f"{coord}/history/{agent}/1/return-{task}.txt": f"{coord}/returns/{task}.txt",
+        f"{home}/history/{agent}/1/status.json": f"{own}status.json",
+        f"{home}/history/{agent}/1/{agent}-status.json": f"{own}{agent}-status.json",
+        f"{home}/history/{agent}/1/return-{task}.json": f"{home}/returns/{task}.json",
+        f"{home}/history/{agent}/1/return-{task}.txt": f"{home}/returns/{task}.txt",
     }
     found: Files = dict.fromkeys(
         each for each in known if f"-{stamp}." in each and stamp and (agent in each or task in each)
@@ -103,9 +107,9 @@ def _first_attempt(
         if kept in there or kept in known:
             found[kept] = None
             found[place] = there[kept][0] if kept in there else None
-    prompt = there.get(f"{coord}/prompts/{task}.md")
-    back = there.get(f"{coord}/history/{agent}/1/return-{task}.json")
-    back = back or there.get(f"{coord}/history/{agent}/1/return-{task}.txt")
+    prompt = there.get(f"{home}/prompts/{task}.md")
+    back = there.get(f"{home}/history/{agent}/1/return-{task}.json")
+    back = back or there.get(f"{home}/history/{agent}/1/return-{task}.txt")
     entry |= {"attempt": 1, "exit": None, "outside": [], "feedback": ""}
     entry["prompt_file"] = None
     entry["dispatched_at"] = _iso(prompt[1]) if prompt else None
@@ -121,14 +125,15 @@ def _not_yet(
     base: str, entry: Object, early: bool, at: datetime, known: Mapping[str, bytes]
 ) -> Files:
     """The files that an agent had not written: all before it was dispatched, else its last ones."""
-    agent, task = schema.text(entry.get("agent")), schema.text(entry.get("task_id"))
-    coord, own = f"{base}/{schema.COORD}", f"{base}/{agent}/"
+    dispatch = coord.parse(Dispatch, entry)
+    agent, task = dispatch.agent, dispatch.task_id
+    home, own = f"{base}/{schema.COORD}", f"{base}/{agent}/"
     found: Files = {}
     for name, data in known.items():
-        last = name in (f"{coord}/returns/{task}.json", f"{coord}/returns/{task}.txt")
+        last = name in (f"{home}/returns/{task}.json", f"{home}/returns/{task}.txt")
         if name in (f"{own}status.json", f"{own}{agent}-status.json"):
             last = _later((_object(data) or {}).get("completed_at"), at)
-        if last or (early and (name.startswith(own) or name == f"{coord}/prompts/{task}.md")):
+        if last or (early and (name.startswith(own) or name == f"{home}/prompts/{task}.md")):
             found[name] = None
     return found
 

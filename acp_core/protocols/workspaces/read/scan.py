@@ -19,7 +19,7 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.read.detect import level
 from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run, coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch, Manifest, Triage
+from acp_core.protocols.workspaces.schema.coord import Dispatch, Manifest, Output, Report, Triage
 from acp_core.protocols.workspaces.schema.returns import parse
 
 LIMIT = 1 << 20  # bytes of one file that are read
@@ -167,10 +167,8 @@ def relative_name(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _listed(
-    item: dict[str, object], agent: str, root: Path, base: Path, files: dict[str, File]
-) -> Listed:
-    written = schema.text(item.get("file"))
+def _listed(item: Output, agent: str, root: Path, base: Path, files: dict[str, File]) -> Listed:
+    written = item.file
     path = resolve(written, agent, root, base, files)
     file = files.get(relative_name(path, root)) if path else None
     owner = ""
@@ -205,7 +203,7 @@ def _agent(
     value = (status.value if status else None) or {}
     items = value.get("outputs")
     outputs = tuple(
-        _listed(item if isinstance(item, dict) else {"file": item}, name, root, base, by_name)
+        _listed(coord.output(item), name, root, base, by_name)
         for item in (items if isinstance(items, list) else [])[:500]
     )
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
@@ -253,7 +251,7 @@ def _guessed(
     plain = [n for n in names if n.startswith(("output.", f"{name}-output.")) and "/" not in n]
     stamped = sorted(n for n in names if _STAMP.search(n) and "/" not in n)
     return tuple(
-        _listed({"file": str(names[each].path)}, name, root, base, by_name)
+        _listed(Output(str(names[each].path)), name, root, base, by_name)
         for each in (stamped[-1:] or sorted(plain))
     )
 
@@ -269,9 +267,9 @@ def _is_own(record: Record, agent: str) -> bool:
 
 
 def _newest(record: Record) -> tuple[bool, datetime, datetime]:
-    said = schema.moment((record.value or {}).get("completed_at"))
+    at = coord.decode(Report, record).completed_at
     oldest = datetime.min.replace(tzinfo=UTC)
-    return record.value is not None, said or oldest, record.file.changed
+    return record.value is not None, at or oldest, record.file.changed
 
 
 def _rank(file: File) -> str:
@@ -282,8 +280,7 @@ def _rank(file: File) -> str:
 
 def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
     for each in reversed(returns):
-        said = schema.text((each.value or {}).get("agent"))
-        if said == name:
+        if coord.parse(Report, each.value).agent == name:
             return each
     for each in reversed(returns):
         if any(listed.owner == name for listed in each.listed):
@@ -303,11 +300,11 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
     value, prose = parse(text)
     if value is None:
         return Returned(file, None, "holds no object with a status")
-    agent = schema.text(value.get("agent"))
+    report = coord.parse(Report, value)
+    agent = report.agent
     safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED
     listed = tuple(
-        _listed({"file": each}, safe, root, base, files)
-        for each in schema.words(value.get("files_written"))[:500]
+        _listed(Output(each), safe, root, base, files) for each in report.files_written[:500]
     )
     return Returned(file, value, "", prose, listed)
 

@@ -12,7 +12,8 @@ from datetime import timedelta
 from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import Agent, Trespass
+from acp_core.protocols.workspaces.schema import Agent, Trespass, coord
+from acp_core.protocols.workspaces.schema.coord import Report
 
 _SLACK = timedelta(seconds=schema.TORN_SECONDS)
 _TICK = timedelta(milliseconds=10)  # the manifest's times are cut to milliseconds
@@ -70,7 +71,7 @@ def _listed(agent: Agent) -> Iterator[Trespass]:
 def _signed(agent: Agent, known: dict[str, Agent]) -> Iterator[Trespass]:
     """A status file in its workspace that bears another agent's name."""
     for record in agent.records:
-        signer = schema.text((record.value or {}).get("agent"))
+        signer = coord.decode(Report, record).agent
         if signer in known and signer != agent.name:
             how = f"{record.file.name} names {signer}"
             yield Trespass(signer, (), record.file, "", how, False)

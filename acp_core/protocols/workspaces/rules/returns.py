@@ -12,7 +12,8 @@ from acp_core.files.records import File
 from acp_core.model import Finding
 from acp_core.protocols.kit.findings import error, warning
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import Agent, Returned, Run
+from acp_core.protocols.workspaces.schema import Agent, Returned, Run, coord
+from acp_core.protocols.workspaces.schema.coord import Report
 
 _REQUIRED = ("status", "agent", "task_id", "files_written", "summary", "errors")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
@@ -62,7 +63,7 @@ def b25(run: Run) -> Findings:
     for value, returned in _read(run):
         if "summary" not in value:
             continue
-        summary = schema.text(value["summary"]).strip()
+        summary = coord.parse(Report, value).summary.strip()
         if not summary:
             yield warning("B25", "the summary is empty", returned.file)
         elif len(_SENTENCE.findall(summary)) > 3:
@@ -118,7 +119,7 @@ def b30(run: Run) -> Findings:
 def b31(run: Run) -> Findings:
     """The task is called by its role and a short description."""
     for value, returned in _read(run):
-        task = schema.text(value.get("task_id"))
+        task = coord.parse(Report, value).task_id
         if task and not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_.]+)+", task):
             yield warning("B31", f"the task_id {task!r} is not role-description", returned.file)
 

@@ -17,7 +17,8 @@ from acp_core.model.format import dated
 from acp_core.protocols.kit.findings import advice, error, warning
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import Run, coord
+from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write import guard
 
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents
@@ -76,12 +77,12 @@ def b40(run: Run) -> Findings:
 
 def b41(run: Run) -> Findings:
     """No two dispatches share an agent or an output path without a stamp."""
-    items = dispatches(run)
+    items = [coord.parse(Dispatch, item) for item in dispatches(run)]
     for key in ("agent", "output"):
-        counted = Counter(schema.text(item.get(key)) for item in items)
+        counted = Counter(getattr(item, key) for item in items)
         for value, number in counted.items():
-            same = [item for item in items if schema.text(item.get(key)) == value]
-            stamped = sum(bool(_STAMPED.search(schema.text(i.get("output")))) for i in same)
+            same = [item for item in items if getattr(item, key) == value]
+            stamped = sum(bool(_STAMPED.search(item.output)) for item in same)
             if value and number > 1 and (key == "output" or stamped < number - 1):
                 yield error("B41", f"{number} dispatches share the {key} {value}", _file(run))
 
@@ -143,7 +144,7 @@ def b48(run: Run) -> Findings:
         for other in run.agents:
             if other is agent or f"/{run.base.name}/{other.name}/" not in agent.prompt.text:
                 continue
-            done = schema.moment(other.value.get("completed_at"))
+            done = other.report.completed_at
             if done is None or done > at:
                 message = f"{agent.name} was dispatched before {other.name} had a status"
                 yield warning("B48", message, agent.prompt.file)

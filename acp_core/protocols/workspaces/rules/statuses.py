@@ -57,7 +57,7 @@ def b04(run: Run) -> Findings:
     """The agent is the one whose workspace it is."""
     for agent, file in _read(run):
         said = agent.value.get("agent")
-        if schema.text(said) in {each.name for each in run.agents} - {agent.name}:
+        if agent.report.agent in {each.name for each in run.agents} - {agent.name}:
             yield error(
                 "B04", f"{said} wrote its status file into the workspace of {agent.name}", file
             )
@@ -73,7 +73,7 @@ def b05(run: Run) -> Findings:
         said = agent.value.get("completed_at")
         if said is None:
             continue
-        at = schema.moment(said)
+        at = agent.report.completed_at
         if at is None:
             yield warning("B05", f"completed_at {said!r} is not an ISO 8601 time", file)
         elif not re.search(r"(Z|[+-]\d\d:?\d\d)$", str(said)):
@@ -135,7 +135,7 @@ def _seen_outside(run: Run) -> Findings:
 def b09(run: Run) -> Findings:
     """The size estimate is small, medium or large."""
     for _, file, listed in _outputs(run):
-        said = listed.item.get("size_estimate")
+        said = listed.item.size_estimate
         if said is not None and not re.search(r"\b(small|medium|large)\b", str(said).lower()):
             yield warning("B09", f"the size estimate {said!r} is not small, medium or large", file)
 
@@ -177,7 +177,7 @@ def b13(run: Run) -> Findings:
 def b14(run: Run) -> Findings:
     """Each output is described."""
     for _, file, listed in _outputs(run):
-        if not schema.text(listed.item.get("description")).strip():
+        if not listed.item.description.strip():
             yield warning("B14", f"the output {listed.written} has no description", file)
 
 

@@ -7,7 +7,7 @@ Source: agent workspaces specification, sections "Directory Structure for Agent 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,9 @@ from acp_core.protocols.workspaces.schema.coord import (
     Decision,
     Dispatch,
     Integration,
+    Output,
+    Report,
+    RunInfo,
     Triage,
 )
 
@@ -52,36 +55,15 @@ def outcome(word: object) -> str:
     return WORDS.get(word.strip().lower(), "") if isinstance(word, str) else ""
 
 
-def moment(value: object) -> datetime | None:
-    """An ISO 8601 time (without an offset: taken as UTC), None where it is none."""
-    if not isinstance(value, str):
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def words(value: object) -> list[str]:
-    """The strings of a list; [] for anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-def text(value: object) -> str:
-    """A string; "" for anything else."""
-    return value if isinstance(value, str) else ""
-
-
-def is_one_line(said: str) -> bool:
+def is_one_line(text: str) -> bool:
     """Whether a text has no line end of any kind: no section of a prompt can begin in it."""
-    return said.splitlines() == [said]
+    return text.splitlines() == [text]
 
 
 def run_id(manifest: dict[str, object] | None) -> str:
     """What tells a run from others at the same place, safe to show; "" where nothing does."""
-    told = [text((manifest or {}).get(key)) for key in ("run_id", "created_at")]
-    return clean_line(" ".join(filter(None, told)), 200)
+    info = coord.parse(RunInfo, manifest)
+    return clean_line(" ".join(filter(None, (info.run_id, info.created))), 200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +81,7 @@ class Listed:
     """
 
     written: str
-    item: dict[str, object]
+    item: Output
     path: Path | None
     file: File | None
     relocated: bool
@@ -157,6 +139,16 @@ class Agent:
         return (self.status.value if self.status else None) or {}
 
     @property
+    def report(self) -> Report:
+        """What its status file says."""
+        return coord.decode(Report, self.status)
+
+    @property
+    def answer(self) -> Report:
+        """What it returned says."""
+        return coord.parse(Report, self.returned.value if self.returned else None)
+
+    @property
     def outcome(self) -> str:
         """How it ended, "" where that is not said."""
         return outcome(self.value.get("status"))
@@ -169,9 +161,8 @@ class Agent:
     @property
     def task_id(self) -> str:
         """Its task, from the status file, the manifest, the return or the prompt."""
-        said = (self.returned.value if self.returned else None) or {}
-        told = (text(self.value.get("task_id")), self.plan.task_id, text(said.get("task_id")))
-        return next(filter(None, told), self.prompt.task_id if self.prompt else "")
+        known = (self.report.task_id, self.plan.task_id, self.answer.task_id)
+        return next(filter(None, known), self.prompt.task_id if self.prompt else "")
 
     @property
     def attempt(self) -> int:
@@ -203,8 +194,7 @@ class Agent:
     @property
     def errors(self) -> list[str]:
         """What it says went wrong, in what it returned or in its status file."""
-        said = (self.returned.value if self.returned else None) or {}
-        return words(said.get("errors")) or words(self.value.get("errors"))
+        return [*(self.answer.errors or self.report.errors)]
 
 
 class Trespass(NamedTuple):

@@ -29,6 +29,11 @@ def parse(kind: type[T], value: object) -> T:
     return _DECODER.decode(kind, value)
 
 
+def output(value: object) -> Output:
+    """An output that is listed: an object, or its path alone."""
+    return Output(value) if isinstance(value, str) else parse(Output, value)
+
+
 def between(agents: Sequence[str]) -> str:
     """Agents, as the record sentence of a conflict names them."""
     *first, last = agents or ["?"]
@@ -49,19 +54,61 @@ class Dispatch:
 
     agent: str = ""
     task_id: str = ""
+    task: str = ""
     attempt: int = 0
+    stamp: str = ""
     timeout_s: float = 0.0
     after: tuple[str, ...] = ()
     inputs: tuple[str, ...] = key(read=_inputs, default=())
     prompt_file: str = ""
     output: str = ""
+    status_file: str = ""
+    feedback: str = ""
+    continue_from: str = ""
     dispatched_at: datetime | None = None
+    dispatched: str = key("dispatched_at", default="")
     is_dispatched: bool = key("dispatched_at", read=bool, default=False)
     ended_at: datetime | None = None
     exit: str = ""
     outside: tuple[str, ...] = ()
     outside_while: tuple[str, ...] = ()
     raw: Object = whole()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an agent says of its work, in its status file or in what it returned."""
+
+    agent: str = ""
+    status: str = ""
+    task_id: str = ""
+    summary: str = ""
+    notes: str = ""
+    errors: tuple[str, ...] = ()
+    files_written: tuple[str, ...] = ()
+    completed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output that a status file lists."""
+
+    file: str = ""
+    description: str = ""
+    size_estimate: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What the manifest, or the task specification, says of the whole run."""
+
+    run_id: str = ""
+    created: str = key("created_at", default="")
+    task: str = ""
+    scope: str = ""
+    naming: str = ""
+    format: str = ""
+    order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from acp_core.protocols.kit.documents import document
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect
-from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema import Agent, Run, coord
+from acp_core.protocols.workspaces.schema.coord import RunInfo
 from acp_core.protocols.workspaces.view import needs, panels
 from acp_core.protocols.workspaces.view.panels import NO_CHANNEL, States
 from acp_core.protocols.workspaces.view.timeline import timeline
@@ -93,8 +94,8 @@ def _manages(agent: Agent) -> bool:
 
 
 def _objective(run: Run) -> str:
-    value = (read_record(run.spec, scan.LIMIT).value if run.spec else None) or {}
-    return clean_line(schema.text(value.get("scope")))
+    specification = read_record(run.spec, scan.LIMIT) if run.spec else None
+    return clean_line(coord.decode(RunInfo, specification).scope)
 
 
 def _headline(run: Run, stage: str, states: States) -> str:

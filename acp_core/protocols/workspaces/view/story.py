@@ -31,8 +31,8 @@ def _turn(agent: Agent, run: Run) -> PastTurn | None:
     if began is None:
         return None
     how = state.ending(agent, run)
-    said = schema.moment(agent.value.get("completed_at")) if agent.outcome else None
-    over = agent.plan.ended_at or said
+    reported = agent.report.completed_at if agent.outcome else None
+    over = agent.plan.ended_at or reported
     prompt = f"dispatched:{clean_line(agent.prompt.file.path.stem, 200)}" if agent.prompt else None
     event = f"{how}:{clean_line(mark_of(agent), 200)}" if how else None
     until = max(over, began) if how and over else None

@@ -45,11 +45,9 @@ def timeline(run: Run) -> tuple[Event, ...]:
     facts = [*_dispatched(run), *_decided(run), *_resolved(run)]
     for agent in run.agents:
         if agent.outcome and agent.status:
-            said = schema.moment(agent.value.get("completed_at"))
-            told = (agent.returned.value if agent.returned else None) or {}
-            summary = schema.text(told.get("summary")) or f"ended with {agent.outcome}"
-            at, file = said or agent.status.file.changed, agent.status.file
-            recorded = said is not None
+            summary = agent.answer.summary or f"ended with {agent.outcome}"
+            reported, file = agent.report.completed_at, agent.status.file
+            at, recorded = reported or file.changed, reported is not None
             mark = mark_of(agent)
             facts.append(_Fact(at, recorded, agent.name, agent.outcome, summary, file, mark))
         over = agent.plan.ended_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.plan import Plan
@@ -67,9 +67,8 @@ def free_name(run: Run, of: str) -> str:
 
 def missing(agent: Agent) -> str:
     """What an agent says is missing, as the task of another: its errors, else its notes."""
-    said = (agent.returned.value if agent.returned else None) or {}
-    told = agent.errors or [schema.text(said.get("notes")) or schema.text(agent.value.get("notes"))]
-    text = " ".join(" ".join(told).split())[:_LONGEST]
+    errors = agent.errors or [agent.answer.notes or agent.report.notes]
+    text = " ".join(" ".join(errors).split())[:_LONGEST]
     return f"Do what {agent.name} left open: {text}" if text else ""
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema import Agent, Run, coord
 from acp_core.protocols.workspaces.schema import plan as planning
+from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.schema.plan import Task
 from acp_core.protocols.workspaces.write import Refused, levels
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -94,6 +95,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     for path in (output, status):
         if path.is_symlink():
             raise Refused(f"{path} is a symbolic link: it is not dispatched")
+    dispatch = coord.parse(Dispatch, entry)
     text = prompts.render(
         prompts.Dispatch(
             task,
@@ -103,8 +105,8 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
             output,
             status,
             task.others or _others(manifest, task),
-            schema.text(entry.get("feedback")),
-            schema.text(entry.get("continue_from")),
+            dispatch.feedback,
+            dispatch.continue_from,
         )
     )
     path = manifests.prompt_file(place, entry, task)

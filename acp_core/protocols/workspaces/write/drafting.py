@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import Run, coord
+from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write import parts
 from acp_core.protocols.workspaces.write.manifest import Manifest
 from acp_core.protocols.workspaces.write.writing import encode
@@ -57,8 +57,8 @@ def text(run: Run, manifest: Manifest, told: Material) -> str:
 
 
 def _title(manifest: Manifest, agent: str) -> str:
-    said = schema.text(manifest.entries.get(agent, {}).get("task"))
-    return clean_line(" ".join(said.split()) or agent, 200)
+    task = coord.parse(Dispatch, manifest.entries.get(agent)).task
+    return clean_line(" ".join(task.split()) or agent, 200)
 
 
 def _lower(text: str) -> str:

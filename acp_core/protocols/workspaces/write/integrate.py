@@ -20,7 +20,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import conflict_hints, trespasses
-from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema import Agent, Run, coord
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.write import Refused, dispatch, drafting, parts, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -304,7 +304,7 @@ def _with_section(text: str, told: Object) -> str:
     lines += [f"- Left out: {', '.join(told['skipped']) or 'nobody'}"]
     lines += [f"- Source: {each['agent']}, {each['file']}" for each in told["sources"]]
     lines += [f"- Decision: {each}" for each in told["decisions"]]
-    lines += [f"- {schema.text(each.get('sentence'))}" for each in told["conflicts"]]
+    lines += [f"- {coord.parse(Conflict, each).sentence}" for each in told["conflicts"]]
     lines += [f"- Not settled: {each}" for each in told["not_settled"]]
     lines += [f"- Gap: {each}" for each in told["gaps"]]
     return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"

@@ -15,7 +15,8 @@ from typing import Any
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import plan
+from acp_core.protocols.workspaces.schema import coord, plan
+from acp_core.protocols.workspaces.schema.coord import Dispatch, RunInfo
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
 from acp_core.protocols.workspaces.write import Refused, rebuilt
 from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
@@ -45,28 +46,33 @@ class Manifest:
         return {entry["agent"]: entry for entry in self.value["agents"]}
 
     @property
+    def info(self) -> RunInfo:
+        """What it says of the whole run."""
+        return coord.parse(RunInfo, self.value)
+
+    @property
     def naming(self) -> str:
         """How files are called in this run."""
-        said = self.value.get("naming")
-        return said if said in schema.NAMINGS else schema.NAMINGS[0]
+        naming = self.info.naming
+        return naming if naming in schema.NAMINGS else schema.NAMINGS[0]
 
     @property
     def form(self) -> str:
         """The extension of the final output."""
-        said = self.value.get("format")
-        return said if said in schema.FINALS else schema.FINALS[0]
+        form = self.info.format
+        return form if form in schema.FINALS else schema.FINALS[0]
 
     @property
     def project(self) -> str:
         """What the team completes."""
-        return " ".join(schema.text(self.value.get("task")).split()) or "the task"
+        return " ".join(self.info.task.split()) or "the task"
 
     @property
     def order(self) -> list[str]:
         """In which order outputs are read: as a person said, else the critical ones first."""
-        said = [name for name in schema.words(self.value.get("order")) if name in self.tasks]
+        first = [name for name in self.info.order if name in self.tasks]
         rest = sorted(self.tasks, key=lambda name: not self.tasks[name].critical)
-        return list(dict.fromkeys([*said, *rest]))
+        return list(dict.fromkeys([*first, *rest]))
 
     def write(self) -> Write:
         """The write that puts it in its place."""
@@ -117,8 +123,8 @@ def with_task(item: object) -> object:
 
 def attempt(entry: Object) -> int:
     """Which attempt an entry stands at, from 1."""
-    said = entry.get("attempt")
-    return said if type(said) is int and 0 < said < 10_000 else 1
+    number = coord.parse(Dispatch, entry).attempt
+    return number if 0 < number < 10_000 else 1
 
 
 def is_open(entry: Object) -> bool:
@@ -128,7 +134,7 @@ def is_open(entry: Object) -> bool:
 
 def stamp_of(entry: Object) -> str:
     """The stamp of a rerun, "" for the first attempt."""
-    return schema.text(entry.get("stamp"))
+    return coord.parse(Dispatch, entry).stamp
 
 
 def file_name(entry: Object, task: Task) -> str:

@@ -62,7 +62,7 @@ def _entry(agent: Agent, run: Run, taken: set[str]) -> Object:
     task_id = own if NAME.fullmatch(own) and not own.endswith(".") and own not in taken else ""
     kept = (run.base / schema.COORD / "prompts").is_dir()
     begun = agent.prompt is not None or bool(agent.files) or not kept
-    over = schema.moment(agent.value.get("completed_at")) if agent.outcome else None
+    over = agent.report.completed_at if agent.outcome else None
     if agent.outcome and agent.status and over is None:
         over = agent.status.file.changed
     return {

@@ -19,8 +19,9 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import REPAIR
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import Run, coord
 from acp_core.protocols.workspaces.schema import plan as planning
+from acp_core.protocols.workspaces.schema.coord import Dispatch, RunInfo
 from acp_core.protocols.workspaces.write import Refused, guard, rebuilt
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.dispatch import free
@@ -156,7 +157,7 @@ def _mended(place: Layout, run: Run) -> Object:
             tasks.add(task.task_id)
     known = {each["agent"] for each in entries.values()}
     for each in entries.values():
-        each["after"] = [name for name in schema.words(each.get("after")) if name in known]
+        each["after"] = [name for name in coord.parse(Dispatch, each).after if name in known]
     made = {**value, "agents": list(entries.values())}
     try:
         manifests.parse(place, made)
@@ -174,7 +175,7 @@ def _task(item: object, root: Path) -> planning.Task | None:
 
 def _specification(manifest: Object) -> Object:
     """What every agent reads first, as far as the manifest says it."""
-    task = schema.text(manifest.get("task")) or "the task"
+    task = coord.parse(RunInfo, manifest).task or "the task"
     form = manifest.get("format")
     return {
         "task": task,
