@@ -135,10 +135,10 @@ def _block(state: Object, event: Object) -> None:
 
 def _turn(state: Object, config: Object, event: Object) -> None:
     """What becomes of the turn that an event is about."""
-    kind, at, told = event.get("event_type"), event.get("timestamp"), obj(event, "turn")
-    id, active = text(told, "turn_id", 80), state["active_turns"]
+    kind, at, about = event.get("event_type"), event.get("timestamp"), obj(event, "turn")
+    id, active = text(about, "turn_id", 80), state["active_turns"]
     if kind == "turn_dispatched" and id:
-        role = text(told, "role_id", 80)
+        role = text(about, "role_id", 80)
         before = active.get(id, {"attempt": 1, "assigned_at": at})
         active[id] = before | {
             "turn_id": id, "run_id": state["run_id"], "assigned_role": role, "status": "dispatched",

@@ -24,7 +24,7 @@ def status(values: Values) -> Answer:
         raise Refused(f"no governed run in {values.folder}")
     opened = open_folder(str(Path(values.folder).absolute()))
     snapshot = opened.refresh(utc_now())
-    standing = [each for each in opened.run.objections if each.open] if opened.run else []
+    objections = [each for each in opened.run.objections if each.open] if opened.run else []
     data = {
         "verb": "status",
         "folder": values.folder,
@@ -43,7 +43,7 @@ def status(values: Values) -> Answer:
                 "status": o.status,
                 "by": o.raised_by,
             }
-            for o in standing
+            for o in objections
         ],
         "needs": [n.text for n in snapshot.needs],
         "findings": [
@@ -51,14 +51,14 @@ def status(values: Values) -> Answer:
             for f in snapshot.findings
         ],
     }
-    return Answer(data, tuple(_status_lines(snapshot, standing)))
+    return Answer(data, tuple(_status_lines(snapshot, objections)))
 
 
-def _status_lines(snapshot: Snapshot, standing: list[Objection]) -> Iterator[str]:
+def _status_lines(snapshot: Snapshot, objections: list[Objection]) -> Iterator[str]:
     yield f"{snapshot.name}: {snapshot.headline}"
     for gate in snapshot.gates:
         yield f"  {MET[gate.met]}: {gate.label}" + (f" ({gate.evidence})" if gate.evidence else "")
-    for each in standing:
+    for each in objections:
         yield f"  objection {each.id} ({each.severity}, {each.status}) of {each.raised_by}: {each.statement}"
     for finding in snapshot.findings:
         yield f"  {finding.severity.value}: {finding.message}"

@@ -123,7 +123,7 @@ def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> No
         approve(tmp_path, "plan-sync")
     asks(tmp_path, "gateway")
     asks(tmp_path, "web")
-    assert "its gate waits for you" in " ".join(deciding.step(tmp_path, NOW).told)
+    assert "its gate waits for you" in " ".join(deciding.step(tmp_path, NOW).messages)
     assert state(tmp_path)["barriers"]["plan-sync"]["status"] == "reached"
     assert kinds(tmp_path)[4:] == [*["workstream_at_barrier"] * 3, "barrier_reached"]
 
@@ -135,7 +135,7 @@ def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
     files = [tmp_path / ".coordinator/state.json", tmp_path / ".coordinator/ledger.jsonl",
              tmp_path / "auth/.agentxchain/state.json"]  # fmt: skip
     before = [(path.stat().st_ino, path.read_bytes()) for path in files]
-    assert deciding.step(tmp_path, NOW).told == ("nothing new",)
+    assert deciding.step(tmp_path, NOW).messages == ("nothing new",)
     assert [(path.stat().st_ino, path.read_bytes()) for path in files] == before
 
 
@@ -147,7 +147,7 @@ def test_the_coordinator_polls_until_all_is_over(
                  lambda: multi.by_hand(tmp_path, "auth",
                                        state(tmp_path, "auth") | {"phase": "verification"}),
                  lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
-    told = [done.told for done in poll.poll(tmp_path, pause=lambda _: next(acts)())]
+    told = [done.messages for done in poll.poll(tmp_path, pause=lambda _: next(acts)())]
     assert [said[0] for said in told] == [
         "auth reached plan-sync", "auth reached ship-sync"
     ]  # fmt: skip
@@ -207,12 +207,12 @@ def test_the_last_barrier_completes_the_whole(tmp_path: Path) -> None:
         making.write(tmp_path / name / ".agentxchain/state.json", run | {"phase": "verification"})
     multi.all_ask(tmp_path)
     done = approve(tmp_path, "ship-sync")
-    assert "the initiative is completed" in done.told
+    assert "the initiative is completed" in done.messages
     assert state(tmp_path)["status"] == "completed"
     assert {state(tmp_path, name)["status"] for name in NAMES} == {"completed"}
     assert state(tmp_path)["workstreams"]["web"]["status"] == "completed"
     assert kinds(tmp_path)[-1] == "super_run_completed"
-    assert deciding.step(tmp_path, NOW).told == ("nothing new",)
+    assert deciding.step(tmp_path, NOW).messages == ("nothing new",)
 
 
 def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
     assert {state(tmp_path, name)["phase"] for name in ("auth", "gateway")} == {"planning"}
     assert ledger(tmp_path)[-1]["failures"][0]["workstream"] == "web"
     again = deciding.synchronise(tmp_path, NOW)
-    assert again.failed and "still is not crossed" in again.told[0]
+    assert again.failed and "still is not crossed" in again.messages[0]
     place.write_bytes(good)
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
@@ -437,7 +437,9 @@ def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: P
     good = place.read_bytes()
     place.write_bytes(good[:50])
     assert approve(tmp_path, "ship-sync").failed
-    assert "ship-sync still is not crossed" in " ".join(deciding.synchronise(tmp_path, NOW).told)
+    assert "ship-sync still is not crossed" in " ".join(
+        deciding.synchronise(tmp_path, NOW).messages
+    )
     failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]
     assert [line["barrier"] for line in failed] == ["ship-sync"] * 2
     place.write_bytes(good)

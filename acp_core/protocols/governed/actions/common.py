@@ -19,7 +19,7 @@ from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import Object, obj
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import Refused
-from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write.opened import (
     Opened,
     permitted,
@@ -120,7 +120,7 @@ def of_run(
         move, writes = steps.plan(fresh, values)
         more = run_summary(move.state) if move else {}
         data = facts(spec, fresh.key, dry_run=True, **(more | dict(steps.data(fresh, values))))
-        changes = shown.changes(fresh, move, writes)
+        changes = differences.changes(fresh, move, writes)
         return Preview(safe(said), changes, (), tuple(map(safe, warnings)), data=data)
 
     def perform(values: Values) -> Outcome:
@@ -185,10 +185,10 @@ def handed_preview(
 def hand_over(spec: ActionSpec, root: Any, words: Sequence[str]) -> Outcome:
     """Have the existing program do an act."""
     ran = existing_program.hand_over(root, words)
-    said = safe(f"{existing_program.NAME}: {ran.said}")
+    said = safe(f"{existing_program.NAME}: {ran.output}")
     if not ran.ok:
         return Outcome(OutcomeState.REFUSED, said)
-    return done(spec, str(root), said, ran=[existing_program.NAME, *words], said=ran.said)
+    return done(spec, str(root), said, ran=[existing_program.NAME, *words], said=ran.output)
 
 
 # --- what programs read ----------------------------------------------------------------------

@@ -53,10 +53,10 @@ def _preview(values: Values, place: Path) -> Preview:
     wish = _wish(values)
     files = contents(place, wish, utc_now())
     new = {name: data for name, data in files.items() if not os.path.lexists(place / name)}
-    kept = [name for name in files if name not in new]
+    existing = [name for name in files if name not in new]
     notes = _authority(wish)
-    if kept:
-        notes = (safe(f"stays as it is: {', '.join(kept)}"), *notes)
+    if existing:
+        notes = (safe(f"stays as it is: {', '.join(existing)}"), *notes)
     warnings: tuple[str, ...] = ()
     if not (place / ".git").exists():
         warnings = ("there is no git repository: what agents change cannot be observed",)
@@ -76,16 +76,16 @@ def _perform(values: Values, place: Path) -> Outcome:
     config = _initiative(values, place)
     if config is not None:
         configuring.write(place, config)
-        told = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
-        return _done(place, told, _facts(place, configuration=config))
+        sentence = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
+        return _done(place, sentence, _facts(place, configuration=config))
     wish = _wish(values)
     started = initialise(place, wish, utc_now())
     said = f"Started a governed run in {started.root}."
     if started.finished:
         said = f"Finished the start of the run in {started.root}, which was interrupted."
     notes: tuple[str, ...] = ()
-    if started.kept:
-        notes = (safe(f"kept what was there: {', '.join(started.kept)}"),)
+    if started.existing:
+        notes = (safe(f"kept what was there: {', '.join(started.existing)}"),)
     return _done(place, said, _facts(place, **_of(started)), notes + _authority(wish))
 
 
@@ -111,7 +111,7 @@ def _done(
 
 
 def _of(started: Started) -> dict[str, object]:
-    return {"created": started.created, "kept": started.kept, "finished": started.finished}
+    return {"created": started.created, "kept": started.existing, "finished": started.finished}
 
 
 def _facts(place: Path, **more: object) -> dict[str, object]:

@@ -20,7 +20,7 @@ from acp_core.protocols.governed.actions.common import (
 )
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.write import Refused, decide, guard, restore
-from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
@@ -76,7 +76,7 @@ def _is_needed(place: str) -> bool:
 
 def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
     found = restore.restored(opened, utc_now())
-    changes = shown.of_writes(opened.root, found.writes)
+    changes = differences.of_writes(opened.root, found.writes)
     data = facts(spec, opened.key, dry_run=True, interrupted=None, restores=found.how)
     return Preview(safe(f"{found.sentence[:1].upper()}{found.sentence[1:]}."), changes, data=data)
 
@@ -101,10 +101,11 @@ def taking_files(context: Context, now: datetime) -> Action:
         if not names:
             raise Refused("nobody but acp wrote the run's files")
         changes = tuple(
-            Change(safe(name), "replace", shown.since_sealed(Path(place), name)) for name in names
+            Change(safe(name), "replace", differences.since_sealed(Path(place), name))
+            for name in names
         )
-        told = "Take these files with what others changed in them."
-        return Preview(told, changes, data=data | {"changed": names})
+        sentence = "Take these files with what others changed in them."
+        return Preview(sentence, changes, data=data | {"changed": names})
 
     def perform(values: Values) -> Outcome:
         became = decide.take_files(_folder(place))
@@ -156,8 +157,8 @@ def setting_aside(context: Context, now: datetime) -> Action:
     opened = open_run(context)
 
     def perform(values: Values) -> Done:
-        kept = aside.set_aside(opened.root, utc_now())
-        return Done(f"Set aside; kept as {', '.join(kept)}.", data={"set_aside": kept})
+        places = aside.set_aside(opened.root, utc_now())
+        return Done(f"Set aside; kept as {', '.join(places)}.", data={"set_aside": places})
 
     def plan(fresh: Opened, values: Values) -> Planned:
         return None, aside.setting_aside(fresh, utc_now())

@@ -56,5 +56,5 @@ def _say_taken(values: Values, turn: Dispatched, came: TakenTurn) -> int:
 
 
 def _say_object(values: Values, turn: Dispatched, **more: object) -> None:
-    told = {"verb": "step", "folder": values.folder, **turn._asdict(), **more}
-    say_object(SCHEMA, "step", done=True, **told)
+    outcome = {"verb": "step", "folder": values.folder, **turn._asdict(), **more}
+    say_object(SCHEMA, "step", done=True, **outcome)

@@ -60,8 +60,8 @@ def run_trust(values: Values) -> int:
     if asked and (values.dry_run or not trusted):
         return perform_act(SCHEMA, "trust", table_deciding.TRUSTING, values)
     if values.json:
-        told = facts(table_deciding.TRUSTING, opened.key, asked=asked, trusted=trusted)
-        say_object(SCHEMA, "trust", **told, dry_run=values.dry_run)
+        outcome = facts(table_deciding.TRUSTING, opened.key, asked=asked, trusted=trusted)
+        say_object(SCHEMA, "trust", **outcome, dry_run=values.dry_run)
     elif asked:
         say("this is allowed already")
     else:

@@ -27,27 +27,27 @@ from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import Refused
 
 VERDICTS = ("allow", "warn", "block")
-_SAID = 500  # characters of a message that are kept
+_LONGEST = 500  # characters of a message that are kept
 _OWN = (schema.STATE, schema.HISTORY, schema.LEDGER)
 
 
-def ask(root: str | Path, act: str, told: Object) -> list[str]:
+def ask(root: str | Path, act: str, details: Object) -> list[str]:
     """Ask the hooks that may stop an act; returns what those say that do not.
 
     Args:
         root: the repository; its lock must not be held, a hook may use acp itself.
         act: the name of the act.
-        told: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
+        details: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
 
     Raises:
         Refused: one of them stops it, or may not be run.
     """
     place = Path(os.path.abspath(root))
     config = schema.read_object(place / schema.CONFIG).value
-    said: list[str] = []
+    messages: list[str] = []
     for phase, hook in hooks.asked_before(config, act):
-        said += _one(place, phase, hook, hooks.payload_of(place, phase, told))
-    return said
+        messages += _one(place, phase, hook, hooks.payload_of(place, phase, details))
+    return messages
 
 
 def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
@@ -59,10 +59,10 @@ def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
     before, began = _own(place), time.monotonic()
     ended = _answered(place, hook, phase, payload)
     if _own(place) != before:
-        ended = Ended("aborted_tamper", ended.exit_code, said="it wrote the run's own files")
+        ended = Ended("aborted_tamper", ended.exit_code, message="it wrote the run's own files")
     line = hooks.audit(hook, phase, payload, ended, time.monotonic() - began)
     hooks.note(place, phase, [line])
-    message = clean_line(f"hook {phase}, {name}: {ended.said or ended.action}", 400)
+    message = clean_line(f"hook {phase}, {name}: {ended.message or ended.action}", 400)
     if ended.action not in ("continued", "warned"):
         raise Refused(f"stopped by the {message}")
     return [message] if ended.action == "warned" else []
@@ -78,18 +78,22 @@ def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if hook.type == "http":
         return _posted(hook, payload)
     if not hook.command:
-        return Ended("blocked_failure", said="it names no command")
+        return Ended("blocked_failure", message="it names no command")
     try:
         program = spawn.resolve(hook.command[0], str(place))
         with scripts.payload_file(payload) as path:
             env = spawn.environment() | hooks.variables(hook, phase, payload, path)
-            ran = scripts.run([program, *hook.command[1:]], place, env, seconds, _SAID, path)
+            ran = scripts.run([program, *hook.command[1:]], place, env, seconds, _LONGEST, path)
     except (SpawnError, OSError) as error:
-        return Ended("blocked_failure", said=clean_line(str(error), _SAID))
+        return Ended("blocked_failure", message=clean_line(str(error), _LONGEST))
     if ran.code is None:
-        return Ended("blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.said}")
+        return Ended(
+            "blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.output}"
+        )
     if ran.code != 0:
-        return Ended("blocked_failure", ran.code, said=f"it ended with code {ran.code}. {ran.said}")
+        return Ended(
+            "blocked_failure", ran.code, message=f"it ended with code {ran.code}. {ran.output}"
+        )
     return _judged(ran.out, ran.code)
 
 
@@ -97,7 +101,9 @@ def _posted(hook: Hook, payload: Object) -> Ended:
     try:
         status, body = hooks.post(hook.url, payload, hook.seconds)
     except Exception as error:  # whatever a network answers with: nothing is done past it
-        return Ended("blocked_failure", said=clean_line(f"{type(error).__name__}: {error}", _SAID))
+        return Ended(
+            "blocked_failure", message=clean_line(f"{type(error).__name__}: {error}", _LONGEST)
+        )
     return _judged(body, status)
 
 
@@ -108,6 +114,8 @@ def _judged(answer: bytes, code: int) -> Ended:
         value = None
     verdict = value.get("verdict") if isinstance(value, dict) else None
     if not isinstance(value, dict) or verdict not in VERDICTS:
-        return Ended("blocked_invalid_output", code, said="it gave no verdict (allow, warn, block)")
+        return Ended(
+            "blocked_invalid_output", code, message="it gave no verdict (allow, warn, block)"
+        )
     action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
-    return Ended(action, code, said=text(value, "message", _SAID), verdict=verdict)
+    return Ended(action, code, message=text(value, "message", _LONGEST), verdict=verdict)

@@ -26,7 +26,7 @@ class Ran(NamedTuple):
     """How the program ended, and the last thing that it said."""
 
     code: int
-    said: str
+    output: str
 
     @property
     def ok(self) -> bool:
@@ -58,7 +58,7 @@ def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = 
     """
     several = len(objects(run.state.value.get("active_turns"))) > 1
     named = ["--turn", turn] if turn and several else []
-    told = ["--reason", reason] if reason else []
+    options = ["--reason", reason] if reason else []
     if verb == "step":
         return ["resume", *(["--role", role] if role else [])]
     if verb in ("approve-transition", "approve-completion"):
@@ -66,9 +66,9 @@ def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = 
     if verb == "accept-turn":
         return [verb, *named]
     if verb == "reject-turn":
-        return [verb, *named, *told]
+        return [verb, *named, *options]
     if verb == "escalate":
-        return [verb, *told]
+        return [verb, *options]
     if verb == "unblock":
         id = escalation(run.root)
         return ["unblock", id] if id else ["resume"]
@@ -109,5 +109,5 @@ def hand_over(root: Path, arguments: Sequence[str]) -> Ran:
         return Ran(126, clean_line(f"{NAME} cannot be run: {error}", 300))
     printed = done.stdout if done.returncode == 0 else done.stderr or done.stdout
     lines = [line for line in printed.decode("utf-8", "replace").splitlines() if line.strip()]
-    said = clean_line(lines[-1].strip(), 300) if lines else ""
-    return Ran(done.returncode, said or f"{NAME} ended with code {done.returncode}")
+    output = clean_line(lines[-1].strip(), 300) if lines else ""
+    return Ran(done.returncode, output or f"{NAME} ended with code {done.returncode}")

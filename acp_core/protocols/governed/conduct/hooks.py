@@ -39,7 +39,7 @@ from acp_core.protocols.governed.write.journal import held, line
 AUDIT = ".agentxchain/hook-audit.jsonl"
 PHASES = ("after_dispatch", "after_acceptance", "before_gate", "on_escalation")
 MOST = 8  # hooks of one phase
-_SAID = 500  # characters of what a hook said that are kept
+_LONGEST = 500  # characters of a hook's message
 
 
 ASKED = {
@@ -59,7 +59,7 @@ class Ended(NamedTuple):
     action: str  # continued, warned_failure, warned_timeout, skipped, blocked, ...
     exit_code: int | None = None
     timed_out: bool = False
-    said: str = ""
+    message: str = ""
     verdict: str = ""
 
 
@@ -80,13 +80,13 @@ def asked_before(config: Object, act: str) -> list[tuple[str, Hook]]:
     ]
 
 
-def fire(root: str | Path, phase: str, told: Object) -> list[str]:
+def fire(root: str | Path, phase: str, details: Object) -> list[str]:
     """Run the hooks of a phase, one after the other; returns what is worth saying.
 
     Args:
         root: the repository; its lock must not be held, a hook may use acp itself.
         phase: one of `PHASES`.
-        told: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
+        details: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
     """
     place = Path(os.path.abspath(root))
     config = schema.read_object(place / schema.CONFIG).value
@@ -95,26 +95,28 @@ def fire(root: str | Path, phase: str, told: Object) -> list[str]:
     if not wanted or os.environ.get(OPERATION_MARK):
         return []
     allowed = trust.is_trusted(place)
-    payload = payload_of(place, phase, told)
-    said, lines = [], []
+    payload = payload_of(place, phase, details)
+    messages, lines = [], []
     for hook in wanted:
         began = time.monotonic()
         if allowed:
             ended = _run(place, hook, phase, payload)
         else:
-            ended = Ended("skipped", said="nobody allowed it: acp governed trust")
+            ended = Ended("skipped", message="nobody allowed it: acp governed trust")
         name = hook.name or "hook"
         lines.append(audit(hook, phase, payload, ended, time.monotonic() - began))
         if ended.action != "continued":
-            said.append(clean_line(f"hook {phase}, {name}: {ended.action}: {ended.said}", 400))
-    return [*said, *note(place, phase, lines)]
+            messages.append(
+                clean_line(f"hook {phase}, {name}: {ended.action}: {ended.message}", 400)
+            )
+    return [*messages, *note(place, phase, lines)]
 
 
-def payload_of(place: Path, phase: str, told: Object) -> Object:
-    """What a hook is told: the run, the phase of the hook, and ``told``."""
+def payload_of(place: Path, phase: str, details: Object) -> Object:
+    """What a hook is told: the run, the phase of the hook, and ``details``."""
     state = schema.read_object(place / schema.STATE).value
     return {"hook_phase": phase, "run_id": state.get("run_id"), "phase": state.get("phase"),
-            "status": state.get("status"), "project_root": str(place), **told}  # fmt: skip
+            "status": state.get("status"), "project_root": str(place), **details}  # fmt: skip
 
 
 def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
@@ -138,11 +140,11 @@ def audit(hook: Hook, phase: str, payload: Object, ended: Ended, seconds: float)
         "turn_id": payload.get("turn_id"),
         "duration_ms": int(seconds * 1000),
         "verdict": ended.verdict or None,
-        "message": ended.said or None,
+        "message": ended.message or None,
         "annotations": [],
         "exit_code": ended.exit_code,
         "timed_out": ended.timed_out,
-        "stderr_excerpt": ended.said or None,
+        "stderr_excerpt": ended.message or None,
         "orchestrator_action": ended.action,
     }
 
@@ -151,16 +153,16 @@ def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if hook.type == "http":
         return _post(hook, payload)
     if not hook.command:
-        return Ended("skipped", said="it names no command")
+        return Ended("skipped", message="it names no command")
     try:
         program = spawn.resolve(hook.command[0], str(root))
         with scripts.payload_file(payload) as path:
             env = spawn.environment() | variables(hook, phase, payload, path)
             return _wait([program, *hook.command[1:]], root, env, hook.seconds)
     except SpawnError as error:
-        return Ended("warned_failure", said=clean_line(str(error), _SAID))
+        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
     except OSError as error:
-        return Ended("warned_failure", said=clean_line(error.strerror or str(error), _SAID))
+        return Ended("warned_failure", message=clean_line(error.strerror or str(error), _LONGEST))
 
 
 def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, str]:
@@ -181,16 +183,16 @@ def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, s
 
 
 def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
-    ran = scripts.run(words, root, env, timeout, _SAID)
+    ran = scripts.run(words, root, env, timeout, _LONGEST)
     if ran.code is None:
-        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.said}")
-    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.said)
+        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.output}")
+    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
 
 
 def _post(hook: Hook, payload: Object) -> Ended:
     timeout = hook.seconds
     if urlsplit(hook.url).scheme not in ("http", "https"):
-        return Ended("skipped", said="it names no http or https address")
+        return Ended("skipped", message="it names no http or https address")
     try:
         status, _ = post(hook.url, payload, timeout)
         return Ended("continued", status)
@@ -202,7 +204,7 @@ def _post(hook: Hook, payload: Object) -> Ended:
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
         if isinstance(getattr(error, "reason", None), TimeoutError):
             return Ended("warned_timeout", None, True, f"no answer within {timeout:g} seconds")
-        return Ended("warned_failure", said=clean_line(str(error), _SAID))
+        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
 
 
 def post(url: str, payload: Object, timeout: float) -> tuple[int, bytes]:

@@ -55,10 +55,10 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
     Raises:
         OSError: the state folder cannot be written.
     """
-    told = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
+    record = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = place(root, turn_id)
     modes.private_folder(folder)
-    atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False, private=True)
+    atomic.replace(folder / "process.json", json.dumps(record).encode(), sync=False, private=True)
     try:
         claims.note(root, of_turn(turn_id), identity.pid, about=turn_id)
     except ClaimError as error:

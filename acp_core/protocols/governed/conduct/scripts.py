@@ -30,11 +30,11 @@ _MOST = 1 << 20  # bytes of its standard output that are kept
 class Ran(NamedTuple):
     """How it ended: ``code`` is None where it was ended at its timeout.
 
-    ``said`` is the end of what it printed, safe to show; ``out`` its standard output as it is.
+    ``output`` is the end of what it printed, safe to show; ``out`` its standard output as it is.
     """
 
     code: int | None
-    said: str
+    output: str
     out: bytes = b""
 
 
@@ -102,11 +102,11 @@ def run(
         finally:
             _signal(process, signal.SIGKILL)
             process.wait()
-        said = "\n".join(filter(None, (_tail(out), _tail(err))))
+        output = "\n".join(filter(None, (_tail(out), _tail(err))))
         out.seek(0)
         printed = out.read(_MOST)
     code = None if late else process.returncode
-    return Ran(code, clean_line(mask(said)[-most:], most), printed)
+    return Ran(code, clean_line(mask(output)[-most:], most), printed)
 
 
 def _tail(file: IO[bytes]) -> str:

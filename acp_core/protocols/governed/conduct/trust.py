@@ -53,8 +53,8 @@ def fingerprint(root: Path, config: Object) -> str:
         for name, runtime in objects(config.get("runtimes")).items()
         if runtime.get("base_url")
     }
-    told = {"hooks": config.get("hooks"), "services": services, "scripts": scripts}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+    content = {"hooks": config.get("hooks"), "services": services, "scripts": scripts}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def is_trusted(root: Path) -> bool:

@@ -126,18 +126,18 @@ def preview_of(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
 def ended(spec: ActionSpec, root: Path, done: Done, *, crosses: bool = False) -> Outcome:
     """How an act ended; ``crosses``: where it fails nothing of it was done."""
     failed = tuple(map(safe, done.failed))
-    told = (*done.told, *(f"failed: {each}" for each in done.failed), *done.warnings)
+    messages = (*done.messages, *(f"failed: {each}" for each in done.failed), *done.warnings)
     state = OutcomeState.REFUSED if failed and crosses else OutcomeState.DONE
-    kept = read_initiative(root).state.value
-    standing = {key: kept.get(key) for key in ("status", "barriers", "workstreams")}
-    data = facts(spec, str(root), steps=done.told, failed=done.failed, warnings=done.warnings,
-                 **standing)  # fmt: skip
-    preview = Preview(_sentence(told), data=data)
+    initiative = read_initiative(root).state.value
+    summary = {key: initiative.get(key) for key in ("status", "barriers", "workstreams")}
+    data = facts(spec, str(root), steps=done.messages, failed=done.failed, warnings=done.warnings,
+                 **summary)  # fmt: skip
+    preview = Preview(_sentence(messages), data=data)
     return Outcome(state, preview.sentence, done=preview, failed=failed)
 
 
-def _sentence(told: tuple[str, ...]) -> str:
-    said = "; ".join(told)
+def _sentence(messages: tuple[str, ...]) -> str:
+    said = "; ".join(messages)
     return safe(f"{said[:1].upper()}{said[1:]}.")
 
 

@@ -54,10 +54,12 @@ def starting(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         refuse_agents()
         config, plan = _configuration(root, values)
-        founding = init.prepare(root, agents_of(values.agents), plan)
-        steps = tuple(Change(safe(told), "start") for told in founding.told)
-        warnings = tuple(map(safe, founding.warnings))
-        data = facts(spec, opened.key, dry_run=True, would=founding.told, configuration=config)
+        initiative = init.prepare(root, agents_of(values.agents), plan)
+        steps = tuple(Change(safe(done), "start") for done in initiative.messages)
+        warnings = tuple(map(safe, initiative.warnings))
+        data = facts(
+            spec, opened.key, dry_run=True, would=initiative.messages, configuration=config
+        )
         changes = (*_written(root, config), *steps)
         return Preview(safe(f"Start {root.name}."), changes, (), warnings, data=data)
 
@@ -65,14 +67,14 @@ def starting(context: Context, now: datetime) -> Action:
         refuse_agents()
         by, agents = who(values.by), agents_of(values.agents)
         config, plan = _configuration(root, values)
-        founding = init.prepare(root, agents, plan)
+        initiative = init.prepare(root, agents, plan)
         if config is not None:
             configuring.write(root, config)
-        told = init.create(root, by, utc_now(), agents)
-        data = facts(spec, opened.key, steps=told)
-        notes, warnings = map(safe, founding.told), map(safe, founding.warnings)
+        done = init.create(root, by, utc_now(), agents)
+        data = facts(spec, opened.key, steps=done)
+        notes, warnings = map(safe, initiative.messages), map(safe, initiative.warnings)
         said = Preview(
-            safe("; ".join(told)), (), (), tuple(warnings), notes=tuple(notes), data=data
+            safe("; ".join(done)), (), (), tuple(warnings), notes=tuple(notes), data=data
         )
         return Outcome(OutcomeState.DONE, said.sentence, done=said)
 
@@ -256,13 +258,13 @@ def trusting(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         refuse_agents()
         hooks = read_plan(root).hooks
-        shown = tuple(
+        changes = tuple(
             Change(safe(hook.path), "start", safe(f"{hook.name}: {_digest(root, hook.path)}"))
             for hook in hooks
         )
         scripts = {hook.path: trust.digest(root, hook.path) for hook in hooks}
         data = facts(spec, opened.key, dry_run=True, scripts=scripts)
-        return Preview("Let these scripts run, as they stand.", shown, data=data)
+        return Preview("Let these scripts run, as they stand.", changes, data=data)
 
     def perform(values: Values) -> Outcome:
         refuse_agents()

@@ -86,12 +86,12 @@ def write(root: Path, config: Object) -> None:
         raise Refused(f"{error.filename or root}: {error.strerror or error}") from None
 
 
-def _stream(told: str) -> Object:
-    named = _NAMED.match(told)
-    name, repo = (named[1], named[2]) if named else ("", told)
+def _stream(given_text: str) -> Object:
+    named = _NAMED.match(given_text)
+    name, repo = (named[1], named[2]) if named else ("", given_text)
     repo, _, branch = repo.partition("#")
     if not repo:
-        raise Refused(f"{told!r}: write a repository as NAME=ADDRESS or NAME=ADDRESS#BRANCH")
+        raise Refused(f"{given_text!r}: write a repository as NAME=ADDRESS or NAME=ADDRESS#BRANCH")
     last = re.split(r"[/:]", repo.rstrip("/"))[-1]
     return {
         "name": name or last.removesuffix(".git"),
@@ -102,9 +102,9 @@ def _stream(told: str) -> Object:
 
 
 def _barriers(given: Iterable[str]) -> Iterable[Object]:
-    for told in given:
-        name, sign, phase = (part.strip() for part in told.partition("="))
+    for given_text in given:
+        name, sign, phase = (part.strip() for part in given_text.partition("="))
         if not sign or not name or not phase:
-            raise Refused(f"{told!r}: write a barrier as NAME=PHASE")
+            raise Refused(f"{given_text!r}: write a barrier as NAME=PHASE")
         described = f"All workstreams must complete {phase} before any goes on"
         yield {"name": name, "phase": phase, "description": described}

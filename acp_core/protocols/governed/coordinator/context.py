@@ -122,8 +122,8 @@ def _bare(repo: str) -> str:
     return f"{head}{mark}{rest.rpartition('@')[2]}" if mark else repo
 
 
-def _cell(told: str) -> str:
-    return clean_line(told, 400).replace("|", "\\|")
+def _cell(content: str) -> str:
+    return clean_line(content, 400).replace("|", "\\|")
 
 
 def _decisions(initiative: Initiative) -> Iterator[str]:

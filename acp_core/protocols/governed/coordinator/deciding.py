@@ -16,7 +16,7 @@ from acp_core.files.transaction import Transaction, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
-from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, looked
+from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, observe
 from acp_core.protocols.governed.coordinator.plan import Barrier
 from acp_core.protocols.governed.coordinator.reconcile import (
     APPROVED,
@@ -49,7 +49,7 @@ Preparing = Callable[[Opened, datetime], Prepared]
 class Done(NamedTuple):
     """How a step of the coordinator ended: what is so now, what failed, what to know besides."""
 
-    told: tuple[str, ...]
+    messages: tuple[str, ...]
     failed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -64,9 +64,9 @@ class Decision(NamedTuple):
 
 def prepare_step(opened: Opened, now: datetime) -> Prepared:
     """Look at all workstreams and write down what changed."""
-    seen, writes = looked(opened, now)
-    told = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-    return Prepared("look at all workstreams", writes.all(), told)
+    seen, writes = observe(opened, now)
+    messages = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
+    return Prepared("look at all workstreams", writes.all(), messages)
 
 
 def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepared:
@@ -75,15 +75,15 @@ def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepa
     Raises:
         Refused: no such gate is open.
     """
-    seen, writes = looked(opened, now)
+    seen, writes = observe(opened, now)
     barrier, state = _open_gate(opened, seen.state, decision.barrier)
     opened = _with_held(opened, seen.held)
     state = _approved(opened, state, barrier, decision, writes, now)
     prepared = _crossing(opened, barrier, state, writes, now)
     how = f": all {len(opened.plan.streams)} workstreams cross it"
-    if prepared.told:  # what keeps them from it
+    if prepared.messages:  # what keeps them from it
         how = "; no workstream crosses it"
-    said = (f"{barrier.name}{how}", *prepared.told)
+    said = (f"{barrier.name}{how}", *prepared.messages)
 
     def otherwise(reason: str) -> tuple[Write, ...]:
         noted = Writes(opened.root)
@@ -103,7 +103,7 @@ def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepa
 def _crossing(
     opened: Opened, barrier: Barrier, state: Object, writes: Writes, now: datetime
 ) -> Prepared:
-    """All workstreams past an approved barrier; ``told`` is what keeps them from it."""
+    """All workstreams past an approved barrier; ``messages`` say what keeps them from it."""
     found, at = resync.problems(opened, barrier), format_time(now)
     if found:
         writes.state(resync.failing(opened, barrier, state, found, writes, at))
@@ -131,7 +131,7 @@ def prepare_rejection(
     """
     if not decision.comment.strip():
         raise Refused("a rejection needs a comment that says what is missing")
-    seen, writes = looked(opened, now)
+    seen, writes = observe(opened, now)
     barrier, state = _open_gate(opened, seen.state, decision.barrier)
     opened = _with_held(opened, seen.held)
     chosen = [opened.stream(name) for name in dict.fromkeys(workstreams)]
@@ -169,7 +169,7 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
     barrier = resync.owed(opened)
     before = opened.initiative.state.value
     if barrier is None:
-        seen, writes = looked(_without_failure(opened), now)
+        seen, writes = observe(_without_failure(opened), now)
         if before.get("status") == RESYNC_FAILED:
             line: Object = {"type": "resync", "barrier": None, "workstreams": []}
             writes.state(seen.state | {"updated_at": format_time(now)})
@@ -178,17 +178,17 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
         new = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
         return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
     prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
-    told: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
-    if prepared.told:
+    messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
+    if prepared.messages:
         crossed = resync.was_crossed(opened.initiative.workstreams, barrier.name)
         what = (
             "was crossed before, and cannot be checked now" if crossed else "still is not crossed"
         )
-        told = (f"{barrier.name} {what}", *prepared.told)
+        messages = (f"{barrier.name} {what}", *prepared.messages)
     return Prepared(
         f"resync past {barrier.name}",
         prepared.writes,
-        told,
+        messages,
         otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
     )
 
@@ -239,7 +239,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
     """
     warnings: list[str] = []
     failed: tuple[str, ...] = ()
-    told: list[str] = []
+    messages: list[str] = []
     for each in (prepare_step, prepare, prepare_step):  # who arrived; the act; who is done now
         with held(root) as (holder, opened):
             if holder.recovered:
@@ -258,7 +258,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
                 failed = (str(error),)
                 holder.commit(f"note why not: {prepared.what}", prepared.otherwise(str(error)))
             else:
-                told += prepared.told
+                messages += prepared.messages
         warnings += hooks.run_owed(root, now)  # each is told of the initiative as it then was
     with held(root) as (_, opened):
         warnings += context.write(opened)
@@ -270,7 +270,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
                 failed = (said,)
             elif not failed:
                 warnings.append(said)
-    return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
+    return Done(tuple(dict.fromkeys(messages)) or NOTHING, failed, tuple(warnings))
 
 
 def _seal(stream: Workstream, holder: Transaction) -> None:
@@ -373,6 +373,6 @@ def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
             continue
         for gate in lacking(run):
             yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
-        standing = ", ".join(o.id for o in run.objections if o.open)
-        if standing:
-            yield f"{stream.name}: open objections {standing}"
+        objections = ", ".join(o.id for o in run.objections if o.open)
+        if objections:
+            yield f"{stream.name}: open objections {objections}"

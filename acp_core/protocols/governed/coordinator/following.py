@@ -37,12 +37,12 @@ def poll(values: Values) -> int:
 
 def _say(done: Done, *, as_json: bool) -> None:
     if as_json:
-        say_object(SCHEMA, "poll", verb="poll", done=True, steps=done.told, failed=done.failed,
+        say_object(SCHEMA, "poll", verb="poll", done=True, steps=done.messages, failed=done.failed,
                    warnings=done.warnings)  # fmt: skip
         return
-    for line in done.told:
+    for line in done.messages:
         say(line)
-    for each in (*done.warnings, *(f"failed: {told}" for told in done.failed)):
+    for each in (*done.warnings, *(f"failed: {outcome}" for outcome in done.failed)):
         warn(each)
 
 
@@ -58,8 +58,8 @@ def trust_hooks(values: Values) -> int:
     if scripts:
         return perform(SCHEMA, "trust-hooks", table.TRUST_HOOKS, values)
     if values.json:
-        told = facts(table.TRUST_HOOKS, str(root), dry_run=values.dry_run, scripts=scripts)
-        say_object(SCHEMA, "trust-hooks", done=False, **told)
+        outcome = facts(table.TRUST_HOOKS, str(root), dry_run=values.dry_run, scripts=scripts)
+        say_object(SCHEMA, "trust-hooks", done=False, **outcome)
     else:
         say("the configuration names no script")
     return 0

@@ -74,7 +74,7 @@ def run_owed(root: Path, now: datetime) -> list[str]:
             raise Refused(f"{FOLDER} leads out of {root}")
         place.mkdir(parents=True, exist_ok=True)
         with locked_folder(str(place), timeout=0.0):
-            return [told for told in _run_all(root) if told]
+            return [content for content in _run_all(root) if content]
     except LogError:
         return []  # another command runs them just now
     except OSError as error:
@@ -85,10 +85,10 @@ def _run_all(root: Path) -> Iterator[str]:
     for hook, line in list(owed(open_initiative(root))):
         opened = open_initiative(root)
         ended = _run(opened, hook, line)
-        told = {"type": "hook", "hook": hook.name, "line": line.number, **ended._asdict()}
+        content = {"type": "hook", "hook": hook.name, "line": line.number, **ended._asdict()}
         writes = Writes(root)
         run_id = super_run_id(opened.initiative, opened.plan)
-        writes.ledger(list(stamped([told], format_time(datetime.now(UTC)), run_id)))
+        writes.ledger(list(stamped([content], format_time(datetime.now(UTC)), run_id)))
         with journal.held(root, journal.COORDINATOR) as holder:
             holder.commit(f"note how {hook.name} ended", writes.all())
         if ended.outcome != "ok":
@@ -112,13 +112,13 @@ def _run(opened: Opened, hook: Hook, line: Line) -> Ended:
         return Ended("failed", detail=f"cannot be run: {error.strerror or error}")
     took = int((time.monotonic() - began) * 1000)
     if ran.code is None:
-        return Ended("timeout", None, took, ran.said)
-    return Ended("ok" if ran.code == 0 else "failed", ran.code, took, ran.said)
+        return Ended("timeout", None, took, ran.output)
+    return Ended("ok" if ran.code == 0 else "failed", ran.code, took, ran.output)
 
 
 def environment(opened: Opened, hook: str, line: Object, payload_file: str) -> dict[str, str]:
     """What a hook finds in its environment."""
-    told = {
+    content = {
         "AGENTXCHAIN_EVENT": hook,
         "AGENTXCHAIN_RUN_ID": super_run_id(opened.initiative, opened.plan),
         "AGENTXCHAIN_SUPER_RUN_ID": super_run_id(opened.initiative, opened.plan),
@@ -131,13 +131,13 @@ def environment(opened: Opened, hook: str, line: Object, payload_file: str) -> d
         "AGENTXCHAIN_PROJECT_ROOT": str(opened.root),
         "AGENTXCHAIN_PAYLOAD_FILE": payload_file,
     }
-    return {**os.environ, **{name: value for name, value in told.items() if "\0" not in value}}
+    return {**os.environ, **{name: value for name, value in content.items() if "\0" not in value}}
 
 
 def payload(opened: Opened, hook: str, line: Object) -> Object:
     """What a hook is told: specification, the table under "Coordinator hooks"."""
     state = opened.initiative.state.value
-    told: Object = {
+    content: Object = {
         "schema_version": "1.0",
         "event": hook,
         "super_run_id": super_run_id(opened.initiative, opened.plan),
@@ -147,13 +147,13 @@ def payload(opened: Opened, hook: str, line: Object) -> Object:
         "workstreams": obj(state, "workstreams"),
     }
     if hook == "on_barrier_approved":
-        told |= {"approved_by": line.get("by"), "comment": line.get("comment")}
+        content |= {"approved_by": line.get("by"), "comment": line.get("comment")}
     elif hook == "on_workstream_failed":
-        told |= {"workstream": line.get("workstream"), "error": line.get("reason")}
+        content |= {"workstream": line.get("workstream"), "error": line.get("reason")}
     elif hook == "on_super_run_completed":
-        told |= {"status": state.get("status"), "barriers": obj(state, "barriers")}
-        told |= _everything(opened)
-    return told
+        content |= {"status": state.get("status"), "barriers": obj(state, "barriers")}
+        content |= _everything(opened)
+    return content
 
 
 def _everything(opened: Opened) -> Object:

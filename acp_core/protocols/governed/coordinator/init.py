@@ -49,7 +49,7 @@ class NewInitiative(NamedTuple):
     root: Path
     plan: Plan
     sources: tuple[Source, ...]
-    told: tuple[str, ...]
+    messages: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -74,27 +74,27 @@ def prepare(
         cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
         raise Refused(f"{root} was begun, and its state is lost: {cure}")
     sources = tuple(_source(root, stream) for stream in plan.streams)
-    told, warnings, used = [], [], False
+    steps, warnings, used = [], [], False
     for source in sources:
         name, branch = source.stream.name, source.stream.branch
         if source.address:
             on = f", branch {branch}" if branch else ""
-            told.append(f"clone {context._bare(source.address)}{on} into {source.folder}")
+            steps.append(f"clone {context._bare(source.address)}{on} into {source.folder}")
             used = True  # unless what is cloned has its own configuration
             continue
-        told.append(f"use the repository in {source.folder} as {name}")
+        steps.append(f"use the repository in {source.folder} as {name}")
         run = read_run(_home(root, source), Path(source.stream.config_path).name)
         _check_branch(root, source)
         used = used or run.config.missing
-        told.append(_about(run, plan, name, agents))
+        steps.append(_about(run, plan, name, agents))
     if agents and not used:
         warnings.append("every workstream has its own configuration: the agents are not used")
     for hook in plan.hooks:
         there = trust.digest(root, hook.path)
-        told.append(f"let {hook.path} run: {hook.name}") if there else warnings.append(
+        steps.append(f"let {hook.path} run: {hook.name}") if there else warnings.append(
             f"{hook.name}: there is no script {hook.path} yet; it needs acp governed coordinator trust"
         )
-    return NewInitiative(root, plan, sources, tuple(told), tuple(warnings))
+    return NewInitiative(root, plan, sources, tuple(steps), tuple(warnings))
 
 
 def create(
@@ -106,33 +106,33 @@ def create(
         Refused: as `prepare`, or a repository cannot be cloned or has no proper configuration.
             What was cloned stays; starting again goes on.
     """
-    founding = prepare(root, agents)
-    plan, told = founding.plan, []
+    initiative = prepare(root, agents)
+    plan, steps = initiative.plan, []
     trust.trust(root, tuple(hook.path for hook in plan.hooks))
-    if not founding.sources:
+    if not initiative.sources:
         return _finished(root)
-    for source in founding.sources:
+    for source in initiative.sources:
         repositories.sweep(root, source.folder)
         if source.address:
             target = root / source.folder
             modes.shared_folder(target.parent)
             repositories.clone(source.address, source.stream.branch, target)
-            told.append(f"cloned {source.stream.name}")
+            steps.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
         if _scaffold(root, source, plan, agents, now):
-            told.append(f"started a governed run in {source.folder}: look at its {schema.CONFIG}")
-    runs = {s.stream.name: _readable_run(root, s, plan) for s in founding.sources}
+            steps.append(f"started a governed run in {source.folder}: look at its {schema.CONFIG}")
+    runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
     homes = [os.path.relpath(run.root / journal.RUN, root) for run in runs.values()]
     for run in runs.values():
         modes.shared_folder(run.root / journal.RUN)
     with journal.held(root, journal.COORDINATOR, homes) as holder:
         if (root / STATE).exists():
             raise Refused(f"{root} was begun already: acp governed coordinator status")
-        runs = {s.stream.name: _readable_run(root, s, plan) for s in founding.sources}
-        holder.commit("start the initiative", _writes(founding, runs, by, now).all())
+        runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
+        holder.commit("start the initiative", _writes(initiative, runs, by, now).all())
         context.write(open_initiative(root))
-    told += [f"{name}: {_sentence(read_run(run.root))}" for name, run in runs.items()]
-    return tuple(told)
+    steps += [f"{name}: {_sentence(read_run(run.root))}" for name, run in runs.items()]
+    return tuple(steps)
 
 
 def _finished(root: Path) -> tuple[str, ...]:
@@ -173,9 +173,9 @@ def _check_branch(root: Path, source: Source) -> None:
         return
     on = repositories.branch_of(folder)
     if on != wanted:
-        told = f"on branch {on}" if on else "on no branch"
+        steps = f"on branch {on}" if on else "on no branch"
         raise Refused(
-            f"workstream {source.stream.name}: {source.folder} is {told}, not on {wanted}: "
+            f"workstream {source.stream.name}: {source.folder} is {steps}, not on {wanted}: "
             f"git -C {source.folder} switch {wanted}"
         )
 
@@ -244,11 +244,11 @@ def _about(run: Run, plan: Plan, name: str, agents: Mapping[str, str] = _NOBODY)
     return f"{name}: link its run, which is in {run.phase}"
 
 
-def _writes(founding: NewInitiative, runs: dict[str, Run], by: str, now: datetime) -> Writes:
-    plan, at, root = founding.plan, format_time(now), founding.root
+def _writes(initiative: NewInitiative, runs: dict[str, Run], by: str, now: datetime) -> Writes:
+    plan, at, root = initiative.plan, format_time(now), initiative.root
     run_id = plan.super_run_id or f"super_run_{secrets.token_hex(6)}"
     writes, lines, records = Writes(root), [], {}
-    for source in founding.sources:
+    for source in initiative.sources:
         name, run = source.stream.name, runs[source.stream.name]
         change = _linked(run, run_id, plan, at, repositories.head_of(root / source.folder))
         stream = Workstream(name, str(run.root), run, StreamRecord(source.folder))

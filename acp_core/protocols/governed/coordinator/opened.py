@@ -51,13 +51,13 @@ class Opened(NamedTuple):
 class Prepared(NamedTuple):
     """A step of the coordinator before it is done: all its writes, and what it says.
 
-    ``told`` says what is so once it is done, ``would`` the same before. ``otherwise`` makes the
+    ``messages`` say what is so once it is done, ``would`` the same before. ``otherwise`` makes the
     writes that note why not, where these cannot be done.
     """
 
     what: str
     writes: tuple[Write, ...] = ()
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     otherwise: Callable[[str], tuple[Write, ...]] | None = None
     would: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
     @property
     def preview(self) -> tuple[str, ...]:
         """What would be done, in sentences."""
-        return self.would or self.told or ("nothing new",)
+        return self.would or self.messages or ("nothing new",)
 
 
 class Writes:
@@ -159,7 +159,7 @@ def run_homes(initiative: Initiative) -> list[str]:
     return found
 
 
-def looked(opened: Opened, now: datetime) -> tuple[Seen, Writes]:
+def observe(opened: Opened, now: datetime) -> tuple[Seen, Writes]:
     """One look, with its writes."""
     seen = inspect(opened.initiative, opened.plan, now)
     writes = Writes(opened.root)

@@ -118,10 +118,10 @@ def plan_of(config: Object) -> Plan:
     run_id = config.get("super_run_id", "")
     if not isinstance(run_id, str) or (run_id and not _NAME.fullmatch(run_id)):
         raise _wrong("“super_run_id” must be letters, digits, dots, dashes and underscores")
-    told = config.get("description", "")
+    description = config.get("description", "")
     return Plan(
         run_id,
-        told if isinstance(told, str) else "",
+        description if isinstance(description, str) else "",
         streams,
         barriers,
         tuple(_hooks(config)),
@@ -158,12 +158,12 @@ def _stream(raw: object, place: int) -> Stream:
 def _barrier(raw: object, place: int) -> Barrier:
     if not isinstance(raw, dict):
         raise _wrong(f"barrier {place} is no object")
-    name, phase, told = raw.get("name"), raw.get("phase"), raw.get("description", "")
+    name, phase, description = raw.get("name"), raw.get("phase"), raw.get("description", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _wrong(f"barrier {place} needs a name of letters, digits, dots and dashes")
     if not isinstance(phase, str) or not phase:
         raise _wrong(f"barrier {name} names no phase")
-    return Barrier(name, phase, told if isinstance(told, str) else "")
+    return Barrier(name, phase, description if isinstance(description, str) else "")
 
 
 def _hooks(config: Object) -> list[Hook]:

@@ -38,7 +38,11 @@ def after_turn(run_root: str | Path) -> list[str]:
             return [f"the coordinator could not look at it: {error}"]
         except OSError as error:
             return [f"the coordinator could not look at it: {error.strerror or error}"]
-        return [*done.told, *done.failed, *done.warnings] if done.told != deciding.NOTHING else []
+        return (
+            [*done.messages, *done.failed, *done.warnings]
+            if done.messages != deciding.NOTHING
+            else []
+        )
     return []
 
 
@@ -60,7 +64,7 @@ def poll(
         now = {path: stamp(path) for path in _signs(root)}
         if now != seen:
             done = deciding.step(root, datetime.now(UTC))
-            if done.told != deciding.NOTHING or done.failed:
+            if done.messages != deciding.NOTHING or done.failed:
                 yield done
             seen = {path: stamp(path) for path in _signs(root)}
             if open_initiative(root).initiative.status == COMPLETED:

@@ -67,12 +67,12 @@ def prepare(root: Path, by: str, now: datetime) -> Prepared:
         raise Refused(f"the coordinator's state is not made again: {reason}")
     state = rebuilt(root, plan, initiative.ledger, now)
     line: Object = {"type": "coordinator_mended", "by": by, "status": state["status"]}
-    kept, more = _damaged(root, initiative, now)
-    line |= {"kept": kept} if kept else {}
+    damaged, more = _damaged(root, initiative, now)
+    line |= {"kept": damaged} if damaged else {}
     writes = Writes(root)
     writes.state(state)
     writes.ledger(list(stamped([line], format_time(now), text(state, "super_run_id", 120))))
-    how = f"the coordinator's state from its ledger: {_stands(state)}"
+    how = f"the coordinator's state from its ledger: {_summary(state)}"
     return Prepared(
         "make the coordinator's state again", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
@@ -91,7 +91,7 @@ def mend(root: Path, by: str, now: datetime) -> Done:
         holder.commit(prepared.what, prepared.writes)
     seen = deciding.step(root, now)
     return seen._replace(
-        told=(*prepared.told, *(t for t in seen.told if t not in deciding.NOTHING))
+        messages=(*prepared.messages, *(t for t in seen.messages if t not in deciding.NOTHING))
     )
 
 
@@ -103,9 +103,9 @@ def rebuilt(root: Path, plan: Plan, ledger: Log, now: datetime) -> Object:
     barriers = {barrier.name: {"phase": barrier.phase, "status": PENDING} | _EMPTY
                 for barrier in plan.barriers}  # fmt: skip
     for line in ledger.lines:
-        kept = barriers.get(text(line.value, "barrier", 80))
-        if kept is not None:
-            kept |= _changes_of(kept, line.value)
+        barrier = barriers.get(text(line.value, "barrier", 80))
+        if barrier is not None:
+            barrier |= _changes_of(barrier, line.value)
     run_id = plan.super_run_id or text(ledger.lines[0].value, "super_run_id", 120)
     return {
         "schema_version": "1.0",
@@ -131,9 +131,9 @@ def _linked(ledger: Log) -> dict[str, Object]:
     return found
 
 
-def _changes_of(kept: Object, line: Object) -> Object:
+def _changes_of(record: Object, line: Object) -> Object:
     """What a line of the ledger changes of its barrier's record."""
-    at, reached = line.get("at"), strings(kept, "reached_by")
+    at, reached = line.get("at"), strings(record, "reached_by")
     match line.get("type"):
         case "workstream_at_barrier":
             new = [name for name in [text(line, "workstream", 80)] if name not in reached]
@@ -173,10 +173,10 @@ def _damaged(root: Path, initiative: Initiative, now: datetime) -> tuple[str, tu
     return f".coordinator/{name}", (Write(place.parent / name, REPLACE, data),)
 
 
-def _stands(state: Object) -> str:
+def _summary(state: Object) -> str:
     return ", ".join((str(state["status"]), *_barriers(state)))
 
 
 def _barriers(state: Object) -> Iterator[str]:
-    for name, kept in schema.objects(state.get("barriers")).items():
-        yield f"{name} {kept['status']}"
+    for name, barrier in schema.objects(state.get("barriers")).items():
+        yield f"{name} {barrier['status']}"

@@ -45,10 +45,10 @@ def inspect(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
     found: list[Object] = []
     held = tuple(_held(initiative, plan, now))
     names = {stream.name for stream, _ in held}
-    kept = objects(before.get("barriers"))
+    recorded = objects(before.get("barriers"))
     state["barriers"] = {
         barrier.name: _barrier(
-            initiative, plan, barrier, kept.get(barrier.name, {}), names, at, found
+            initiative, plan, barrier, recorded.get(barrier.name, {}), names, at, found
         )
         for barrier in plan.barriers
     }
@@ -85,11 +85,11 @@ def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
 def record(stream: Workstream, *, held_now: bool = False) -> Object:
     """What the coordinator keeps of a workstream; of one that cannot be read, what it knew."""
     known, run = stream.recorded, stream.run
-    kept: Object = {"path": known.path or stream.name}
+    recorded: Object = {"path": known.path or stream.name}
     if run is None or run.state.reason:
         for key in ("run_id", "phase"):
-            kept[key] = known.raw.get(key)
-        return kept | {"status": "unreadable", "last_turn": known.raw.get("last_turn")}
+            recorded[key] = known.raw.get(key)
+        return recorded | {"status": "unreadable", "last_turn": known.raw.get("last_turn")}
     state = run.state.value
     last = next(
         (line.value.get("turn_id") for line in reversed(run.history.lines)
@@ -97,8 +97,11 @@ def record(stream: Workstream, *, held_now: bool = False) -> Object:
     )  # fmt: skip
     status = "blocked:barrier" if held_now or barriers.held_at(state) else state.get("status")
     # another run in its place is an error that must not be taken over silently
-    kept |= {"run_id": known.raw.get("run_id") or state.get("run_id"), "phase": state.get("phase")}
-    return kept | {"status": status, "last_turn": last}
+    recorded |= {
+        "run_id": known.raw.get("run_id") or state.get("run_id"),
+        "phase": state.get("phase"),
+    }
+    return recorded | {"status": status, "last_turn": last}
 
 
 def failure(stream: Workstream) -> str:
@@ -145,7 +148,7 @@ def _barrier(
     initiative: Initiative,
     plan: Plan,
     barrier: Barrier,
-    kept: Object,
+    recorded: Object,
     held: set[str],
     at: str,
     found: list[Object],
@@ -159,11 +162,11 @@ def _barrier(
         "approved_at": None,
         "approved_by": None,
         "comment": None,
-    } | kept
+    } | recorded
     record["phase"] = barrier.phase
     if record["status"] == APPROVED:
         return record
-    were = schema.strings(kept, "reached_by")
+    were = schema.strings(recorded, "reached_by")
     here = [
         stream.name
         for stream in initiative.workstreams
@@ -202,9 +205,9 @@ def _is_unreadable(stream: Workstream) -> bool:
 
 def _failures(initiative: Initiative, plan: Plan) -> Iterator[Object]:
     """Lines about workstreams that failed since the last look, or that are well again."""
-    told = reported(initiative)
+    known = reported(initiative)
     for stream in initiative.workstreams:
-        reason, before = failure(stream), told.get(stream.name, "")
+        reason, before = failure(stream), known.get(stream.name, "")
         if reason and reason != before:
             yield {"type": "workstream_failed", "workstream": stream.name, "reason": reason,
                    "phase": stream.phase, "barrier": _affected(initiative, plan, stream)}  # fmt: skip

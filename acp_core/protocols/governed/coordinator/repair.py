@@ -92,9 +92,9 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
         "phase": move.state["phase"], "status": move.state["status"],
     }  # fmt: skip
     more = restore.set_apart(Path(stream.path), stream.run, now)
-    line |= {"kept": f"{restore.KEPT}/{more[-1].path.name}"} if more else {}
+    line |= {"kept": f"{restore.HOME}/{more[-1].path.name}"} if more else {}
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
-    how = f"the state of {name} from its history: {_stands(move.state)}"
+    how = f"the state of {name} from its history: {_summary(move.state)}"
     return Prepared(
         f"make the state of {name} again", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
@@ -105,9 +105,9 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
     """The state that a workstream's history leads to, held before the barriers that are shut."""
     phase, run_id = _phase(opened, stream), stream.recorded.run_id
     crossed = {
-        barrier.name: str(kept.get("approved_at"))
+        barrier.name: str(barrier_record.get("approved_at"))
         for barrier in opened.plan.barriers
-        if (kept := _record_of(opened, barrier.name)).get("status") == APPROVED
+        if (barrier_record := _record_of(opened, barrier.name)).get("status") == APPROVED
         and rebuild.is_before(run, barrier.phase, phase)
     }
     state = rebuild.base(run, run_id, phase, now) | {
@@ -149,6 +149,6 @@ def _record_of(opened: Opened, barrier: str) -> Object:
     return objects(opened.initiative.state.value.get("barriers")).get(barrier, {})
 
 
-def _stands(state: Object) -> str:
+def _summary(state: Object) -> str:
     on = text(state, "blocked_on", 200)
     return f"{state['phase']}, {on or state['status']}"

@@ -29,7 +29,7 @@ _SAFE = (
     "-c", "core.fsmonitor=false",
     "-c", "protocol.ext.allow=never",
 )  # fmt: skip
-_KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+_PASSED_ON = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
 
 
 def address(root: Path, repo: str) -> str:
@@ -38,18 +38,18 @@ def address(root: Path, repo: str) -> str:
     Raises:
         Refused: it is none that git may be given.
     """
-    shown = clean_line(repo, 200)
+    name = clean_line(repo, 200)
     if not repo:
         raise Refused("names no repository")
     if repo.startswith("-") or "::" in repo or "\n" in repo:
-        raise Refused(f"the address {shown} is none that acp gives to git")
+        raise Refused(f"the address {name} is none that acp gives to git")
     if _URL.fullmatch(repo) or _SCP.fullmatch(repo):
         return repo
     if "://" in repo:
-        raise Refused(f"the address {shown} is none that acp gives to git (https, ssh, git, file)")
+        raise Refused(f"the address {name} is none that acp gives to git (https, ssh, git, file)")
     folder = os.path.abspath(os.path.join(root, os.path.expanduser(repo)))
     if not os.path.isdir(folder):
-        raise Refused(f"there is no folder {shown}")
+        raise Refused(f"there is no folder {name}")
     return folder
 
 
@@ -111,7 +111,9 @@ def sweep(root: Path, name: str) -> None:
 
 def _git(words: Sequence[str], patience: float) -> subprocess.CompletedProcess[bytes]:
     env = {
-        name: v for name, v in os.environ.items() if name in _KEPT or not name.startswith("GIT_")
+        name: v
+        for name, v in os.environ.items()
+        if name in _PASSED_ON or not name.startswith("GIT_")
     }
     env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "LC_ALL": "C"}
     env["GIT_ALLOW_PROTOCOL"] = "file:git:http:https:ssh"

@@ -151,9 +151,12 @@ def crossing(
             continue
         change = barriers.cross(stream.run, barrier.name, by, comment, approved_at)
         writes.run(stream, change)
-        kept = record(stream) | {"phase": change.state["phase"], "status": change.state["status"]}
-        records[stream.name] = kept
-        moved.append({"workstream": stream.name, "from": barrier.phase, "to": kept["phase"]})
+        changed = record(stream) | {
+            "phase": change.state["phase"],
+            "status": change.state["status"],
+        }
+        records[stream.name] = changed
+        moved.append({"workstream": stream.name, "from": barrier.phase, "to": changed["phase"]})
     state = state | {"workstreams": records, "status": ACTIVE, "updated_at": at}
     line = {"type": "resync", "barrier": barrier.name, "workstreams": moved}
     writes.ledger(list(stamped([line], at, run_id)))

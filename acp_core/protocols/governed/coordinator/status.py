@@ -65,12 +65,12 @@ def lines(initiative: Initiative) -> Iterator[str]:
         )
     for stream in initiative.workstreams:
         reason = failure(stream)
-        shown = f"{stream.phase or 'no phase'}: {stream.status}"
+        where = f"{stream.phase or 'no phase'}: {stream.status}"
         turn = first_turn(initiative, stream)
         waits = (
             f"; {turn.participant}: {turn.what.removeprefix(f'{stream.name}: ')}" if turn else ""
         )
-        yield f"  {stream.name:<20} {shown}" + (f" ({reason})" if reason else waits)
+        yield f"  {stream.name:<20} {where}" + (f" ({reason})" if reason else waits)
     for barrier in initiative.barriers:
         missing = ", ".join(n for n in barrier.required if n not in barrier.reached)
         word = barrier.status + (f"; missing: {missing}" if missing else "")

@@ -39,9 +39,9 @@ def trust(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
     modes.private_folder(place.parent)
     found = {path: seen for path in paths if (seen := digest(root, path))}
     with locked_folder(str(place.parent)):
-        kept = schema.read_object(place).value
-        kept[_key(root)] = {**schema.obj(kept, _key(root)), **found}
-        atomic.replace(place, json.dumps(kept, indent=1).encode())
+        known = schema.read_object(place).value
+        known[_key(root)] = {**schema.obj(known, _key(root)), **found}
+        atomic.replace(place, json.dumps(known, indent=1).encode())
     return list(found)
 
 

@@ -69,10 +69,10 @@ def quoted(answer: Answer) -> str:
 
 
 def _quote(words: str) -> str:
-    shown = clean(words).strip()
-    if len(shown) > _LONGEST:
-        shown = shown[:_LONGEST] + "…"
-    return "\n".join(f"> {line}" for line in shown.split("\n"))
+    text = clean(words).strip()
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST] + "…"
+    return "\n".join(f"> {line}" for line in text.split("\n"))
 
 
 def _answer(line: Object, asked: dict[str, Object]) -> Answer | None:

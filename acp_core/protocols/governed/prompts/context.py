@@ -40,8 +40,8 @@ def context(run: Run, state: Object, turn: Object, talk: str) -> str:
     parts.append("## Gate Required Files\n\n" + _files(run, phase))
     parts.append("## Phase Gate Status\n\n" + _status(state))
     if talk.strip():
-        shown = talk if len(talk) <= _DOCUMENT else "…" + talk[-_DOCUMENT:]
-        parts.append("## Talk\n\n" + shown.strip())
+        latest = talk if len(talk) <= _DOCUMENT else "…" + talk[-_DOCUMENT:]
+        parts.append("## Talk\n\n" + latest.strip())
     return "\n\n".join(parts)[:_WHOLE] + "\n"
 
 

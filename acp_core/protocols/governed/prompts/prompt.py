@@ -151,9 +151,9 @@ def _output(config: Object, state: Object, turn: Object, assignment: Object) -> 
         "run_completion_request": None,
         "needs_human_reason": None,
     }
-    shown = json.dumps(example, indent=2, ensure_ascii=False)
+    text = json.dumps(example, indent=2, ensure_ascii=False)
     path = assignment["staging_result_path"]
-    return f"Write one JSON object to `{path}`, in one step, as the last thing:\n\n```json\n{shown}\n```"
+    return f"Write one JSON object to `{path}`, in one step, as the last thing:\n\n```json\n{text}\n```"
 
 
 def _fields(config: Object, phase: str) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Loaded, text
 
@@ -107,4 +108,4 @@ def _names(home: Path) -> Iterator[str]:
         return
     for name in found:
         if name not in (MANIFEST, *_ADDED) and not is_leftover(name):
-            yield text({"": name}, "", 300)
+            yield clean_line(name, 300)

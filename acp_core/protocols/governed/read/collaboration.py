@@ -121,8 +121,8 @@ class Governed(Collaboration):
             self._run = None
             initiative = self._initiative = read_initiative(self._root)
             self._children = tuple(w.run.root for w in initiative.workstreams if w.run)
-            told = schema.inside(self._root, context_folder(initiative.config.value))
-            self._contexts = tuple(_subfolders(told)) if told else ()
+            home = schema.inside(self._root, context_folder(initiative.config.value))
+            self._contexts = tuple(_subfolders(home)) if home else ()
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
             new = initiative_snapshot(
@@ -302,17 +302,17 @@ class Governed(Collaboration):
         return found
 
     def _documents(self, names: list[tuple[str, str]]) -> tuple[model.Document, ...]:
-        shown: dict[str, model.Document] = {}
+        documents: dict[str, model.Document] = {}
         for name, group in names[:300]:
             path = schema.inside(self._root, name)
             found = stamp(path) if path else None
             if path is None or found is None:
                 continue
             id = clean_line(name, 300)
-            told = clean_line(path.parent.name, 80) if path.parent in self._contexts else ""
-            shown[id] = model.Document(
+            stream = clean_line(path.parent.name, 80) if path.parent in self._contexts else ""
+            documents[id] = model.Document(
                 id,
-                f"Context of {told}" if told else id,
+                f"Context of {stream}" if stream else id,
                 kind_of(path),
                 group,
                 str(path),
@@ -320,21 +320,21 @@ class Governed(Collaboration):
                 datetime.fromtimestamp(found.modified / 1e9, UTC),
                 f"{found.modified}/{found.size}/{found.inode}",
             )
-        return tuple(shown.values())
+        return tuple(documents.values())
 
     def _outputs(self) -> tuple[model.Document, ...]:
         """What the programs of turns under way printed; it is kept outside of the repository."""
-        shown = []
+        documents = []
         for id, path in self._printed.items():
             found = stamp(path)
             if found is None or not found.size:
                 continue
             at = datetime.fromtimestamp(found.modified / 1e9, UTC)
             version = f"{found.modified}/{found.size}/{found.inode}"
-            shown.append(
+            documents.append(
                 model.Document(id, id, "text", "document", str(path), found.size, at, version)
             )
-        return tuple(shown)
+        return tuple(documents)
 
 
 def _subfolders(path: Path) -> list[Path]:

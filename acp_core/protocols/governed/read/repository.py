@@ -207,8 +207,8 @@ def _head(root: Path) -> str:
 
 
 def _empty(root: Path) -> str:
-    told = _git(root, "hash-object", "-t", "tree", os.devnull)
-    return told.decode("ascii", "replace").strip()
+    output = _git(root, "hash-object", "-t", "tree", os.devnull)
+    return output.decode("ascii", "replace").strip()
 
 
 def _changed(root: Path, base: str) -> list[str]:

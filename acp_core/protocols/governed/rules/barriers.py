@@ -45,7 +45,7 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     """The initiative's own block, with what failed as the ledger tells it."""
     if initiative.status == reconcile.RESYNC_FAILED:
         failed = resync.failures(initiative)
-        told = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
+        reasons = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
         message = "The last resync failed"
         if not resync.was_crossed(initiative.workstreams, resync.failed_at(initiative)):
             message += ", and no workstream crossed the barrier"
@@ -53,11 +53,11 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
         if failed and all(_is_mended(initiative, each.workstream) for each in failed):
             message += f". What failed is mended: {', '.join(each.workstream for each in failed)}"
             remedy = "Resync: all workstreams cross, or it says what keeps them."
-        elif told:
-            message += f": {'; '.join(told[:3])}"
+        elif reasons:
+            message += f": {'; '.join(reasons[:3])}"
         yield Trouble(
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
-            action=names.RESYNC, evidence=tuple(told[:20]),
+            action=names.RESYNC, evidence=tuple(reasons[:20]),
         )  # fmt: skip
     elif initiative.status.startswith("blocked") and initiative.status != reconcile.CROSSED:
         message = f"The initiative is {initiative.status}."

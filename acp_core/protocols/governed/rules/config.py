@@ -83,8 +83,8 @@ def _roles(config: Object) -> Iterator[str]:
     for name, role in list(objects(config.get("roles")).items())[:_MOST]:
         runtime, authority = role.get("runtime"), role.get("write_authority")
         if "runtimes" in config and (not isinstance(runtime, str) or runtime not in runtimes):
-            told = text(role, "runtime", 80)
-            yield f'Role "{_safe(name)}" references unknown runtime "{told}".'
+            named = text(role, "runtime", 80)
+            yield f'Role "{_safe(name)}" references unknown runtime "{named}".'
         if authority is not None and authority not in AUTHORITIES:
             yield f'Role "{_safe(name)}": write_authority must be one of: {", ".join(AUTHORITIES)}.'
     for name, runtime in list(runtimes.items())[:_MOST]:
@@ -99,8 +99,8 @@ def _routing(config: Object) -> Iterator[str]:
         where = f'Routing "{_safe(name)}"'
         entry, most = phase.get("entry_role"), phase.get("max_concurrent_turns")
         if entry is not None and (not isinstance(entry, str) or entry not in roles):
-            told = text(phase, "entry_role", 80)
-            yield f'{where}: entry_role "{told}" is not a defined role.'
+            named = text(phase, "entry_role", 80)
+            yield f'{where}: entry_role "{named}" is not a defined role.'
         for role in strings(phase, "allowed_next_roles")[:_MOST]:
             if role not in roles and role != "human":
                 yield f'{where}: allowed_next_roles references unknown role "{_safe(role)}".'
@@ -139,11 +139,11 @@ def _hooks(run: Run) -> list[Trouble]:
     for phase in hooks:
         message = ""
         given = run.settings.hooks.get(phase, ())
-        told_later = [each for each in given if not is_asked(phase, each)]
-        if phase not in HOOK_PHASES and (told_later or phase not in ASKED):
+        informed = [each for each in given if not is_asked(phase, each)]
+        if phase not in HOOK_PHASES and (informed or phase not in ASKED):
             known = ", ".join(HOOK_PHASES)
             message = f"acp tells no hooks of “{_safe(phase)}”; it tells those of {known}."
-        elif any(each.mode == BLOCKING for each in told_later):
+        elif any(each.mode == BLOCKING for each in informed):
             message = f"A hook of {_safe(phase)} is to block; acp tells those after the fact."
         if message:
             found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))

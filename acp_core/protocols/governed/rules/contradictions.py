@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
@@ -57,10 +58,10 @@ def _turns(run: Run) -> Iterator[Trouble]:
     """Turns of another run."""
     wanted = run.state.value.get("run_id")
     for turn in run.turns:
-        told = turn.raw.get("run_id")
-        if isinstance(told, str) and isinstance(wanted, str) and told != wanted:
+        recorded = turn.raw.get("run_id")
+        if isinstance(recorded, str) and isinstance(wanted, str) and recorded != wanted:
             message = (
-                f"The turn {turn.id} belongs to the run {_safe(told)}, not to {_safe(wanted)}."
+                f"The turn {turn.id} belongs to the run {_safe(recorded)}, not to {_safe(wanted)}."
             )
             remedy = "Reject it, and have it taken in this run."
             yield Trouble(
@@ -121,12 +122,12 @@ def _session(run: Run) -> Iterator[Trouble]:
         message = f"The session's checkpoint belongs to another run ({other})."
         yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
         return
-    told = text(session.value, "run_status", 40)
+    recorded = text(session.value, "run_status", 40)
     at_odds = ("paused", "blocked", "completed")
-    if told in at_odds and run.status == "active":
-        message = f"The session's checkpoint says {told} while the run is active."
+    if recorded in at_odds and run.status == "active":
+        message = f"The session's checkpoint says {recorded} while the run is active."
         yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
 
 
 def _safe(name: str) -> str:
-    return text({"": name}, "", 80)
+    return clean_line(name, 80)

@@ -63,9 +63,9 @@ def _ledger(initiative: Initiative) -> Iterator[Trouble]:
     for line in initiative.ledger.lines:
         lacking = [key for key in ("type", "at", "super_run_id") if not text(line.value, key)]
         message = f"the line lacks {', '.join(lacking)}" if lacking else ""
-        told = text(line.value, "super_run_id", 120)
-        if not lacking and wanted and told != wanted:
-            message = f"the line is of the initiative “{told}”"
+        recorded = text(line.value, "super_run_id", 120)
+        if not lacking and wanted and recorded != wanted:
+            message = f"the line is of the initiative “{recorded}”"
         if message:
             yield Trouble(
                 "RECORD", model.Severity.WARNING, f"{_LEDGER}, line {line.number}: {message}.",

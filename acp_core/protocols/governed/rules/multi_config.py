@@ -36,13 +36,13 @@ def check_config(initiative: Initiative) -> list[Trouble]:
         except Refused as error:
             return [_trouble(str(error).removeprefix(f"{schema.MULTI_CONFIG}: "))]
         listed = items(initiative.config.value, "workstreams")
-        return [_trouble(told) for told in _circles({text(s, "name", 80): s for s in listed})]
-    found = [_trouble(told) for told in _existing(initiative.config.value)]
-    return found + [_trouble(told) for told in _alignment(initiative)]
+        return [_trouble(problem) for problem in _circles({text(s, "name", 80): s for s in listed})]
+    found = [_trouble(problem) for problem in _existing(initiative.config.value)]
+    return found + [_trouble(problem) for problem in _alignment(initiative)]
 
 
-def _trouble(told: str) -> Trouble:
-    message = f"{schema.MULTI_CONFIG}: {clean_line(told, 400)}"
+def _trouble(problem: str) -> Trouble:
+    message = f"{schema.MULTI_CONFIG}: {clean_line(problem, 400)}"
     return Trouble("MULTI_CONFIG", model.Severity.ERROR, message, "Mend it.", schema.MULTI_CONFIG)
 
 
@@ -103,9 +103,9 @@ def _alignment(initiative: Initiative) -> Iterator[str]:
         run = stream.run
         if not wanted or run is None or run.config.reason:
             continue
-        told = tuple(schema.obj(run.config.value, "routing"))
-        if told and told != wanted:
+        problem = tuple(schema.obj(run.config.value, "routing"))
+        if problem and problem != wanted:
             yield (
-                f"repository {stream.name} has the phases {', '.join(told)}, and not "
+                f"repository {stream.name} has the phases {', '.join(problem)}, and not "
                 f"{', '.join(wanted)}"
             )

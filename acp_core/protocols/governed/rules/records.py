@@ -86,9 +86,9 @@ def _events(run: Run) -> Iterator[Trouble]:
 
 
 def _of(document: str, line: Line, message: str) -> Trouble:
-    told = f"{document}, line {line.number}: {message}."
+    recorded = f"{document}, line {line.number}: {message}."
     remedy = "Look at who wrote it; acp rewrites no append-only log."
-    return Trouble("RECORD", _WARNING, told, remedy, document, line.number)
+    return Trouble("RECORD", _WARNING, recorded, remedy, document, line.number)
 
 
 def check_bundles(run: Run) -> list[Trouble]:
@@ -119,8 +119,8 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         ("role", turn.raw.get("assigned_role")),
     )
     for key, value in wanted:
-        told = loaded.value.get(key)
-        if told is not None and value is not None and told != value:
+        recorded = loaded.value.get(key)
+        if recorded is not None and value is not None and recorded != value:
             message = f"The assignment of {turn.role} is of {key} “{text(loaded.value, key, 80)}”."
             yield Trouble("BUNDLE", _ERROR, message, "Issue the turn again.", name)
 

@@ -87,7 +87,7 @@ def _assignment(result: Object, state: Object) -> list[str]:
     turn = turns.get(given) or next(iter(turns.values()), None) or obj(state, "current_turn")
     if not turn:
         return ["No active turn in state.json — cannot validate assignment."]
-    told = (
+    recorded = (
         ("run_id", result["run_id"], state.get("run_id"), "has"),
         ("turn_id", given, turn.get("turn_id"), "has"),
         ("role", result["role"], turn.get("assigned_role"), "assigns"),
@@ -95,7 +95,7 @@ def _assignment(result: Object, state: Object) -> list[str]:
     )
     return [
         f'{name} mismatch: turn result has "{is_}", state {verb} "{wanted}".'
-        for name, is_, wanted, verb in told
+        for name, is_, wanted, verb in recorded
         if is_ != wanted
     ]
 
@@ -154,10 +154,13 @@ def _artifact(
 def _built_before(state: Object, history: Sequence[Line]) -> bool:
     """Whether an accepted turn of this run's implementation phase changed the product."""
     for line in history:
-        told = line.value
-        if told.get("run_id") != state.get("run_id") or told.get("phase") != "implementation":
+        recorded = line.value
+        if (
+            recorded.get("run_id") != state.get("run_id")
+            or recorded.get("phase") != "implementation"
+        ):
             continue
-        if product_files(strings(told, "files_changed")):
+        if product_files(strings(recorded, "files_changed")):
             return True
     return False
 

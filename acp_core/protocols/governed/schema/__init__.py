@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from acp_core.files import decode
 from acp_core.files.reading import Unreadable, clause, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.files.writes import below
@@ -112,8 +113,8 @@ def _parse(data: bytes) -> Object:
             if b"\n" in data
             else f"column {error.colno}"
         )
-        told = error.msg.removesuffix(" starting at").lower()
-        raise ValueError(f"is no JSON ({at}: {told})") from None
+        problem = error.msg.removesuffix(" starting at").lower()
+        raise ValueError(f"is no JSON ({at}: {problem})") from None
     except ValueError as error:
         raise ValueError(f"is no JSON: {error}") from None
     if not isinstance(value, dict):
@@ -179,19 +180,9 @@ def is_id(value: str) -> bool:
 
 def number(holder: Object, key: str) -> int | None:
     """The integer at ``key``, or None."""
-    value = holder.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return decode.integer(holder.get(key))
 
 
 def moment(holder: Object, *keys: str) -> datetime | None:
     """The first time at one of ``keys``, in UTC, or None."""
-    for key in keys:
-        value = holder.get(key)
-        if not isinstance(value, str) or len(value) > 40:
-            continue
-        try:
-            at = datetime.fromisoformat(value)
-            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, OverflowError):
-            continue
-    return None
+    return next((at for key in keys if (at := decode.moment(holder.get(key)))), None)

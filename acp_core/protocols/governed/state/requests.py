@@ -247,8 +247,8 @@ def approved(
     if request.to:
         payload |= {"from": request.phase, "to": request.to}
     payload["requested_by_turn"] = request.turn
-    told = event(move.state, "gate_approved", at, **payload)
-    return move._replace(ledger=(line,), events=(told, *move.events))
+    approval = event(move.state, "gate_approved", at, **payload)
+    return move._replace(ledger=(line,), events=(approval, *move.events))
 
 
 def rejected_gate(

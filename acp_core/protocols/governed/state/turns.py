@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, items, number, obj, objects, strings, text
 from acp_core.protocols.governed.state import (
@@ -164,11 +165,11 @@ def acceptance_failed(
     turn = active_turn(new, turn_id)
     reason = f"Validation failed at stage {stage}: {'; '.join(errors)}"
     turn |= {"status": "failed_acceptance", "failed_at": at, "failure_reason": reason}
-    told = event(
+    entry = event(
         new, "acceptance_failed", at, turn,
         reason=reason, error_code="validation_failed", stage=stage, errors=list(errors),
     )  # fmt: skip
-    return Move(new, events=(told,))
+    return Move(new, events=(entry,))
 
 
 def accepted(
@@ -221,16 +222,16 @@ def accepted(
         "next_recommended_role": proposed if proposed in objects(config.get("roles")) else None,
     }
     ledger = (*_decisions(result, new, at), *_objections(result, new, known, at))
-    told = event(new, "turn_accepted", at, turn)
+    entry = event(new, "turn_accepted", at, turn)
     move = Move(new, ledger, (), (line,))
     if result["status"] in ("needs_human", "blocked"):
         why = text(result, "needs_human_reason", _WHY) or text(result, "summary", _WHY)
-        on = f"human:{text({'': why}, '', 300)}"
+        on = f"human:{clean_line(why, 300)}"
         move = blocked(move, on, "needs_human", why, turn["turn_id"], at, action=_ANSWER)
     elif result["status"] == "completed":
         move = asked(config, move, result, turn, predicates, at)
-    told["status"], told["phase"] = move.state.get("status"), move.state.get("phase")
-    return move._replace(events=(told, *move.events))
+    entry["status"], entry["phase"] = move.state.get("status"), move.state.get("phase")
+    return move._replace(events=(entry, *move.events))
 
 
 def _history_line(
@@ -369,16 +370,16 @@ def rejected(
         turn |= {"status": "retrying", "attempt": attempt + 1}
         return Move(new, (line,), (event(new, "turn_rejected", at, turn, **payload),))
     turn["status"] = "failed"
-    told = f"Turn rejected {attempt} times. Retries exhausted."
+    entry = f"Turn rejected {attempt} times. Retries exhausted."
     new["escalation"] = {
         "from_role": role,
         "from_turn_id": turn_id,
-        "reason": told,
+        "reason": entry,
         "validation_errors": list(errors),
         "escalated_at": at,
     }
     on = f"escalation:retries-exhausted:{role}"
-    move = blocked(Move(new, (line,)), on, "retries_exhausted", told, turn_id, at, retained=True)
+    move = blocked(Move(new, (line,)), on, "retries_exhausted", entry, turn_id, at, retained=True)
     payload["escalated"] = True
     said = event(move.state, "turn_rejected", at, turn, **payload)
     return move._replace(events=(said, *move.events))

@@ -87,7 +87,7 @@ def rail(
 ) -> tuple[model.Phase, ...]:
     """The phases in order with where the run stands."""
     place = names.index(current) if current in names else -1
-    shown = []
+    phases = []
     for index, name in enumerate(names):
         state = model.PhaseState.AHEAD
         if completed or index < place:
@@ -98,8 +98,8 @@ def rail(
         if name == current:
             left = None
         visits = (model.Visit(entered[name], left),) if name in entered else ()
-        shown.append(model.Phase(name, name, state, visits))
-    return tuple(shown)
+        phases.append(model.Phase(name, name, state, visits))
+    return tuple(phases)
 
 
 def gate_turn(pending: Pending) -> model.Turn:

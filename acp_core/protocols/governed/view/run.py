@@ -19,7 +19,7 @@ from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write.journal import interrupted
 
-LOOK = timedelta(seconds=5)
+RECHECK = timedelta(seconds=5)
 RESOLVED = "escalation_resolved"
 """What the ledger calls it that a human resolved what had blocked the run."""
 _DECIDE = {
@@ -51,9 +51,9 @@ def run_snapshot(
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
     if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
-        due.append(now + LOOK)  # no file says when a program has ended
+        due.append(now + RECHECK)  # no file says when a program has ended
     if any(each.key in ("obstacle:disk", "obstacle:git") for each in obstacles):
-        due.append(now + LOOK)  # nor when a disk or git can be used again
+        due.append(now + RECHECK)  # nor when a disk or git can be used again
     return model.Snapshot(
         key=key,
         protocol="governed",
@@ -228,11 +228,11 @@ def entered(run: Run) -> dict[str, datetime | None]:
 
 def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Participant, ...]:
     last: dict[str, model.Event] = {event.actor: event for event in events}
-    shown = []
+    participants = []
     for name, role in [(YOU, Role()), *run.settings.roles.items()][:100]:
         id = clean_name(name, 80)
         event = last.get(id)
-        shown.append(
+        participants.append(
             model.Participant(
                 id,
                 "human" if name == YOU else "agent",
@@ -241,7 +241,7 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
                 event.at if event else None,
             )
         )
-    return tuple(shown)
+    return tuple(participants)
 
 
 def _log_events(run: Run) -> list[LogEvent]:

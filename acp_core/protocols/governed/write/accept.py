@@ -110,8 +110,8 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     try:
         result = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        told = clean_line(f"Invalid JSON in {name}: {error}", 300)
-        return Judged(turn, None, Verdict("schema", (told,), (), ()), observed)
+        message = clean_line(f"Invalid JSON in {name}: {error}", 300)
+        return Judged(turn, None, Verdict("schema", (message,), (), ()), observed)
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
@@ -139,8 +139,8 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     warnings = list(verdict.warnings)
     seized = [name for name in reserved_changed(opened) if name not in observed.excluded]
     if seized:
-        told = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
-        return verdict._replace(stage=results.OBSERVED, errors=(told,))
+        message = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
+        return verdict._replace(stage=results.OBSERVED, errors=(message,))
     turn = active_turn(opened.state, str(result["turn_id"]))
     altered = _altered(turn, observed, opened)
     if altered and turn.get(bundle.MARK):
@@ -168,8 +168,8 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         named = ", ".join(unseen[:20])
         if authority == "review_only":
             errors.append(f"{results.UNOBSERVED}: {named}")
-            kept = [name for name in declared if name in observed.files]
-            offered.append(Correction("files_changed", kept, "only these were observed"))
+            observed_only = [name for name in declared if name in observed.files]
+            offered.append(Correction("files_changed", observed_only, "only these were observed"))
         else:
             warnings.append(f"Declared, but not observed in the repository: {named}.")
     return Verdict(
@@ -193,10 +193,14 @@ def _unobserved(verdict: Verdict, opened: Opened, turn_id: str) -> Verdict:
     """A result of which nothing could be compared: refused where the turn began with git at hand."""
     turn = active_turn(opened.state, turn_id)
     if text(obj(turn, "baseline"), "kind", 40) == "git_worktree":
-        told = "What changed since the turn was assigned cannot be observed: git does not answer."
-        return verdict._replace(stage=results.OBSERVED, errors=(told,))
-    told = "What changed could not be observed: no git repository was there when it was assigned."
-    return verdict._replace(warnings=(*verdict.warnings, told))
+        message = (
+            "What changed since the turn was assigned cannot be observed: git does not answer."
+        )
+        return verdict._replace(stage=results.OBSERVED, errors=(message,))
+    message = (
+        "What changed could not be observed: no git repository was there when it was assigned."
+    )
+    return verdict._replace(warnings=(*verdict.warnings, message))
 
 
 def reserved_changed(opened: Opened) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from acp_core.protocols.governed.write import seals
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened, content, refuse_over_unfinished
 
-_SHOWN = 1 << 16  # characters of one file's change
+_LONGEST = 1 << 16  # characters of one file's change
 
 
 def changes(opened: Opened, move: Move | None, more: Sequence[Write] = ()) -> tuple[Change, ...]:
@@ -92,4 +92,4 @@ def _diff(before: bytes, after: bytes) -> str:
 
 
 def _bounded(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "\n…"
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n…"

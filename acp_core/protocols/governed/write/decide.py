@@ -147,9 +147,9 @@ def rejecting_turn(
         verdict = judge(opened, id).verdict
         stage, errors = verdict.stage, verdict.errors
         stamp = re.sub(r"[:.]", "-", format_time(now))
-        kept = f".agentxchain/dispatch/rejected/{id}-attempt-{turn.get('attempt')}-{stamp}.json"
+        copy = f".agentxchain/dispatch/rejected/{id}-attempt-{turn.get('attempt')}-{stamp}.json"
         more = [
-            Write(opened.root / kept, REPLACE, data),
+            Write(opened.root / copy, REPLACE, data),
             *removing(opened.root, f"{prompts.STAGING}/{id}"),
         ]
     move = rejected(opened.config, opened.state, id, reason, by, stage, errors, now)
@@ -169,8 +169,8 @@ def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime)
 def _stopped(root: str | Path, state: Object) -> None:
     """Tell the hooks that the run is blocked."""
     if state.get("status") == "blocked":
-        told = {"blocked_on": state.get("blocked_on"), "escalation": state.get("escalation")}
-        hooks.fire(root, "on_escalation", told)
+        payload = {"blocked_on": state.get("blocked_on"), "escalation": state.get("escalation")}
+        hooks.fire(root, "on_escalation", payload)
 
 
 def unblock(

@@ -55,8 +55,8 @@ def held(home: Path, timeout: float | None = None) -> Iterator[None]:
     path = folder / NAME
     if folder.is_symlink() or path.is_symlink():
         raise Refused(f"{path} is a symbolic link: acp writes through none")
-    told = {"pid": os.getpid(), "acquired_at": datetime.now(UTC).isoformat(), "by": "acp"}
-    data = json.dumps(told).encode()
+    owner = {"pid": os.getpid(), "acquired_at": datetime.now(UTC).isoformat(), "by": "acp"}
+    data = json.dumps(owner).encode()
     until = time.monotonic() + (PATIENCE if timeout is None else timeout)
     while not _made(path, data):
         holder = holding(home)
@@ -85,13 +85,13 @@ def holding(home: Path) -> Holder | None:
     except Unreadable as error:
         return None if error.missing else Holder(None, None, False, b"")
     raw = data.decode("utf-8", "replace").strip()
-    told: schema.Object = {"pid": int(raw)} if raw.isdecimal() and len(raw) < 10 else {}
+    owner: schema.Object = {"pid": int(raw)} if raw.isdecimal() and len(raw) < 10 else {}
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(raw)
-        told = value if isinstance(value, dict) else told
-    pid = schema.number(told, "pid")
-    since = schema.moment(told, "acquired_at", "created_at", "timestamp")
-    return Holder(pid if pid and pid > 0 else None, since, told.get("by") == "acp", data)
+        owner = value if isinstance(value, dict) else owner
+    pid = schema.number(owner, "pid")
+    since = schema.moment(owner, "acquired_at", "created_at", "timestamp")
+    return Holder(pid if pid and pid > 0 else None, since, owner.get("by") == "acp", data)
 
 
 def is_stale(home: Path, holder: Holder) -> bool:

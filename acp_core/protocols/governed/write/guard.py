@@ -104,8 +104,8 @@ def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
     lines, reason = initiative.ledger.lines, initiative.state.reason
     if initiative.state.missing and not lines:
         return
-    tells = any(line.value.get("type") == "workstream_linked" for line in lines)
-    mends = tells and not initiative.ledger.problems
+    is_recorded = any(line.value.get("type") == "workstream_linked" for line in lines)
+    mends = is_recorded and not initiative.ledger.problems
     document = f"{COORDINATOR}/state.json"
     what = "is lost" if initiative.state.missing else f"cannot be read: {schema.why(reason)}"
     yield Obstacle(

@@ -53,7 +53,7 @@ class Started(NamedTuple):
 
     root: str
     created: tuple[str, ...]
-    kept: tuple[str, ...]
+    existing: tuple[str, ...]
     finished: bool = False
 
 
@@ -78,10 +78,10 @@ def initialise(root: str | Path, wish: Wish, now: datetime) -> Started:
     files = contents(place, wish, now)  # refuses before anything is made
     with held(place) as holder:
         _must_be_new(place)
-        kept = tuple(name for name in files if content(place, name) is not None)
-        made = {name: data for name, data in files.items() if name not in kept}
+        existing = tuple(name for name in files if content(place, name) is not None)
+        made = {name: data for name, data in files.items() if name not in existing}
         holder.commit("init", [Write(place / name, REPLACE, data) for name, data in made.items()])
-    return Started(os.fspath(place), tuple(made), kept)
+    return Started(os.fspath(place), tuple(made), existing)
 
 
 def contents(place: Path, wish: Wish, now: datetime) -> dict[str, bytes]:

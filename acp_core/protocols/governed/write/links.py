@@ -71,8 +71,8 @@ def coordinated(run: Run) -> Link | None:
 
 def _unapproved(root: Path, config: Object, state: schema.Loaded) -> Iterator[tuple[str, str]]:
     """The barriers that nobody has approved, as the coordinator's state tells, else its ledger."""
-    kept = objects(state.value.get("barriers"))
-    approved = {name for name, record in kept.items() if record.get("status") == "approved"}
+    barriers = objects(state.value.get("barriers"))
+    approved = {name for name, record in barriers.items() if record.get("status") == "approved"}
     if state.reason:
         lines = schema.read_log(root / COORDINATOR / "ledger.jsonl").lines
         approved = {

@@ -54,9 +54,9 @@ def plan(opened: Opened, by: str, now: datetime) -> tuple[tuple[str, ...], Seque
         done += _state(state)
     if not done:
         raise Refused("there is nothing to migrate")
-    told = ledger_line(state, "migrated", format_time(now), by=by, changes=done)
+    record = ledger_line(state, "migrated", format_time(now), by=by, changes=done)
     return tuple(done), [
-        Write(opened.root / schema.LEDGER, APPEND, line(told)),
+        Write(opened.root / schema.LEDGER, APPEND, line(record)),
         *_changed(opened.root / schema.CONFIG, opened.config, config),
         *_changed(opened.root / schema.STATE, opened.state, state),
     ]

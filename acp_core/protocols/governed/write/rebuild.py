@@ -201,15 +201,15 @@ def _run_id(run: Run) -> str:
 
 def _provenance(state: Object, run: Run, ours: bool) -> Object:
     """The state with who made the run: as its first event tells, and "acp" only where acp did."""
-    told = next(
+    recorded = next(
         (obj(obj(line.value, "payload"), "provenance") for line in run.events.lines
          if line.value.get("event_type") == "run_started"), {}
     )  # fmt: skip
-    made = told or obj(state, "provenance")
-    by = told.get("created_by")
+    made = recorded or obj(state, "provenance")
+    by = recorded.get("created_by")
     if ours:
         by = "acp"
-    elif by == "acp" or not told:
+    elif by == "acp" or not recorded:
         by = "acp" if schema.obj(run.config.value, "rules").get("mandatory_objections") else None
     return state | {"provenance": made | {"created_by": by}}
 

@@ -21,7 +21,7 @@ from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
 from acp_core.protocols.kit.guard import check
 
-KEPT = f"{seals.HOME}/kept"
+HOME = f"{seals.HOME}/kept"
 """Where damaged files are kept: git does not see them there."""
 
 
@@ -49,25 +49,25 @@ def restored(opened: Opened, now: datetime) -> Restored:
     if not guard.lost(run):
         raise Refused(f"{schema.STATE} is there and can be read")
     damaged = set_apart(opened.root, run, now)
-    kept = guard.copied(run)
-    if kept is not None:
+    copy = guard.copied(run)
+    if copy is not None:
         return Restored(
             "bring the state back as acp wrote it last",
-            json.loads(kept),
-            (*damaged, Write(opened.root / schema.STATE, REPLACE, kept)),
+            json.loads(copy),
+            (*damaged, Write(opened.root / schema.STATE, REPLACE, copy)),
         )
     check([each for each in guard.unusable(run) if each.document != schema.STATE], "")
     if links.coordinated(run) is not None:
         (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
         raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
     state = rebuild.rebuilt(run, now, ours=seals.is_sealed(opened.root)).state
-    told = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
+    record = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
     return Restored(
         "make the state again from the run's logs",
         state,
         (
             *damaged,
-            Write(opened.root / schema.LEDGER, APPEND, line(told)),
+            Write(opened.root / schema.LEDGER, APPEND, line(record)),
             Write(opened.root / schema.STATE, REPLACE, document(state)),
         ),
     )
@@ -86,5 +86,5 @@ def set_apart(root: Path, run: Run, now: datetime) -> tuple[Write, ...]:
         data = read_bounded(place, schema.LOG_LIMIT)
     except Unreadable as error:
         raise Refused(f"{place} is {error.reason}: move it away first") from None
-    name = f"{KEPT}/state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
+    name = f"{HOME}/state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
     return (*seals.ignoring(root), Write(root / name, REPLACE, data))

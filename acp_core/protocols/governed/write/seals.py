@@ -59,11 +59,11 @@ def changed(root: Path, journal: Path) -> tuple[str, ...]:
         before = read(root)
         if before is None:
             return ()
-        told = {name: _digest_of(root / name) for name in before.files}
+        digests = {name: _digest_of(root / name) for name in before.files}
         if journal.exists():
             return ()
         if read(root) == before:
-            others = (n for n, digest in told.items() if digest and digest != before.files[n])
+            others = (n for n, digest in digests.items() if digest and digest != before.files[n])
             return tuple(dict.fromkeys((*before.marked, *others)))
     return ()
 

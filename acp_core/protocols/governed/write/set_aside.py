@@ -18,7 +18,7 @@ from acp_core.protocols.governed.write import Refused, foreign_lock
 from acp_core.protocols.governed.write.journal import RUN
 from acp_core.protocols.governed.write.opened import Opened, content, locked, refuse_agents, write
 
-KEPT = ".agentxchain/backups/transactions"
+HOME = ".agentxchain/backups/transactions"
 
 
 def set_aside(root: str | Path, now: datetime) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def setting_aside(opened: Opened, now: datetime) -> list[Write]:
     holder = foreign_lock.holding(home)
     if opened.held is None and holder is not None and not foreign_lock.is_stale(home, holder):
         raise Refused(foreign_lock.refusal(home, holder))
-    place = opened.root / KEPT / re.sub(r"[:.]", "-", format_time(now))
+    place = opened.root / HOME / re.sub(r"[:.]", "-", format_time(now))
     found = []
     for each in opened.run.unfinished:
         data = content(opened.root, each.name)

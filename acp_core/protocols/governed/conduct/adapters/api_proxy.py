@@ -71,8 +71,8 @@ def take_with_service(task: Task) -> TakenTurn:
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
         modes.shared_folder(task.staged.parent)
-        shown = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
-        atomic.replace(task.staged, shown.encode(errors="replace"))
+        text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+        atomic.replace(task.staged, text.encode(errors="replace"))
     except ServiceError as error:
         return TakenTurn(False, clean_line(mask(str(error)), 300))
     except OSError as error:
@@ -130,15 +130,15 @@ def request(task: Task) -> urllib.request.Request:
     if not model:
         raise ServiceError("the runtime names no model")
     key = _key(runtime)
-    prompt, shown = _texts(task)
+    prompt, text = _texts(task)
     most = runtime.max_output_tokens or TOKENS
     headers = {"content-type": "application/json", "user-agent": "acp"}
     if service.form == "anthropic":
         body: Object = {"model": model, "max_tokens": most, "system": prompt,
-                        "messages": [{"role": "user", "content": shown}]}  # fmt: skip
+                        "messages": [{"role": "user", "content": text}]}  # fmt: skip
         headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
     else:
-        said = [{"role": "system", "content": prompt}, {"role": "user", "content": shown}]
+        said = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         body = {"model": model, "max_tokens": most, "messages": said}
         headers |= {"authorization": f"Bearer {key}"} if key else {}
     data = json.dumps(body).encode()

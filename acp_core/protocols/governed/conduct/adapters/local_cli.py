@@ -121,5 +121,5 @@ def take_with_program(task: Task) -> TakenTurn:
 
 def _why(ended: Exit, err: Path) -> str:
     said = next((line for line in reversed(last_lines(err, 5)) if line.strip()), "")
-    told = f"its program ended ({ended}) and staged no result"
-    return clean_line(f"{told}: {said.strip()}" if said else told, 300)
+    problem = f"its program ended ({ended}) and staged no result"
+    return clean_line(f"{problem}: {said.strip()}" if said else problem, 300)
