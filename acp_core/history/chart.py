@@ -74,11 +74,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of the whole time, 0 to 1, with what it says in words."""
+    """A part of the whole time, 0 to 1, with its words."""
 
     name: str
     share: float
-    said: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,9 +109,9 @@ def _level(level: Level, place: _Scale, y: float, drawn: Chart) -> Iterator[str]
     for (at, number), end in zip(points, ends, strict=True):
         top = bottom - high * number / most
         path += f"L{place.x(at):.1f} {top:.1f}L{place.x(end):.1f} {top:.1f}"
-    said = f"{level.name}: {', '.join(str(number) for _, number in points[:50])}"
+    title = f"{level.name}: {', '.join(str(number) for _, number in points[:50])}"
     kind = "level bad" if level.bad else "level"
-    yield f'<path class="{kind}" d="{path}V{bottom}z"><title>{escape(said)}</title></path>'
+    yield f'<path class="{kind}" d="{path}V{bottom}z"><title>{escape(title)}</title></path>'
     x = place.x(ends[-1]) + 4
     yield f'<text class="scale" x="{x:.1f}" y="{bottom}">{points[-1][1]}</text>'
 
@@ -122,7 +122,7 @@ def _share(share: Share, width: int, y: float) -> Iterator[str]:
     part = min(1.0, max(0.0, share.share)) * wide
     yield f'<rect class="rest" x="{_LABELS}" y="{y + 3}" width="{wide:.1f}" height="14" rx="3"/>'
     yield f'<rect class="share" x="{_LABELS}" y="{y + 3}" width="{part:.1f}" height="14" rx="3"/>'
-    yield f'<text class="scale" x="{_LABELS + wide + 8:.1f}" y="{y + 14}">{escape(share.said)}</text>'
+    yield f'<text class="scale" x="{_LABELS + wide + 8:.1f}" y="{y + 14}">{escape(share.label)}</text>'
 
 
 def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:

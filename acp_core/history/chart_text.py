@@ -80,10 +80,10 @@ class _Drawing:
     def _scale(self) -> str:
         text = ""
         for at in ticks(self.drawn, max(1, self.wide // 14)):
-            said = f"╷{tick_label(self.drawn, at, self.utc)}"
+            label = f"╷{tick_label(self.drawn, at, self.utc)}"
             column = self.column(at)
-            if column >= len(text) + bool(text) and column + len(said) <= self.wide:
-                text = text.ljust(column) + said
+            if column >= len(text) + bool(text) and column + len(label) <= self.wide:
+                text = text.ljust(column) + label
         return text
 
     def _lane(self, bars: Sequence[Bar]) -> list[Piece]:

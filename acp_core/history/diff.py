@@ -72,10 +72,10 @@ def _ends(text: bytes) -> tuple[str, bool]:
     crlf, cr, lf = text.count(b"\r\n"), text.count(b"\r"), text.count(b"\n")
     counts = {"LF": lf - crlf, "CR LF": crlf, "CR": cr - crlf}
     used = [name for name, count in counts.items() if count]
-    said = (
+    how = (
         " and ".join(f"{counts[name]} {name}" for name in used) if len(used) > 1 else "".join(used)
     )
-    return said or "none", not text or text.endswith((b"\n", b"\r"))
+    return how or "none", not text or text.endswith((b"\n", b"\r"))
 
 
 def is_changed(diff: Sequence[Line]) -> bool:

@@ -56,8 +56,8 @@ def listed(folder: str) -> list[str] | None:
     if not _in_repository(os.path.join(folder, ".git")):
         return None
     words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    said = _git(folder, *words)
-    return None if said is None else [os.fsdecode(each) for each in said.split(b"\0") if each]
+    output = _git(folder, *words)
+    return None if output is None else [os.fsdecode(each) for each in output.split(b"\0") if each]
 
 
 def _in_repository(path: str) -> bool:

@@ -142,8 +142,8 @@ def _phases(loops: Sequence[LoopChange]) -> list[tuple[LoopChange, str]]:
     found: list[tuple[LoopChange, str]] = []
     last: dict[str, str] = {}
     for change in loops:
-        said = json.loads(change.said)
-        state = "died" if said.get("died") else str(said.get("phase", "")).replace("_", " ")
+        recorded = json.loads(change.content)
+        state = "died" if recorded.get("died") else str(recorded.get("phase", "")).replace("_", " ")
         if last.get(change.participant) != state:
             last[change.participant] = state
             found.append((change, f"{change.participant}'s loop: {state}"))
@@ -151,19 +151,19 @@ def _phases(loops: Sequence[LoopChange]) -> list[tuple[LoopChange, str]]:
 
 
 def event_times(
-    said: Sequence[float | None], ends: Sequence[int], states: Sequence[Known]
+    recorded: Sequence[float | None], ends: Sequence[int], states: Sequence[Known]
 ) -> list[tuple[float, bool]]:
     """When each event happened, never going back, and whether that was recorded.
 
     Args:
-        said: what each event says of its time (seconds since 1970), None where nothing.
+        recorded: what each event says of its time (seconds since 1970), None where nothing.
         ends: where each event's line ends in the log, in bytes.
         states: the recorded states of the log, oldest first, those after it was last rewritten.
     """
     times: list[tuple[float, bool]] = []
     latest = float("-inf")
     place, before = 0, None
-    for at, end in zip(said, ends, strict=True):
+    for at, end in zip(recorded, ends, strict=True):
         while place < len(states) and (states[place].size or 0) < end:
             before, place = states[place], place + 1
         if place < len(states) and (states[place].size or 0) == end:

@@ -230,13 +230,13 @@ class Past:
             for visit in phase.visits
             if visit.entered is not None
         }
-        said = {
+        times = {
             event.id: event.at.timestamp() for event in self.present.events if event.at is not None
         }
         return [
             place
             for place, each in enumerate(self.moments)
-            if each.kind == EVENT and said.get(each.name) in began
+            if each.kind == EVENT and times.get(each.name) in began
         ]
 
     def content(self, place: int, file: str) -> bytes | None:
@@ -291,7 +291,7 @@ class Past:
             )  # fmt: skip
         else:
             snapshot = self._as_it_was(snapshot, missing, at)
-        alive = {each.participant: each.said for each in self.loops if each.at <= moment.at}
+        alive = {each.participant: each.content for each in self.loops if each.at <= moment.at}
         return Then(moment, snapshot, missing, sources, alive)
 
     def _as_it_was(self, snapshot: Snapshot, missing: tuple[str, ...], at: datetime) -> Snapshot:

@@ -40,7 +40,7 @@ class _Sight:
 
     key: str
     meta: tuple[tuple[str, str], ...]
-    kept: tuple[TrackedFile, ...]
+    tracked: tuple[TrackedFile, ...]
     looks: list[Snapshot] = field(default_factory=list)
     loops: list[tuple[RunnerState, datetime]] = field(default_factory=list)
     not_before: float = 0.0
@@ -129,7 +129,7 @@ class Recorder:
             queue[snapshot.key] = sight
             sight.meta = meta
             if readable:
-                sight.kept = files
+                sight.tracked = files
                 if not same:
                     sight.looks.append(snapshot)
             sight.loops.extend((loop, now) for loop in loops)
@@ -210,7 +210,7 @@ class Recorder:
         if files is None:
             files = self._files[sight.key] = Observing(store.latest())
         now = self._clock()
-        found = files.read_changes(sight.kept, time.time_ns())
+        found = files.read_changes(sight.tracked, time.time_ns())
         looks = [seen(snapshot) for snapshot in sight.looks]
         loops = [loop_change(loop, at) for loop, at in sight.loops]
         for last in (False, True):
@@ -221,7 +221,7 @@ class Recorder:
                 if last:
                     raise
                 files.forget(store.latest())
-                found = files.read_changes(sight.kept, time.time_ns())
+                found = files.read_changes(sight.tracked, time.time_ns())
         if files.unsettled():
             self._later(sight)
 
@@ -230,7 +230,7 @@ class Recorder:
         with self._news:
             again = self._urgent.get(sight.key)
             if again is None and not self._closed:
-                again = _Sight(sight.key, sight.meta, sight.kept)
+                again = _Sight(sight.key, sight.meta, sight.tracked)
                 again.not_before = time.monotonic() + _AGAIN
                 self._urgent[sight.key] = again
 

@@ -87,21 +87,21 @@ class Observed:
 class Seen:
     """What acp made of the collaboration at a moment: verdict, phase, who was waited for.
 
-    ``said`` is a JSON object, ``findings`` the JSON list of what the validator said.
+    ``content`` is a JSON object, ``findings`` the JSON list of what the validator said.
     """
 
     at: float
-    said: str
+    content: str
     findings: str
 
 
 @dataclass(frozen=True, slots=True)
 class LoopChange:
-    """Another state of a participant's loop: ``said`` is a JSON object."""
+    """Another state of a participant's loop: ``content`` is a JSON object."""
 
     at: float
     participant: str
-    said: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from acp_core.model import Snapshot
 
 def seen(snapshot: Snapshot) -> Seen:
     """The verdict, phase, who was waited for and the findings."""
-    said = {
+    content = {
         "status": snapshot.status.value,
         "phase": snapshot.phase,
         "round": snapshot.round,
@@ -27,7 +27,7 @@ def seen(snapshot: Snapshot) -> Seen:
         [each.code, each.severity.value, each.message, each.document, each.line, each.event]
         for each in snapshot.findings
     ]
-    return Seen(snapshot.as_of.timestamp(), _json(said), _json(findings))
+    return Seen(snapshot.as_of.timestamp(), _json(content), _json(findings))
 
 
 def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
@@ -37,7 +37,7 @@ def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
     with every line that it prints.
     """
     shown, run = loop.shown, loop.run
-    said: dict[str, object] = {
+    content: dict[str, object] = {
         "phase": shown.phase.value,
         "since": _iso(shown.since),
         "note": shown.note,
@@ -56,10 +56,10 @@ def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
         "run": _run(run) if run else None,
     }
     if run is None or run.ended is not None:
-        said["tokens"] = [shown.tokens_in, shown.tokens_out]
-        said["cost"] = shown.cost
-        said["estimated"] = shown.estimated
-    return LoopChange(now.timestamp(), loop.participant, _json(said))
+        content["tokens"] = [shown.tokens_in, shown.tokens_out]
+        content["cost"] = shown.cost
+        content["estimated"] = shown.estimated
+    return LoopChange(now.timestamp(), loop.participant, _json(content))
 
 
 def _run(run: Run) -> dict[str, object]:

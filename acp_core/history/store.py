@@ -82,8 +82,8 @@ class Store:
         try:
             with self._transaction():
                 new = sum(self._add_file(file, now) for file in files)
-                for look in looks:
-                    self._insert_reading(look)
+                for seen in looks:
+                    self._insert_reading(seen)
                 for loop in loops:
                     self._add_loop(loop)
                 if span is not None:
@@ -158,22 +158,22 @@ class Store:
             self._db.execute("INSERT INTO content VALUES(?, ?, ?)", (digest, len(data), packed))
         return digest
 
-    def _insert_reading(self, look: Seen) -> None:
-        findings = self._keep(look.findings.encode(errors="surrogatepass"))
+    def _insert_reading(self, seen: Seen) -> None:
+        findings = self._keep(seen.findings.encode(errors="surrogatepass"))
         query = "SELECT said, findings FROM look ORDER BY id DESC LIMIT 1"
-        if self._db.execute(query).fetchone() != (look.said, findings):
+        if self._db.execute(query).fetchone() != (seen.content, findings):
             self._db.execute(
                 "INSERT INTO look(at, said, findings) VALUES(?, ?, ?)",
-                (look.at, look.said, findings),
+                (seen.at, seen.content, findings),
             )
 
     def _add_loop(self, change: LoopChange) -> None:
         query = "SELECT said FROM loop WHERE participant = ? ORDER BY id DESC LIMIT 1"
         participant = _packed(change.participant)
-        if self._db.execute(query, (participant,)).fetchone() != (change.said,):
+        if self._db.execute(query, (participant,)).fetchone() != (change.content,):
             self._db.execute(
                 "INSERT INTO loop(participant, at, said) VALUES(?, ?, ?)",
-                (participant, change.at, change.said),
+                (participant, change.at, change.content),
             )
 
     @contextlib.contextmanager
@@ -267,17 +267,19 @@ class Store:
         """What was made of the collaboration, oldest first."""
         found: dict[bytes, str] = {}
         looks = []
-        for at, said, digest in self._rows("SELECT at, said, findings FROM look ORDER BY id"):
+        for at, content, digest in self._rows("SELECT at, said, findings FROM look ORDER BY id"):
             if digest not in found:
                 found[digest] = self._content(digest).decode(errors="surrogatepass")
-            looks.append(Seen(at, said, found[digest]))
+            looks.append(Seen(at, content, found[digest]))
         return looks
 
     def loops(self) -> list[LoopChange]:
         """The states of participants' loops, oldest first."""
         query = "SELECT at, participant, said FROM loop ORDER BY id"
         rows = self._rows(query)
-        return [LoopChange(at, _unpacked(participant), said) for at, participant, said in rows]
+        return [
+            LoopChange(at, _unpacked(participant), content) for at, participant, content in rows
+        ]
 
     def spans(self) -> list[Span]:
         """When recorders looked, by their beginning."""

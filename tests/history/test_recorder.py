@@ -80,7 +80,7 @@ async def test_every_version_of_a_document_is_kept_while_a_fleet_is_followed(fol
     assert contents(folder, "events.jsonl")[-1] == (folder / "events.jsonl").read_bytes()
     store = recorded(folder)
     assert store.meta()["protocol"] == "folder"
-    assert json.loads(store.looks()[0].said)["phase"] == "drafting"
+    assert json.loads(store.looks()[0].content)["phase"] == "drafting"
     assert [span.program for span in store.spans()] == ["test"]
     assert not any(name.endswith("recording") for name in os.listdir(folder))
 
@@ -91,17 +91,17 @@ async def test_findings_and_verdicts_are_kept_as_they_were(folder: Path) -> None
             log.write(b'{"seq": 99, "event": "completed"}\n')
 
     def invalid() -> bool:
-        return json.loads(recorded(folder).looks()[-1].said)["verdict"] == "invalid"
+        return json.loads(recorded(folder).looks()[-1].content)["verdict"] == "invalid"
 
     await recording(folder, steps, invalid)
     first, *_, last = recorded(folder).looks()
-    assert json.loads(first.said)["verdict"] != "invalid"
+    assert json.loads(first.content)["verdict"] != "invalid"
     assert len(json.loads(last.findings)) > len(json.loads(first.findings))
 
 
 async def test_loops_are_kept_with_their_program(folder: Path, tmp_path: Path) -> None:
     def said() -> list[dict[str, object]]:
-        return [json.loads(each.said) for each in recorded(folder).loops()]
+        return [json.loads(each.content) for each in recorded(folder).loops()]
 
     try:
         await recording(

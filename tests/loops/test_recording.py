@@ -41,7 +41,7 @@ def test_what_a_loop_writes_and_what_it_sees_of_others_is_kept(tmp_path: Path) -
     wholes = {store.content(v.id) for v in store.versions("proposal.md") if v.present}
     assert {first, written} <= wholes
     assert {span.program for span in store.spans()} == {"loop"}
-    phases = [json.loads(change.said)["phase"] for change in store.loops()]
+    phases = [json.loads(change.content)["phase"] for change in store.loops()]
     assert "running" in phases and "waiting" in phases
     store.close()
 

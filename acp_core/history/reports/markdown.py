@@ -83,9 +83,9 @@ def _events(report: Report, utc: bool) -> Iterator[str]:
             yield f"- … {left_out} more"
         at = _text(format.exact(event.at, utc)) if event.at else NOT_RECORDED
         reply = f", replies to {_text(event.reply_to)}" if event.reply_to else ""
-        said = f": {_text(event.summary)}" if event.summary else ""
+        summary = f": {_text(event.summary)}" if event.summary else ""
         who = f"**{_text(event.actor)}** " if event.actor else ""
-        yield f"- {at}, {_text(event.id)}, {who}{_text(event.kind)}{reply}{said}"
+        yield f"- {at}, {_text(event.id)}, {who}{_text(event.kind)}{reply}{summary}"
 
 
 def _fenced(text: str) -> Iterator[str]:

@@ -132,5 +132,5 @@ def _nanoseconds(at: datetime) -> str:
 
 
 def _id(octets: int, *parts: object) -> str:
-    said = "\0".join(map(str, parts)).encode(errors="surrogateescape")
-    return hashlib.sha256(said).hexdigest()[: 2 * octets]
+    joined = "\0".join(map(str, parts)).encode(errors="surrogateescape")
+    return hashlib.sha256(joined).hexdigest()[: 2 * octets]

@@ -117,7 +117,7 @@ def test_no_package_is_used_where_none_is_wanted_or_it_is_a_link(tmp_path: Path)
     found = preparation.read(tmp_path, utc_now())
     assert found is not None
     assert not found.used
-    assert "is a symbolic link" in found.told[0]
+    assert "is a symbolic link" in found.messages[0]
     path.unlink()
     assert preparation.read(tmp_path, utc_now()) is None
 
@@ -126,7 +126,9 @@ def test_a_package_of_yesterday_is_not_used(tmp_path: Path) -> None:
     package(tmp_path)
     found = preparation.read(tmp_path, utc_now() + timedelta(hours=25))
     assert found is not None
-    assert found.told == ("prep-package.json: The package is older than 24 hours: it is not used",)
+    assert found.messages == (
+        "prep-package.json: The package is older than 24 hours: it is not used",
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,7 +140,7 @@ def test_whatever_stands_in_it_nothing_fails(
     package(root, auto_iteration__phase_gates=first, auto_iteration__agent_focus=second)
     found = preparation.read(root, utc_now())
     assert found is not None
-    assert found.told
+    assert found.messages
     wild = {"convergence": first, "phase_gates": second, "current_iteration": first}
     convergence.criteria(wild)
     convergence.phase(wild)

@@ -36,9 +36,9 @@ class OpenProject:
         Raises:
             Refused: there is none.
         """
-        if self.project.shown is None:
+        if self.project.selected is None:
             raise Refused(f"{self.key}: no cycle here; `acp cycle start` begins one")
-        return self.project.shown
+        return self.project.selected
 
     def find(self, id: str) -> Cycle:
         """The cycle of this id, or whose id ends so; "" for the one that is shown.

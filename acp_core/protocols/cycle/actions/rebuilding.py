@@ -33,8 +33,8 @@ _ASIDE = "what stood there is kept beside it."
 def rebuilding(context: Context, now: datetime) -> Action:
     """Make the state anew: of the cycle that is shown, where it is damaged."""
     opened = open_project(context, now)
-    shown = opened.project.shown
-    damaged = shown is not None and guard.can_rebuild(opened.root, shown)
+    selected = opened.project.selected
+    damaged = selected is not None and guard.can_rebuild(opened.root, selected)
 
     def preview(values: Values) -> Preview:
         made = _made(opened, values.cycle)
@@ -47,7 +47,7 @@ def rebuilding(context: Context, now: datetime) -> Action:
             OutcomeState.DONE, made.sentence, done=_preview_of(made, made.sentence, "done")
         )
 
-    narrowed = {"cycle": {"default": shown.id}} if shown and damaged else {}
+    narrowed = {"cycle": {"default": selected.id}} if selected and damaged else {}
     return bound(REBUILDING, opened, preview, perform, narrowed=narrowed, offered=damaged)
 
 

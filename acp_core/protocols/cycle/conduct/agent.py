@@ -31,7 +31,7 @@ from acp_core.protocols.cycle.write import layout
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
 _PAUSE = 0.5  # seconds between two looks whether another orchestrator's program has ended
 _TICK = 0.1  # seconds between two looks at it: a thread is not told that a child has ended
-_KEPT = 1 << 20  # characters of what was said that are kept
+_LONGEST = 1 << 20  # characters of what was said that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Ended:
 
     Attributes:
         key: the run.
-        said: everything that the agent said.
+        output: everything that the agent said.
         why: why it came to nothing, "" where it ended by itself with exit code 0.
         stopped: somebody stopped it: it counts as if it had not been.
     """
 
     key: str
-    said: str = ""
+    output: str = ""
     why: str = ""
     stopped: bool = False
 
@@ -162,7 +162,7 @@ class AgentRun(Assignment):
         key = self._work.key
         if run.stopped and run.stopped != LATE:
             return Ended(key, stopped=True)
-        said = spoken(Path(run.out), stream)
+        output = spoken(Path(run.out), stream)
         why = ""
         if run.stopped:
             seconds = self._work.timeout
@@ -175,19 +175,19 @@ class AgentRun(Assignment):
             why = run.error or "the program says that it failed"
         head = json.dumps({"run": key, "why": why}, ensure_ascii=True)
         with contextlib.suppress(FileExistsError):
-            data = f"{head}\n{said[-_KEPT:]}".encode("utf-8", "replace")
+            data = f"{head}\n{output[-_LONGEST:]}".encode("utf-8", "replace")
             atomic.create(self._work.result, data)
         return read_result(self._work)
 
 
 def read_result(work: Work) -> Ended:
     """What is kept of a run that ended."""
-    head, _, said = layout.read(work.result).partition("\n")
+    head, _, output = layout.read(work.result).partition("\n")
     try:
         why = json.loads(head)["why"]
     except (ValueError, KeyError, TypeError):
-        return Ended(work.key, f"{head}\n{said}")
-    return Ended(work.key, said, why if isinstance(why, str) else "")
+        return Ended(work.key, f"{head}\n{output}")
+    return Ended(work.key, output, why if isinstance(why, str) else "")
 
 
 def spoken(path: Path, stream: str) -> str:
@@ -200,20 +200,20 @@ def spoken(path: Path, stream: str) -> str:
     text = read_end(path).decode("utf-8", "replace")
     if stream == "text":
         return text
-    said: list[str] = []
+    texts: list[str] = []
     for line in text.splitlines():
         try:
-            _collect(json.loads(line), said)
+            _collect(json.loads(line), texts)
         except (ValueError, RecursionError):
-            said.append(line)
-    return "\n\n".join(said)
+            texts.append(line)
+    return "\n\n".join(texts)
 
 
-def _collect(value: object, said: list[str], depth: int = 0) -> None:
+def _collect(value: object, texts: list[str], depth: int = 0) -> None:
     """The texts in a record that hold a result; programs print their last words twice."""
     if isinstance(value, str):
-        if "PHASE_RESULT" in value and value.strip() not in map(str.strip, said):
-            said.append(value)
+        if "PHASE_RESULT" in value and value.strip() not in map(str.strip, texts):
+            texts.append(value)
     elif depth < 20 and isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            _collect(each, said, depth + 1)
+            _collect(each, texts, depth + 1)

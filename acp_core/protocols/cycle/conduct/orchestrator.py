@@ -259,7 +259,7 @@ class Orchestrator:
                 _complain(state, now, name, each)
             if own.get("run") != ended.key or own.get("status") != "running":
                 return  # a person wanted otherwise meanwhile
-            result = parse(ended.said)
+            result = parse(ended.output)
             if result is None:
                 why, late = ended.why or "it ended without PHASE_RESULT", ended.late
                 results.failed_run(state, now, name, why, self._spec.attempts, late=late)

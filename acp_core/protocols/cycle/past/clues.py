@@ -44,7 +44,7 @@ class Run:
     key: str = ""
     ended: datetime | None = None
     how: str = ""
-    said: str = ""
+    message: str = ""
 
 
 @dataclass(slots=True)
@@ -144,9 +144,9 @@ def _runs(agent: str, events: Iterable[Event]) -> list[Run]:
                     continue
                 open_one = Run(agent, None)
                 found.append(open_one)
-            said = _SAID.match(event.summary)
+            match = _SAID.match(event.summary)
             open_one.ended, open_one.how = event.at, event.kind
-            open_one.said = said[1] if said else ""
+            open_one.message = match[1] if match else ""
     return found
 
 

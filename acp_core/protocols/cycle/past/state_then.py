@@ -120,9 +120,9 @@ def _agent(agent: Object, name: str, known: Clues, at: datetime, there: Containe
         agent["run"] = run.key
     if run and run.ended and run.ended <= at:
         agent["completed_at" if run.how == "completed" else "error"] = (
-            _stamp(run.ended) if run.how == "completed" else run.said or "failed"
+            _stamp(run.ended) if run.how == "completed" else run.message or "failed"
         )
-        agent |= {"last_message": run.said} if run.said else {}
+        agent |= {"last_message": run.message} if run.message else {}
     version = clues.last(known.versions[name], at)
     if version:
         agent["version"] = schema.written(version)

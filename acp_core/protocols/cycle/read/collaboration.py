@@ -82,8 +82,8 @@ class Cycles(Collaboration):
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
         self._project, self._signature = project, signature
-        shown = project.shown
-        found = guard.of_cycle(self._root, shown) if shown else guard.of_disk(self._root)
+        cycle = project.selected
+        found = guard.of_cycle(self._root, cycle) if cycle else guard.of_disk(self._root)
         others = self._others() if conducts.held else ()
         again = recheck(project)
         if others:  # no file changes when it is killed
@@ -103,9 +103,9 @@ class Cycles(Collaboration):
         """The reading, with what is seen against the earlier ones."""
         seen = {each.id: memory.remember(each, self._seen.get(each.id)) for each in project.cycles}
         self._seen |= seen
-        told = {id: each.told for id, each in seen.items() if each.told}
-        gone = seen[project.shown.id].gone if project.shown else ()
-        return replace(project, told=told, gone=gone)
+        violations = {id: each.violations for id, each in seen.items() if each.violations}
+        gone = seen[project.selected.id].gone if project.selected else ()
+        return replace(project, violations=violations, gone=gone)
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
@@ -129,19 +129,19 @@ class Cycles(Collaboration):
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
-        shown = self._project.shown if self._project else None
-        if shown is None:
+        cycle = self._project.selected if self._project else None
+        if cycle is None:
             return ()
         from acp_core.protocols.cycle.causes import causes
 
-        return tuple(causes(shown, self._root, case))
+        return tuple(causes(cycle, self._root, case))
 
     def story(self) -> Story:
         """The agents' runs, and what can be counted; see `Collaboration.story`."""
-        shown = self._project.shown if self._project else None
-        if shown is None or self._last is None:
+        cycle = self._project.selected if self._project else None
+        if cycle is None or self._last is None:
             return Story()
-        return past.story(shown, self._last.events)
+        return past.story(cycle, self._last.events)
 
     def durations(self, participant: str) -> Sequence[float]:
         """How long an agent's runs took; see `Collaboration.durations`."""
@@ -155,10 +155,10 @@ class Cycles(Collaboration):
             folders |= {base.parent, base}
         if (claimed := run_folder(self._root)).is_dir():
             folders.add(claimed)
-        shown = self._project.shown if self._project else None
-        if shown:
-            folders.update(file.path.parent for file in shown.files)
-            top = self._root / shown.progress
+        cycle = self._project.selected if self._project else None
+        if cycle:
+            folders.update(file.path.parent for file in cycle.files)
+            top = self._root / cycle.progress
             if top.is_dir() and not top.is_symlink():
                 folders |= {top, *(top / n for n in schema.AGENTS if (top / n).is_dir())}
         return frozenset(folders)
@@ -170,18 +170,18 @@ class Cycles(Collaboration):
             raise KeyError(document)
         if known.path is not None:
             return loaded(known, Path(known.path))
-        shown = self._project.shown if self._project else None
-        for each in documents.compared(shown) if shown else ():
+        cycle = self._project.selected if self._project else None
+        for each in documents.compared(cycle) if cycle else ():
             if each.id == document:
                 return documents.changes(known, each)
         return loaded(known, None)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
         """The state and the shown cycle's own files; see `Collaboration.tracked_files`."""
-        shown = self._project.shown if self._project else None
-        if shown is None:
+        cycle = self._project.selected if self._project else None
+        if cycle is None:
             return ()
-        files = (shown.record.file, *shown.files)
+        files = (cycle.record.file, *cycle.files)
         return tuple(
             TrackedFile(
                 file.name,
@@ -215,7 +215,7 @@ def recheck(project: Project) -> datetime | None:
         for cycle in project.cycles
         if scan.young(cycle.record, project.now)
     ]
-    stall = state.recheck(project.shown) if project.shown else None
+    stall = state.recheck(project.selected) if project.selected else None
     if stall:
         times.append(stall)
     return min((at for at in times if at > project.now), default=None)

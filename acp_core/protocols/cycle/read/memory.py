@@ -18,8 +18,8 @@ from acp_core.protocols.cycle.schema import Cycle, Object, Version
 from acp_core.protocols.kit.findings import error, warning
 
 LISTS = ("feedback_log", "pending_decisions", "blockers")
-_TOLD = 50  # findings that are remembered
-_KEPT = 200  # decisions that are remembered
+_FINDINGS = 50  # findings that are remembered
+_DECISIONS = 200  # decisions that are remembered
 
 
 class Log(NamedTuple):
@@ -38,14 +38,14 @@ class Seen:
         logs: the logs, by the name of their file.
         entries: of each list of the state, the entries by what tells them apart.
         gone: decisions that no longer stand in the state, as they were seen last.
-        told: what went against the rules while we looked on; it stays said.
+        violations: what went against the rules while we looked on.
     """
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     logs: Mapping[str, Log] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Object]] = field(default_factory=dict)
     gone: tuple[Object, ...] = ()
-    told: tuple[Finding, ...] = ()
+    violations: tuple[Finding, ...] = ()
 
 
 def remember(cycle: Cycle, before: Seen | None) -> Seen:
@@ -59,15 +59,15 @@ def remember(cycle: Cycle, before: Seen | None) -> Seen:
     readable = bool(cycle.value) and not cycle.record.stale
     entries = now.entries if readable else before.entries
     gone = _gone(before, entries)
-    told = [*_fallen(cycle, before, now), *_shrunk(cycle, before, now)]
-    told += _vanished(cycle, before, entries)
-    new = [finding for finding in told if finding not in before.told]
+    found = [*_fallen(cycle, before, now), *_shrunk(cycle, before, now)]
+    found += _vanished(cycle, before, entries)
+    new = [finding for finding in found if finding not in before.violations]
     return Seen(
         {**before.versions, **now.versions},
         {**before.logs, **now.logs},
         entries,
-        gone[-_KEPT:],
-        (*before.told, *new)[-_TOLD:],
+        gone[-_DECISIONS:],
+        (*before.violations, *new)[-_FINDINGS:],
     )
 
 
@@ -104,9 +104,9 @@ def _mark(entry: Object) -> str:
 def _gone(before: Seen, entries: Mapping[str, Mapping[str, Object]]) -> tuple[Object, ...]:
     """The decisions that were seen and are not there any more."""
     there = entries.get("pending_decisions", {})
-    kept = {_mark(each): each for each in before.gone}
-    kept |= before.entries.get("pending_decisions", {})
-    return tuple(each for mark, each in kept.items() if mark not in there)
+    known = {_mark(each): each for each in before.gone}
+    known |= before.entries.get("pending_decisions", {})
+    return tuple(each for mark, each in known.items() if mark not in there)
 
 
 def _fallen(cycle: Cycle, before: Seen, now: Seen) -> list[Finding]:
@@ -114,8 +114,8 @@ def _fallen(cycle: Cycle, before: Seen, now: Seen) -> list[Finding]:
     for name, version in now.versions.items():
         known = before.versions.get(name)
         if known and version < known:
-            told = f"{name} went back from {schema.written(known)} to {schema.written(version)}"
-            found.append(error("A48", told, cycle.record.file))
+            message = f"{name} went back from {schema.written(known)} to {schema.written(version)}"
+            found.append(error("A48", message, cycle.record.file))
     return found
 
 
@@ -132,11 +132,11 @@ def _shrunk(cycle: Cycle, before: Seen, now: Seen) -> list[Finding]:
         elif log is None:
             continue  # it cannot be read now, or has become too long
         elif log.length < known.length:
-            told = f"The log {inside} has shrunk; logs are only appended to"
-            found.append(error("A49", told, cycle.file(inside)))
+            message = f"The log {inside} has shrunk; logs are only appended to"
+            found.append(error("A49", message, cycle.file(inside)))
         elif log != known and _digest(text[: known.length]) != known.digest:
-            told = f"Earlier lines of the log {inside} were changed; logs are only appended to"
-            found.append(error("A49", told, cycle.file(inside)))
+            message = f"Earlier lines of the log {inside} were changed; logs are only appended to"
+            found.append(error("A49", message, cycle.file(inside)))
     return found
 
 
@@ -148,6 +148,6 @@ def _vanished(
         missing = [mark for mark in known if mark not in entries.get(key, {})]
         if missing:
             rest = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            told = f"Removed from {key}: {', '.join(missing[:3])}{rest}; nothing is ever deleted"
-            found.append(warning("A49b", told, cycle.record.file))
+            message = f"Removed from {key}: {', '.join(missing[:3])}{rest}; nothing is ever deleted"
+            found.append(warning("A49b", message, cycle.record.file))
     return found

@@ -31,12 +31,12 @@ class Preparation:
     Attributes:
         iterations: how many there are at most; None where the package is not used.
         fields: the fields of the state that it fills.
-        told: what is taken from it, or why it is not used, each a sentence.
+        messages: what is taken from it, or why it is not used, each a sentence.
     """
 
     iterations: int | None = None
     fields: Object = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     @property
     def used(self) -> bool:
@@ -81,19 +81,19 @@ def _taken(package: Object) -> Preparation:
         "agent_focus": _focus(schema.obj(held.get("agent_focus"))),
         "source_refs": schema.objects(schema.obj(package.get("task")).get("source_refs"))[:100],
     }
-    told = [f"{NAME}: at most {iterations} iterations", f"{NAME}: {convergence.goal(fields)}"]
+    messages = [f"{NAME}: at most {iterations} iterations", f"{NAME}: {convergence.goal(fields)}"]
     first = convergence.iterations_of(fields, "zero_to_one")
     if first:
         numbers = ", ".join(map(str, first[:10]))
-        told.append(f"{NAME}: iterations of zero_to_one: {numbers}; its gate: some test passes")
+        messages.append(f"{NAME}: iterations of zero_to_one: {numbers}; its gate: some test passes")
     unused = [each for each in ("max_open_issues",) if each in wanted]
     if any(
         schema.obj(each).get("exit_criteria") for each in schema.obj(fields["phase_gates"]).values()
     ):
         unused.append("exit_criteria")
     if unused:
-        told.append(f"{NAME}: not judged: {', '.join(unused)}")
-    return Preparation(iterations, fields, tuple(told))
+        messages.append(f"{NAME}: not judged: {', '.join(unused)}")
+    return Preparation(iterations, fields, tuple(messages))
 
 
 def _gates(held: Object) -> Object:
@@ -128,6 +128,6 @@ def describe(prepared: Preparation | None, given: int | None = None) -> tuple[st
     if prepared is None:
         return ()
     if not prepared.used or given is None or given == prepared.iterations:
-        return prepared.told
+        return prepared.messages
     said = f"{NAME}: its limit of {prepared.iterations} iterations gives way to {given}"
-    return (said, *prepared.told[1:])
+    return (said, *prepared.messages[1:])

@@ -34,10 +34,10 @@ def check(project: Project) -> tuple[Finding, ...]:
 
     Of a cycle that is not shown advice is left out.
     """
-    shown = project.shown
-    found = [*_limited(_of(project, shown))] if shown else []
+    selected = project.selected
+    found = [*_limited(_of(project, selected))] if selected else []
     for cycle in project.cycles:
-        if shown is None or cycle.id != shown.id:
+        if selected is None or cycle.id != selected.id:
             told = (each for each in _of(project, cycle) if each.severity is not Severity.ADVICE)
             found += _limited(told)
     found += (finding for rule in prep.RULES for finding in rule(project))
@@ -56,7 +56,7 @@ def _of(project: Project, cycle: Cycle) -> Iterator[Finding]:
     if cycle.value:
         for rule in RULES:
             yield from rule(cycle)
-    yield from project.told.get(cycle.id, ())
+    yield from project.violations.get(cycle.id, ())
 
 
 def _limited(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -159,18 +159,18 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One reading of all cycles of a project; ``shown`` is the one that is shown in full.
+    """One reading of all cycles of a project; ``selected`` is the one that is shown in full.
 
-    ``told`` is what went against the rules while we looked on, by cycle; ``gone`` the decisions
+    ``violations`` are what went against the rules while we looked on, by cycle; ``gone`` the decisions
     of the shown one that stand in its state no more.
     """
 
     root: Path
     now: datetime
-    shown: Cycle | None
+    selected: Cycle | None
     cycles: tuple[Cycle, ...] = ()
     orphans: tuple[str, ...] = ()
     prep: Record | None = None
     cut: bool = False
-    told: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    violations: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     gone: tuple[Object, ...] = ()

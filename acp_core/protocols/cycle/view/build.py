@@ -56,7 +56,7 @@ def snapshot(
         recheck: when to look again although nothing changes.
         obstacles: what stands in the way of writes.
     """
-    cycle, findings = project.shown, rules.check(project)
+    cycle, findings = project.selected, rules.check(project)
     if cycle is None:
         return Snapshot(
             key=key,
