@@ -165,10 +165,16 @@ class Decoder:
                 wrong.append(Odd("", "an object", value))
             return kind()
         given = {}
-        for field in self._known.get(kind) or self._fields(kind):
-            read = _first(field, value, wrong)
-            if read is not _WRONG:
-                given[field.name] = read
+        for name, places, read in self._known.get(kind) or self._fields(kind):
+            for place in places:
+                found: Any = value
+                for step in place:
+                    found = found.get(step) if isinstance(found, dict) else None
+                if found is not None:
+                    made = _at(place, read, found, wrong)
+                    if made is not _WRONG:
+                        given[name] = made
+                        break
         return kind(**given)
 
     def _fields(self, kind: type) -> tuple[_Field, ...]:
@@ -207,7 +213,7 @@ class Decoder:
         def read(value: Any, odd: list[Odd]) -> Any:
             if not isinstance(value, list):
                 return _WRONG
-            items = (_at(f"[{n}]", each, item, odd) for n, item in enumerate(value[: self._most]))
+            items = (_at((n,), each, item, odd) for n, item in enumerate(value[: self._most]))
             return tuple(item for item in items if item is not _WRONG)
 
         return _expected("a list", read)
@@ -216,33 +222,21 @@ class Decoder:
         def read(value: Any, odd: list[Odd]) -> Any:
             if not isinstance(value, dict):
                 return _WRONG
-            members = {name: _at(name, each, item, odd) for name, item in value.items()}
+            members = {name: _at((name,), each, item, odd) for name, item in value.items()}
             return {name: item for name, item in members.items() if item is not _WRONG}
 
         return _expected("an object", read)
 
 
-def _first(field: _Field, fields: dict[str, object], odd: list[Odd]) -> Any:
-    """A field's value from the first place where it can be read."""
-    for place in field.places:
-        value: Any = fields
-        for name in place:
-            value = value.get(name) if isinstance(value, dict) else None
-        if value is not None:
-            read = _at(".".join(place), field.read, value, odd)
-            if read is not _WRONG:
-                return read
-    return _WRONG
-
-
-def _at(place: str, read: _Reader, value: Any, odd: list[Odd]) -> Any:
-    """What a reader makes of a value that stands at this place."""
+def _at(place: tuple[str | int, ...], read: _Reader, value: Any, odd: list[Odd]) -> Any:
+    """What a reader makes of a value that stands at this place: names, or a number in a list."""
     before = len(odd)
     made = read(value, odd)
     for number in range(before, len(odd)):
         inside = odd[number].path
         dot = "." if inside and not inside.startswith("[") else ""
-        odd[number] = odd[number]._replace(path=f"{place}{dot}{inside}")
+        path = ".".join(f"[{step}]" if isinstance(step, int) else step for step in place)
+        odd[number] = odd[number]._replace(path=f"{path}{dot}{inside}")
     return made
 
 

@@ -84,6 +84,8 @@ def clean_line(text: str, limit: int = 500) -> str:
     As `clean`, and a line end becomes a visible sign, a tab a space; what is too long ends
     in "…".
     """
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
     line = clean(text[: 2 * limit + 1]).translate(_LINE_SIGNS)  # CR LF shrinks to one sign
     return line if len(line) <= limit else line[: limit - 1] + _ELLIPSIS
 

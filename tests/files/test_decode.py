@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +49,7 @@ class Plan:
     tasks: tuple[Task, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     extra: object = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def test_what_is_there_has_its_type() -> None:
@@ -58,6 +60,7 @@ def test_what_is_there_has_its_type() -> None:
         "tasks": [{"id": "T1", "number": 3, "depends_on": ["T0"], "done": True, "effort": 2}],
         "sizes": {"a": 1, "b": 2},
         "extra": [1, None],
+        "settings": {"depth": 2, "on": [True]},
     }
     plan = Decoder().decode(Plan, value, odd)
     assert odd == []
@@ -65,6 +68,7 @@ def test_what_is_there_has_its_type() -> None:
     (task,) = plan.tasks
     assert (task.id, task.number, task.needs, task.done, task.effort) == ("T1", 3, ("T0",), True, 2)
     assert (plan.sizes, plan.extra) == ({"a": 1, "b": 2}, [1, None])
+    assert plan.settings == {"depth": 2, "on": [True]}
 
 
 def test_what_is_missing_or_null_gets_its_default_and_is_not_odd() -> None:

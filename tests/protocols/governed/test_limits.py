@@ -88,7 +88,7 @@ def test_whatever_stands_there_is_borne(
 ) -> None:
     read = Run(
         Path("/nowhere"), Loaded({"budget": of_budget} | of_config), Loaded(of_state), Log(()),
-        Log(()), Log(()), Loaded({}), (), (),
+        Log(()), Log(()), Loaded({}), (),
     )  # fmt: skip
     for row in limits(read).rows:
         assert all("\n" not in cell and len(cell) < 2_000 for cell in row.cells)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from acp_core.files.text import clean_line
 from acp_core.model.action import Action
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.protocols.governed.actions import table_deciding
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import existing_program
-from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.state import gates
 from acp_core.protocols.governed.state.requests import Request, pending
 from acp_core.protocols.governed.write import Refused, decide
@@ -22,10 +22,10 @@ from acp_core.protocols.kit.values import Values
 def evidence(opened: Opened, request: Request) -> tuple[str, tuple[str, ...]]:
     """Who asks with which words and which verification; and what speaks against it."""
     said = f"Gate {request.gate}"
-    for line in reversed(opened.run.history.lines):
-        if line.value.get("turn_id") == request.turn:
-            role, summary = text(line.value, "role", 80), text(line.value, "summary", 400)
-            said += f", asked for by {role} ({request.turn}): “{summary}”"
+    for turn in reversed(opened.run.accepted):
+        if turn.turn_id == request.turn:
+            summary = clean_line(turn.summary, 400)
+            said += f", asked for by {turn.role} ({request.turn}): “{summary}”"
             break
     verification = gates.latest_verification(opened.run)
     if verification:

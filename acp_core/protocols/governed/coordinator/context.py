@@ -19,7 +19,7 @@ from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
+from acp_core.protocols.governed.schema.records import LedgerLine
 from acp_core.protocols.governed.write import Refused, journal
 
 NAME = "CROSS_REPO_CONTEXT.md"
@@ -107,12 +107,11 @@ def _summary(opened: Opened, name: str) -> Iterator[str]:
     yield "| Workstream | Repository | Phase | Status | Last accepted turn |"
     yield "| --- | --- | --- | --- | --- |"
     for stream in opened.initiative.workstreams:
-        lines = stream.run.history.lines if stream.run else ()
-        last = decode(AcceptedTurn, lines[-1].value) if lines else None
-        said = f"{last.role}: {clean_line(last.summary, 300)}" if last else "none yet"
+        latest = stream.run.accepted[-1:] if stream.run else ()
+        said = "".join(f"{turn.role}: {clean_line(turn.summary, 300)}" for turn in latest)
         title = stream.name + (" (this one)" if stream.name == name else "")
         cells = (title, _bare(repos.get(stream.name, "")), stream.phase, stream.status,
-                 said)  # fmt: skip
+                 said or "none yet")  # fmt: skip
         yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
@@ -171,8 +170,7 @@ def _files(initiative: Initiative) -> Iterator[str]:
 def _touched(stream: Workstream) -> dict[str, tuple[int, str, str]]:
     """File -> how many turns changed it, and who last, to what end."""
     found: dict[str, tuple[int, str, str]] = {}
-    for line in stream.run.history.lines if stream.run else ():
-        turn = decode(AcceptedTurn, line.value)
+    for turn in stream.run.accepted if stream.run else ():
         for path in turn.observed_files or turn.files:
             times = found.pop(path, (0, "", ""))[0]
             found[path] = (times + 1, turn.role, clean_line(turn.summary, 200))

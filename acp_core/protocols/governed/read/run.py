@@ -6,7 +6,7 @@ computed: no file holds them, an objection stands where the latest mention of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -83,8 +83,17 @@ class Run:
     events: Log
     session: Loaded
     turns: tuple[ActiveTurn, ...]
-    objections: tuple[Objection, ...]
     unfinished: tuple[Transaction, ...] = ()
+
+    @cached_property
+    def accepted(self) -> tuple[AcceptedTurn, ...]:
+        """The turns that were accepted, as the lines of the history tell."""
+        return tuple(decode(AcceptedTurn, line.value) for line in self.history.lines)
+
+    @cached_property
+    def objections(self) -> tuple[Objection, ...]:
+        """Every objection, in the order in which they were raised."""
+        return objections(self.accepted, self.ledger)
 
     @cached_property
     def record(self) -> RunState:
@@ -118,14 +127,9 @@ class Run:
         request = asked if asked.raw else self.record.completion
         if self.status not in ("paused", "blocked") or not request.raw:
             return None
-        since = request.since or self._accepted(request.raw.get("requested_by_turn"))
+        by = next((e for e in reversed(self.accepted) if e.turn_id == request.turn), None)
+        since = request.since or (by.at if by else None)
         return Pending(request.gate, asked.phase or self.phase, asked.to, request.turn, since)
-
-    def _accepted(self, turn: object) -> datetime | None:
-        """When a turn was accepted."""
-        lines = (each.value for each in reversed(self.history.lines))
-        line = next((each for each in lines if each.get("turn_id") == turn), {})
-        return decode(AcceptedTurn, line).at
 
     @property
     def by_acp(self) -> bool:
@@ -136,17 +140,15 @@ class Run:
 def read_run(root: Path, config: str = schema.CONFIG) -> Run:
     """Read a run's files; never raises for what they hold."""
     state = schema.read_object(root / schema.STATE)
-    history, ledger = schema.read_log(root / schema.HISTORY), schema.read_log(root / schema.LEDGER)
     return Run(
         root,
         schema.read_object(root / config),
         state,
-        history,
-        ledger,
+        schema.read_log(root / schema.HISTORY),
+        schema.read_log(root / schema.LEDGER),
         schema.read_log(root / schema.EVENTS),
         schema.read_object(root / schema.SESSION),
         tuple(_turns(root, decode(RunState, state.value))),
-        objections(history, ledger),
         transactions.unfinished(root),
     )
 
@@ -167,12 +169,11 @@ def _turns(root: Path, state: RunState) -> Iterator[ActiveTurn]:
         )
 
 
-def objections(history: Log, ledger: Log) -> tuple[Objection, ...]:
+def objections(accepted: Sequence[AcceptedTurn], ledger: Log) -> tuple[Objection, ...]:
     """Every objection, in the order in which they were raised."""
     mentions: list[tuple[float, Objection]] = []
     last = 0.0
-    for line in history.lines:
-        turn = decode(AcceptedTurn, line.value)
+    for turn in accepted:
         last = turn.at.timestamp() if turn.at else last
         mentions += [(last, _mention(each, turn.role, turn.at)) for each in turn.objections]
     for line in ledger.lines:

@@ -18,7 +18,6 @@ from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.config import Config
 from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn
 from acp_core.protocols.governed.state.requests import Predicate
 
 BY_A_HUMAN = "approved by a human"
@@ -91,12 +90,9 @@ def lacking(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
 
 def latest_verification(run: Run, phase: str = "") -> str | None:
     """What the latest accepted turn (of a phase) says of its verification; None without one."""
-    lines = (line.value for line in reversed(run.history.lines))
-    last = next((value for value in lines if not phase or value.get("phase") == phase), None)
-    if last is None:
-        return None
-    turn = decode(AcceptedTurn, last)
-    return turn.normalized_verification or turn.verification
+    accepted = reversed(run.accepted)
+    last = next((turn for turn in accepted if not phase or turn.phase == phase), None)
+    return None if last is None else last.normalized_verification or last.verification
 
 
 def _file(root: Path, name: str) -> Predicate:

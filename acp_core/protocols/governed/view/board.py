@@ -107,9 +107,8 @@ def _row(stream: Workstream, behind: bool) -> model.Row:
     if stream.run and stream.status != "blocked:barrier":
         turn = next(iter(run_waiting(stream.run)), None)
         waits = f"{turn.participant}: {turn.what}" if turn else ""
-    lines = stream.run.history.lines if stream.run else ()
-    last = decode(AcceptedTurn, lines[-1].value) if lines else None
-    said = f"{last.role}: {clean_line(last.summary, 120)}" if last else ""
+    latest = stream.run.accepted[-1:] if stream.run else ()
+    said = "".join(f"{turn.role}: {clean_line(turn.summary, 120)}" for turn in latest)
     tone = model.Tone.OTHER
     if stream.status == "blocked:barrier":
         tone = model.Tone.REVIEW
@@ -167,8 +166,7 @@ def _gate(initiative: Initiative) -> model.Panel:
 
 def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
     """What a workstream did in the phase that the gate ends; it may be ahead of it."""
-    accepted = (decode(AcceptedTurn, line.value) for line in reversed(run.history.lines))
-    last = next((each for each in accepted if each.phase == phase), AcceptedTurn())
+    last = next((each for each in reversed(run.accepted) if each.phase == phase), AcceptedTurn())
     who = f"{last.role} {last.turn_id}".strip()
     yield model.Row((name, "latest accepted turn", who, last.summary))
     yield model.Row((name, "verification", last.verification or "nothing said", last.evidence))

@@ -35,8 +35,8 @@ def _gate(run: Run) -> model.Panel:
     rows = []
     pending = run.pending
     if pending is not None:
-        accepted = (decode(AcceptedTurn, line.value) for line in reversed(run.history.lines))
-        turn = next((each for each in accepted if each.turn_id == pending.turn), AcceptedTurn())
+        asked_by = (each for each in reversed(run.accepted) if each.turn_id == pending.turn)
+        turn = next(asked_by, AcceptedTurn())
         objections = [o for o in run.objections if o.open]
         about = (
             ("gate", pending.gate),

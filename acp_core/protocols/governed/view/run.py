@@ -12,7 +12,7 @@ from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema.config import Role
 from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine, RunEvent
+from acp_core.protocols.governed.schema.records import LedgerLine, RunEvent
 from acp_core.protocols.governed.state.gates import gates
 from acp_core.protocols.governed.view import common, panels
 from acp_core.protocols.governed.view.common import YOU, LogEvent
@@ -186,7 +186,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
 def _idle_since(run: Run) -> datetime | None:
     """Since when nobody has a turn: the last turn was accepted, or a human let the run go on."""
     times = [run.record.phase_entered_at]
-    times += [decode(AcceptedTurn, line.value).at for line in run.history.lines[-1:]]
+    times += [turn.at for turn in run.accepted[-1:]]
     for line in reversed(run.ledger.lines):
         if _goes_on(line.value):
             times.append(decode(LedgerLine, line.value).at)
@@ -247,12 +247,11 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
 def _log_events(run: Run) -> list[LogEvent]:
     events = common.ledger_events(schema.LEDGER, run.ledger)
     known = set()
-    for number, value in run.history.lines:
-        turn = decode(AcceptedTurn, value)
+    for line, turn in zip(run.history.lines, run.accepted, strict=True):
         known.add(turn.turn_id)
         summary = turn.summary or turn.turn_id
         events.append(
-            LogEvent(schema.HISTORY, number, "turn_accepted", turn.role, turn.at, summary)
+            LogEvent(schema.HISTORY, line.number, "turn_accepted", turn.role, turn.at, summary)
         )
     ledger = {(e.kind, e.at) for e in events if e.file == schema.LEDGER}
     for number, value in run.events.lines:
