@@ -167,7 +167,9 @@ class ReplayScreen(SnapshotScreen):
         then, past = self._then, self._past
         if then is None or past is None:
             return
-        self.show_data(PaneData(then.snapshot, (), then.moment.time, self.app.utc))
+        self.show_data(
+            PaneData(then.snapshot, then.snapshot.needs, then.moment.time, self.app.utc, past=True)
+        )
         self._tab = self._tab or self.documents.active
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)

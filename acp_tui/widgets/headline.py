@@ -116,7 +116,7 @@ class Headline(Widget):
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
         for need in data.needs[:SHOWN]:
-            lines.append(self._need(need, snapshot.headline, now, cells))
+            lines.append(self._need(need, data, cells))
         if len(data.needs) > SHOWN:
             lines.append(line(f"  and {len(data.needs) - SHOWN} more (see Next)", MUTED))
         for notice in snapshot.notices[:SHOWN]:
@@ -128,12 +128,14 @@ class Headline(Widget):
             lines.append(self._lineage(snapshot.lineage))
         return lines
 
-    def _need(self, need: Need, sentence: str, now: datetime, cells: int) -> Content:
+    def _need(self, need: Need, data: PaneData, cells: int) -> Content:
         parts: list[Part] = [(f"{NEED} needs you", "bold $text-error")]
-        if need.text not in sentence:  # the sentence above says it already
+        if need.text not in data.snapshot.headline:  # the sentence above says it already
             parts += [(": ", "bold $text-error"), _cut(line(need.text, "bold"), cells, 2)]
         if need.since is not None:
-            parts.append((f" {age(need.since, now)}", MUTED))
+            parts.append((f" {age(need.since, data.now)}", MUTED))
+        if data.past:
+            return join(*parts)
         if need.action:
             parts.append((f"  {self.keys.remedy} fix", "$text-accent"))
         parts.append((f"  {self.keys.acknowledge} acknowledge", MUTED))

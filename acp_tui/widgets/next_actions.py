@@ -40,10 +40,10 @@ class NextActions(RowList):
 
     def _draw(self, data: PaneData) -> None:
         snapshot, needs, now = data.snapshot, data.needs, data.now
-        acknowledged = [need for need in snapshot.needs if need not in needs]
+        acknowledged = [] if data.past else [n for n in snapshot.needs if n not in needs]
         self.empty = _empty(snapshot)
         self.items = (
-            *(need_item(need, now, self.called) for need in needs),
+            *(need_item(need, now, self.called, past=data.past) for need in needs),
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
@@ -52,7 +52,11 @@ class NextActions(RowList):
 
 def _parts(data: PaneData) -> tuple[object, ...]:
     """What decides what shows, to be compared: the same objects have the same numbers."""
-    return id(data.snapshot), data.needs, data.minute
+    snapshot = data.snapshot
+    begun = [need.since for need in data.needs]
+    begun += [turn.since for turn in snapshot.turns]
+    begun += [notice.since for notice in snapshot.notices]
+    return id(snapshot), data.needs, data.moment(begun)
 
 
 def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:
@@ -61,14 +65,21 @@ def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:
 
 
 def need_item(
-    need: Need, now: datetime, called: Callable[[str], str] = str, *, acknowledged: bool = False
+    need: Need,
+    now: datetime,
+    called: Callable[[str], str] = str,
+    *,
+    acknowledged: bool = False,
+    past: bool = False,
 ) -> Item:
-    """A need: what it is, since when."""
+    """A need: what it is, since when; of the past, without what could be done about it."""
     since = f"  {age(need.since, now)}" if need.since else ""
     if acknowledged:
         pieces = (("✓ ", "muted"), (need.text, "muted"), (f"{since}  acknowledged", "muted"))
     else:
         pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
+    if past:
+        return Item(pieces, key=need.key)
     return Item(
         pieces,
         _hints(need, called, acknowledged),

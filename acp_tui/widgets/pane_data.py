@@ -7,6 +7,7 @@ another.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ class PaneData(NamedTuple):
     """A Snapshot, as of when, and how it is shown.
 
     ``needs`` are those that nobody acknowledged, ``gone`` says that it was read before it went
-    away, and ``utc`` that times are shown so.
+    away, ``utc`` that times are shown so, and ``past`` that it is as it was then: nothing of it can be
+    acted on or acknowledged.
     """
 
     snapshot: Snapshot
@@ -25,8 +27,18 @@ class PaneData(NamedTuple):
     now: datetime
     utc: bool = False
     gone: bool = False
+    past: bool = False
 
     @property
     def minute(self) -> int:
         """Which minute it is: what tells ages in minutes changes with it."""
         return int(self.now.timestamp() // 60)
+
+    def moment(self, begun: Iterable[datetime | None]) -> int:
+        """What the ages of things change with: each second while one is younger than a minute.
+
+        Args:
+            begun: Since when each of them is.
+        """
+        young = any(at is not None and (self.now - at).total_seconds() < 61 for at in begun)
+        return int(self.now.timestamp()) if young else self.minute
