@@ -16,14 +16,18 @@ from acp_core.protocols.wire.schema import (
     Refusal,
     agent_card,
     bodies,
+    lenient,
     outside,
     skills,
     time_of,
 )
 from acp_core.protocols.wire.schema.decode import decode, decode_object, encode, too_deep
 from acp_core.protocols.wire.schema.parts import check_parts, parts_of, shown_text
+from acp_core.protocols.wire.schema.peers import PeerReport
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.state import TERMINAL, TaskState, resumed, steps, task_state
 
+STATES = {state.value for state in TaskState}
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -256,3 +260,36 @@ def test_skills_are_found_by_what_they_are_called() -> None:
     small = {"constraints": {"file_size_bytes": 10**9}}
     assert skills.support(known, "translate", "A", small, 1000)["support_level"] == "partial"
     assert skills.support(known, "cook", "A", {}, 1000)["support_level"] == "unsupported"
+
+
+@given(JSON)
+def test_whatever_stands_for_a_task_or_a_peer_can_be_shown(value: Any) -> None:
+    fields = ("id", "status", "direction", "updated_at", "error", "input", "artifact", "peer_id")
+    for made in (value, dict.fromkeys(fields, value), {"input": {"parts": [value]}}):
+        task = lenient.read(Task, made)
+        assert "\n" not in task.sentence
+        assert task.is_whole is (task.raw.get("id") == task.id != "" and task.status in STATES)
+        assert task.raw == (made if isinstance(made, dict) else {})
+    peer = lenient.read(PeerReport, dict.fromkeys(("id", "name", "queued", "connected"), value))
+    assert peer.name
+    assert peer.queued >= 0
+
+
+def test_what_is_not_of_its_kind_in_a_task_is_as_if_it_were_absent() -> None:
+    task = lenient.read(
+        Task,
+        {"id": "t1", "status": "working", "peer_id": 7, "updated_at": [], "input": "do it",
+         "artifact": {"parts": [{"type": "text", "content": "done"}]}, "theirs": {"a": 1}},
+    )  # fmt: skip
+    assert (task.peer_id, task.since, task.about) == ("", None, "")
+    assert task.artifact is not None
+    assert task.artifact.text == "done"
+    assert task.raw["theirs"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [(0, 0), (2**63 - 1, 2**63 - 1), (2**63, None), (-1, None), (True, None),
+                          (1.0, None), ("1", None)],
+)  # fmt: skip
+def test_a_number_counts_only_where_sqlite_can_hold_it(given: object, wanted: int | None) -> None:
+    assert lenient.count(given) == wanted
