@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from acp_core.loops.parking import Parked
 from acp_core.loops.recording import Keeping, recorded
 from acp_core.loops.spec import Spec, save
 from acp_core.loops.turns import GAVE_UP, LOOKS, PARKS, Loop
+from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
 
 
@@ -58,7 +60,7 @@ def run(
     program = _program(spec)
     collaboration = open_folder(spec.folder)
     try:
-        with _session(spec, program, echo=echo) as session:
+        with _session(spec, program, echo=echo, run_id=_run_id(collaboration)) as session:
             save(spec, where)
             session.say(f"a loop for {spec.participant} with {program.title} begins")
             if ready:
@@ -104,12 +106,20 @@ def _program(spec: Spec) -> Program:
         raise LaunchError(str(error)) from None
 
 
+def _run_id(collaboration: Collaboration) -> str:
+    """Which run stands there; "" where that cannot be read, which is seen at the first turn."""
+    with contextlib.suppress(Exception):
+        return collaboration.refresh(utc_now()).run_id
+    return ""
+
+
 def _session(
     spec: Spec,
     program: Program,
     *,
     echo: Callable[[str], None] | None = None,
     locks: Locks | None = None,
+    run_id: str = "",
 ) -> Session:
     return Session.of(
         program,
@@ -120,6 +130,7 @@ def _session(
         command=_command(program, spec.participant),
         echo=echo,
         locks=locks,
+        run_id=run_id,
     )
 
 

@@ -123,6 +123,7 @@ class Builder:
             started=times[0] if times else None,
             changed=schema.parse_time(last.at) if last else None,
             recheck_at=papers.moment(min(rechecks)) if rechecks else None,
+            run_id=_run_id(facts),
         )
 
     def _event_log(self, facts: Facts) -> EventLog:
@@ -193,6 +194,12 @@ def _source(facts: Facts) -> Source:
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
     return Source()
+
+
+def _run_id(facts: Facts) -> str:
+    """What tells this log from others that stood at the same place: when it was begun."""
+    first = next(iter(facts.history.entries), None)
+    return clean_line(first.at, 100) if first and first.event == "initialized" else ""
 
 
 def _doubt(facts: Facts) -> str:

@@ -81,6 +81,7 @@ def initiative_snapshot(
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=record.created_at,
         changed=record.updated_at or (events[-1].at if events else None),
+        run_id=record.super_run_id,
     )
 
 

@@ -85,6 +85,7 @@ def run_snapshot(
         started=record.created_at,
         changed=events[-1].at if events else None,
         recheck_at=min(due, default=None),
+        run_id=record.run_id,
     )
 
 

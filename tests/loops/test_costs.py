@@ -1,0 +1,64 @@
+"""What a collaboration's programs took is its own, whatever stood in the same folder before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.agents import presets, registry
+from acp_core.cli.main import run as acp_main
+from tests.loops.support import make, stand_in, start, wait_for_turns
+from tests.support import paid
+
+
+def paying(folder: Path) -> presets.Preset:
+    """The stand-in, whose turns cost something."""
+    paid.settings(stand_in(folder, "agent"))
+    from acp_core.person.settings import load
+
+    return presets.load(load().presets)["paid"]
+
+
+def stats(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert acp_main(["stats", str(folder), "--json"], lambda paths, settings: 99) == 0
+    (found,) = json.loads(capsys.readouterr().out)["collaborations"]
+    return dict(found)
+
+
+def proposed(folder: Path, preset: presets.Preset) -> None:
+    """A new collaboration whose first turn was taken, by a loop that has ended since."""
+    make(folder)
+    start(folder, "server", preset)
+    wait_for_turns(folder, "server", 1)
+    registry.stop(str(folder), "server")
+
+
+def test_a_deleted_collaboration_is_not_charged_to_the_next_one_in_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, preset = tmp_path / "c", paying(tmp_path)
+    proposed(folder, preset)
+    assert stats(folder, capsys)["cost"] == paid.COST
+    shutil.rmtree(folder)
+    make(folder)
+    told = stats(folder, capsys)
+    assert (told["cost"], told["tokens"], told["retries"]) == (None, None, None)
+    shutil.rmtree(folder)
+    (Path(registry.runners()[0].place) / "turns.jsonl").unlink()  # of which the helper counts
+    proposed(folder, preset)
+    assert stats(folder, capsys)["cost"] == paid.COST
+
+
+def test_a_loop_that_is_started_again_goes_on_counting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, preset = tmp_path / "c", paying(tmp_path)
+    proposed(folder, preset)
+    start(folder, "server", preset)
+    registry.stop(str(folder), "server")
+    assert stats(folder, capsys)["cost"] == paid.COST
