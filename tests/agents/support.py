@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
+
 from acp_core.agents import presets, spawn
 from acp_core.agents.identity import myself
 from acp_core.agents.place import Place, place
@@ -73,3 +75,14 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return not os.path.isdir("/proc/self")  # without /proc a zombie cannot be told
+
+
+def end_what_runs(*folders: Path) -> None:
+    """End every process but this one whose state folder lies in one of these."""
+    for process in psutil.process_iter():
+        try:
+            state = process.environ().get("ACP_STATE", "")
+            if process.pid != os.getpid() and any(Path(state).is_relative_to(f) for f in folders):
+                process.kill()
+        except psutil.Error:
+            continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.support import end_what_runs
 from tests.loops.support import stop_all
 
 
@@ -15,4 +16,6 @@ def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
     yield
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))  # whatever the test has made of it
     stop_all()
+    end_what_runs(tmp_path)

@@ -75,6 +75,14 @@ class Agent:
         """Wait until no peer is connected."""
         until(lambda: not any(each["connected"] for each in self.get("/peers")))
 
+    def until_sent(self) -> None:
+        """Wait until nothing is left to be sent, as its store says: also where it is killed then."""
+        until(lambda: self._count("outgoing") == 0)
+
+    def _count(self, table: str) -> int:
+        with closing(sqlite3.connect(f"file:{self.folder / STORE}?mode=ro", uri=True)) as db:
+            return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
     def end(self, number: int = signal.SIGTERM) -> None:
         """End it, and wait for that."""
         self._process.end(number)

@@ -87,6 +87,8 @@ def delegates(a: Agent, b: Agent) -> None:
     """A gives B a task."""
     a.post("/tasks", text="Boil an egg", delegate=True, task_id="task_egg", message_id="m_egg")
     b.until_tasks(task_egg="submitted")
+    for each in (a, b):
+        each.until_sent()
 
 
 def reports(status: str, **more: object) -> Callable[[Agent, Agent], object]:

@@ -15,7 +15,7 @@ from acp_core.files import claims, owners
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
-from tests.agents.support import is_gone, wait_for
+from tests.agents.support import end_what_runs, is_gone, wait_for
 from tests.protocols.workspaces.running import acp, begun, prepare, program, states
 
 
@@ -94,3 +94,13 @@ def test_a_decision_of_another_account_stands_and_no_watcher_undoes_it(
     )
     assert "gap" in acp("status", root).text
     assert begun(tmp_path / "own").count("ann") == 1
+
+
+def test_what_a_test_leaves_running_is_ended_after_it(tmp_path: Path) -> None:
+    root, _ = dispatched(tmp_path)
+    claimed = claims.seen(root, "loops/ann")
+    assert claimed.owner is not None and claimed.child is not None
+    pids = (claimed.owner.process.pid, claimed.child.pid)
+    assert not any(map(is_gone, pids))
+    end_what_runs(Path(os.environ["ACP_STATE"]))
+    wait_for(lambda: all(map(is_gone, pids)), "the watcher and its program to be gone")
