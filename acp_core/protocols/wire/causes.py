@@ -9,7 +9,7 @@ from datetime import datetime
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import Case, mark
 from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.read.folder import Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of
@@ -71,6 +71,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     said += [count(len(open_ones), "task is", "tasks are") + " open"] if open_ones else []
     since = min((at for each in waiting.items() if (at := panels.waits_since(*each))), default=None)
     name = clean_name(reading.name, 64)
+    about = mark((*(str(task.get("id")) for task in open_ones), *(peer.id for peer in waiting)))
     yield Cause(
         "wire-stopped",
         f"this agent is stopped: {' and '.join(said)}",
@@ -82,7 +83,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
             *_named([f"open: {task.sentence}" for task in open_ones]),
         ),
         since=since,
-        key=f"stopped:{since.timestamp() if since else ''}:{len(open_ones)}",
+        key=f"stopped:{since.timestamp() if since else ''}:{about}",
     )
 
 

@@ -339,6 +339,12 @@ def test_an_agent_that_is_stopped_while_something_waits_for_it(a: Process) -> No
     post(a, f"/tasks/{task}:cancel")
     a.kill()
     assert why(seen) == {}  # nothing waits: it is done with
+    a.start()
+    post(a, "/tasks", text="Boil another")
+    a.kill()
+    (later,) = why(seen).values()
+    assert later.headline == cause.headline
+    assert later.key != cause.key  # who acknowledged the first has not seen this one
     seen.close()
 
 
