@@ -28,14 +28,14 @@ ROADMAP = ".planning/ROADMAP.md"
 
 @asynccontextmanager
 async def dashboard(
-    root: Path, state: Path, size: tuple[int, int] = (120, 36)
+    root: Path, state: Path, size: tuple[int, int] = (120, 36), *, needs: bool = True
 ) -> AsyncIterator[Pilot[Any]]:
-    """The dashboard on one collaboration, which needs somebody."""
+    """The dashboard on one collaboration, which needs somebody where ``needs`` says so."""
     app = AcpApp(
         [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
     )
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "f fix" in seen(pilot))
+        await until(pilot, lambda: not needs or "f fix" in seen(pilot))
         yield pilot
 
 

@@ -33,12 +33,12 @@ def answering(context: Context, now: datetime) -> Action:
     here = open_folder(context, now)
     review = here.collaboration.facts.review
     over = here.opened.machine.phase in OVER
-    waiting = {} if over or review is None else _open(here.opened, review)
+    waiting = {} if over or review is None else open_questions(here.opened, review)
     if not waiting:
         raise Refused("no question of a review is open")
 
     def change(text: str, values: Values) -> str:
-        asked = _open(here.opened, documents.scan_review(text)).get(values.question)
+        asked = open_questions(here.opened, documents.scan_review(text)).get(values.question)
         if asked is None:
             raise Refused("the question no longer stands in review.md, or is answered")
         return with_answer(text, asked, values.answer)
@@ -47,7 +47,7 @@ def answering(context: Context, now: datetime) -> Action:
     return changing(ANSWER_QUESTION, here, REVIEW, change, narrowed=narrowed)
 
 
-def _open(opened: Opened, review: Review) -> dict[str, Asked]:
+def open_questions(opened: Opened, review: Review) -> dict[str, Asked]:
     """The questions of this round that nobody answered, by the name that a choice has."""
     revised = opened.machine.last.get("proposal_revised") or 0
     known = opened.machine.reviews

@@ -33,7 +33,7 @@ def checking(context: Context, now: datetime) -> Action:
         Refused: it is too early or too late for that, or the collaboration cannot be read.
     """
     here = open_folder(context, now)
-    unmet = _open_gates(here.opened)
+    unmet = open_gates(here.opened)
     if here.opened.machine.phase != "readiness_check" or not unmet:
         raise Refused("no gate can be checked now")
     every = gate_fields(here.opened.protocol).values()
@@ -59,7 +59,7 @@ def _switch(name: str, gate: str, scan: Readiness, every: Collection[str]) -> Fi
     return Field(name, title(f"Met: {gate}"), about, Kind.FLAG)
 
 
-def _open_gates(opened: Opened) -> dict[str, str]:
+def open_gates(opened: Opened) -> dict[str, str]:
     """Field name -> gate, of those that are not checked."""
     scan = documents.scan_readiness(_text(opened))
     return {
@@ -96,7 +96,7 @@ def settling(context: Context, now: datetime) -> Action:
         Refused: there is nothing to settle, or the collaboration cannot be read.
     """
     here = open_folder(context, now)
-    if not _is_unsettled(here.opened):
+    if not is_unsettled(here.opened):
         raise Refused("no question in readiness.md is open")
 
     def change(text: str, values: Values) -> str:
@@ -110,7 +110,8 @@ def settling(context: Context, now: datetime) -> Action:
     return changing(SETTLE_QUESTIONS, here, READINESS, change, narrowed=narrowed)
 
 
-def _is_unsettled(opened: Opened) -> bool:
+def is_unsettled(opened: Opened) -> bool:
+    """Whether readiness.md holds questions that are open, block, or were put off without a reason."""
     if opened.machine.phase in OVER:
         return False
     scan = documents.scan_readiness(_text(opened))

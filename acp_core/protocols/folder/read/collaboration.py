@@ -31,6 +31,7 @@ from acp_core.protocols.folder.view.documents import LINK_NOTE
 from acp_core.protocols.folder.view.timeline import EventLog
 
 if TYPE_CHECKING:
+    from acp_core.model.card import Card
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.pace import Pace
     from acp_core.protocols.folder.write.repair_plan import Outlook
@@ -157,6 +158,11 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.actions.offered import action  # only who acts needs it
 
         return action(self, name, now)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        from acp_core.protocols.folder.actions.cards import cards  # only who decides needs it
+
+        return cards(self, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         from acp_core.protocols.folder.causes import causes  # only diagnoses need it

@@ -6,6 +6,7 @@ Source: folder protocol specification, "Phases" and "Review Format".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from acp_core.protocols.folder.state import Machine
 
 REQUIRED = "Required Changes"
 PARTS = ("Concerns", REQUIRED, "Questions")
+POSITION = "Position"
 Asked = dict[int, dict[str, list[str]]]
 _ID = 200  # characters of a participant's id
 _PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
@@ -44,7 +46,7 @@ def story(facts: Facts, review: str | None, decisions: str | None) -> Story:
     asked: Asked = {}
     if review is not None and facts.review is not None:
         headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
-        asked = _asked(review, headings)
+        asked = points(review, headings)
     return Story(
         tuple(_turns(facts.history)),
         tuple(_counts(facts, asked, decisions)),
@@ -131,10 +133,15 @@ def _requests(facts: Facts, asked: Asked) -> list[Request]:
     ]
 
 
-def _asked(text: str, headings: dict[int, int]) -> Asked:
+def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) -> Asked:
     """The points that each review makes in each part, by the review's seq.
 
     A part's text on its own line, or without bullets, is one point; "none" is no point.
+
+    Args:
+        text: review.md.
+        headings: the line of each review's heading -> the review's seq.
+        parts: those that are read.
     """
     found: Asked = {}
     seq, part, loose = None, "", False
@@ -159,9 +166,9 @@ def _asked(text: str, headings: dict[int, int]) -> Asked:
         else:
             point = "" if loose or line.startswith((" ", "\t")) else line.strip()
             loose = loose or bool(point)
-        points = found[seq].get(part)
-        if points and not point and line.startswith((" ", "\t")):
-            points[-1] += f" {line.strip()}"  # a point goes on
-        if part in PARTS and point and not _NOTHING.fullmatch(point.strip()):
+        known = found[seq].get(part)
+        if known and not point and line.startswith((" ", "\t")):
+            known[-1] += f" {line.strip()}"  # a point goes on
+        if part in parts and point and not _NOTHING.fullmatch(point.strip()):
             found[seq].setdefault(part, []).append(point.strip())
     return found
