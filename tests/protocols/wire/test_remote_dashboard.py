@@ -23,6 +23,7 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.wire.support import OWNER, Process
 from tests.protocols.wire.test_remote import OPTIONS, free, panel, post
 from tests.tui.stage import screen_text, until
+from tests.tui.test_card import open_card
 
 
 async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
@@ -88,8 +89,11 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
                 return " ".join(need.text for need in app.fleet.snapshots[key].needs)
 
             await until(pilot, lambda: "How long? (Boil" in needs())
-            await pilot.press("f")
-            await fill(pilot, f"How long? · {task}", text="ten minutes")
+            await open_card(pilot)
+            assert "“How long?”" in screen_text(app)
+            await pilot.press("1")
+            await until(pilot, lambda: "Answer (required)" in screen_text(app))
+            await pilot.press(*"ten minutes", "ctrl+s")
             await until(pilot, lambda: tasks()[0][1] == "working")
             app.perform(key, "cancel")
             await fill(pilot, task=task)

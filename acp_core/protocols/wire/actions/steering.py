@@ -113,8 +113,6 @@ def answering(context: Context, now: datetime) -> Action:
     questions = timeline.questions(list(asking.values()), reading.entries)
     labels = {id: f"{questions.get(id) or t.about} · {id}" for id, t in asking.items()}
     narrowed = {"task": _choice(labels)}
-    if len(asking) == 1:
-        narrowed["text"] = {"help": next(iter(questions.values()), "")}
 
     def preview(values: Values) -> Preview:
         asked = questions.get(values.task, "")

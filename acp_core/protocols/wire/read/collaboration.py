@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
+from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog
@@ -114,6 +114,17 @@ class AgentFolder(Collaboration):
         from acp_core.protocols.wire.actions import offered
 
         return offered.action(name, self._reading.name, self._reading, now)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        """What its tasks wait for, read now; see `Collaboration.cards`."""
+        if missing():
+            return ()
+        from acp_core.protocols.wire.actions.cards import cards
+
+        try:
+            return cards(self._source.read())
+        except CannotRead:  # nothing can be answered before that is mended
+            return ()
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """See `Collaboration.causes`."""

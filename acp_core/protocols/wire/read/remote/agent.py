@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_core.files.reading import Unreadable
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
+from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState
 from acp_core.model.errors import Refused
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
@@ -120,6 +120,14 @@ class RemoteAgent(Collaboration):
         from acp_core.protocols.wire.actions import offered
 
         return offered.action(name, self.key, self._shown_reading(), now)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        """What its tasks wait for, as known by now; a bridge tells none. See `Collaboration.cards`."""
+        if missing() or self._following.elsewhere is not None:
+            return ()
+        from acp_core.protocols.wire.actions.cards import cards
+
+        return cards(self._following.reading())
 
     def _shown_reading(self) -> Reading:
         """What the latest Snapshot was made of, so that offers fit what is said with it.
