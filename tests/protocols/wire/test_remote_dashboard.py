@@ -33,7 +33,10 @@ async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
         choice: what the first field's choice is called.
     """
     app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form is not None)
+    await until(
+        pilot,
+        lambda: isinstance(app.screen, ActionScreen) and app.screen.form and app.screen.form.views,
+    )
     screen = app.screen
     assert isinstance(screen, ActionScreen)
     assert screen.form is not None

@@ -66,9 +66,9 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
     sections = (
         CardSection("Check", _check_rows(judged, staged if staged in known else None)),
         CardSection("Objections", _objection_rows(result, opened.run.objections)),
-        CardSection("Decisions", _decision_rows(result)),
+        CardSection("Decisions", decision_rows(result)),
         CardSection("Gate", _predicate_rows(_demanded(opened, gate, result), known)),
-        CardSection("Tests", _test_rows(result)),
+        CardSection("Tests", test_rows(result)),
         CardSection("Files", _file_rows(opened, judged, result, known)),
     )
     return Card(
@@ -156,11 +156,12 @@ def _objection_rows(result: Object, known: Iterable[Objection]) -> tuple[Row, ..
         for each in items(result, "objections")
     ]
     mentioned = {row.cells[0] for row in raised}
-    before = [row for row in _open_rows(known) if row.cells[0] not in mentioned]
+    before = [row for row in open_rows(known) if row.cells[0] not in mentioned]
     return tuple((raised + before)[:MOST])
 
 
-def _open_rows(known: Iterable[Objection]) -> list[Row]:
+def open_rows(known: Iterable[Objection]) -> list[Row]:
+    """The objections that still stand."""
     return [
         Row(
             (
@@ -175,7 +176,8 @@ def _open_rows(known: Iterable[Objection]) -> list[Row]:
     ]
 
 
-def _decision_rows(result: Object) -> tuple[Row, ...]:
+def decision_rows(result: Object) -> tuple[Row, ...]:
+    """What a turn decided, and why."""
     return tuple(
         Row(
             (
@@ -201,7 +203,7 @@ def _predicate_rows(demanded: Iterable[Predicate], known: dict[str, Document]) -
     )
 
 
-def _test_rows(result: Object) -> tuple[Row, ...]:
+def test_rows(result: Object) -> tuple[Row, ...]:
     """What was verified: the claim, then each command with its exit code."""
     said = obj(result, "verification")
     status = text(said, "status", 40)
@@ -283,9 +285,9 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     to = f"go on to {request.to}" if request.to else "complete the run"
     sections = (
         CardSection("Gate", _predicate_rows(demanded, known)),
-        CardSection("Objections", tuple(_open_rows(opened.run.objections)[:MOST])),
-        CardSection("Decisions", _decision_rows(asked)),
-        CardSection("Tests", _test_rows(asked)),
+        CardSection("Objections", tuple(open_rows(opened.run.objections)[:MOST])),
+        CardSection("Decisions", decision_rows(asked)),
+        CardSection("Tests", test_rows(asked)),
         CardSection("Files", _named_files(asked, known)),
     )
     return Card(
@@ -335,7 +337,7 @@ def _block_card(opened: Opened) -> Card | None:
     if objects(opened.state.get("active_turns")):
         dropping = (("drop_turn", "true"),)
         verdicts.append(CardVerdict("Unblock and drop the turn", names.UNBLOCK, dropping))
-    objections = CardSection("Objections", tuple(_open_rows(opened.run.objections)[:MOST]))
+    objections = CardSection("Objections", tuple(open_rows(opened.run.objections)[:MOST]))
     return Card(
         f"block:{blocked_on}",
         safe(said),

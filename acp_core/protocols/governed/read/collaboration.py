@@ -230,11 +230,13 @@ class Governed(Collaboration):
         return of(self.key, name, now)
 
     def cards(self, now: datetime) -> Sequence[model.Card]:
-        """What a human has to decide in the run; see `Collaboration.cards`."""
+        """What a human has to decide; see `Collaboration.cards`."""
         from acp_core.protocols.governed.actions import cards  # only who decides needs it
 
         if self._is_initiative():
-            return ()
+            from acp_core.protocols.governed.actions.initiative_cards import initiative_cards
+
+            return initiative_cards(self.key)
         return cards.run_cards(self.key, self._last.documents if self._last else ())
 
     def _is_initiative(self) -> bool:
