@@ -24,7 +24,7 @@ from tests.protocols.folder.support import (
     say,
     write_protocol,
 )
-from tests.tui.screen import seen
+from tests.tui.screen import seen, settle
 from tests.tui.stage import until
 from tests.tui.test_card import dashboard, open_card
 
@@ -59,7 +59,7 @@ def last(folder: Path) -> tuple[str, str]:
 
 def shows(pilot: Pilot[Any], *facts: str) -> None:
     """Every one of the facts is on the screen, however its lines are broken."""
-    shown = " ".join(seen(pilot).split())
+    shown = " ".join(seen(pilot).replace("│", " ").split())
     for fact in facts:
         assert fact in shown, f"{fact!r} is not on the card:\n{seen(pilot)}"
 
@@ -208,9 +208,10 @@ async def test_gates_are_judged_one_by_one_or_at_once(tmp_path: Path) -> None:
         shows(
             pilot, "server is to say whether all is ready", f"✓ {GATES[0]}",
             f"✗ {GATES[1]} not checked", "✗ Ready to implement not checked",
-            "1 All gates are met: pass readiness", f"3 Met: {GATES[1]}",
+            "1 All gates are met: pass readiness", "2 Pass readiness, gates stay open",
+            f"4 Met: {GATES[1]}",
         )  # fmt: skip
-        await pilot.press("3")
+        await pilot.press("4")
         await closed(pilot)
         assert f"- [x] {GATES[1]}" in (root / "readiness.md").read_text()
         await open_card(pilot)
@@ -252,6 +253,7 @@ async def test_a_blocker_is_answered_and_it_goes_on_in_a_new_folder(tmp_path: Pa
         await until(pilot, lambda: "✗" in seen(pilot))
         await pilot.press(*"The sandbox", "ctrl+s")
         await closed(pilot)
+        await settle(pilot)
     assert "The sandbox" in (tmp_path / "cache-2/proposal.md").read_text()
 
 

@@ -21,9 +21,8 @@ from acp_core.protocols.folder.actions.names import ANSWERING, BLOCK, CHECK, CON
 from acp_core.protocols.folder.actions.remedies import is_due, is_unsettled, open_gates
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.deliverables import Content
-from acp_core.protocols.folder.schema.questions import OVER
+from acp_core.protocols.folder.schema.questions import OVER, Asked
 from acp_core.protocols.folder.view.participants import event_of_turn
-from acp_core.protocols.folder.view.questions import named
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.wording import safe
 
@@ -240,7 +239,11 @@ def _pass(matter: Matter, name: str) -> Card:
         unmet = open_gates(opened)
         label = "All gates are met: pass readiness" if unmet else "Pass readiness"
         given = _as(name, **dict.fromkeys(unmet, "true"))
-        verdicts = [CardVerdict(label, event, given), *_met(unmet)]
+        verdicts = [CardVerdict(label, event, given)]
+        if any(gate != documents.READY for gate in unmet.values()):  # they must be met in the end
+            ready = _as(name, ready="true") if "ready" in unmet else _as(name)
+            verdicts.append(CardVerdict("Pass readiness, gates stay open", event, ready))
+        verdicts += _met(unmet)
     return _end(matter, name, event, f"{name} is to say whether all is ready", verdicts)
 
 
@@ -361,14 +364,15 @@ def _questions(matter: Matter) -> Iterator[Card]:
     opened, review = matter.here.opened, matter.facts.review
     if opened.machine.phase in OVER or review is None:
         return
-    for question in matter.snapshot.questions:
-        asked = next(
-            (each for each in open_questions(opened, review).values()
-             if question.given == (("question", named(each)),)), None,
-        )  # fmt: skip
-        if question.action != ANSWERING or asked is None:
+    waiting: dict[tuple[tuple[str, str], ...], Asked] = {
+        (("question", name),): each for name, each in open_questions(opened, review).items()
+    }
+    made = facts.latest_reviews(matter, opened.next_seq)
+    for question in matter.snapshot.questions[: facts.MOST]:
+        asked = waiting.get(question.given) if question.action == ANSWERING else None
+        if asked is None:
             continue
-        entry = [e for e in facts.latest_reviews(matter, opened.next_seq) if e.seq == asked.seq]
+        entry = [each for each in made if each.seq == asked.seq]
         yield _card(
             matter, question.key, f"{question.participant} asks a question", asked.text,
             question.participant or "", question.since,
