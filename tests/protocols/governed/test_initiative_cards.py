@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.coordinator import deciding, trust
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -117,10 +117,17 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
         await until(pilot, lambda: "+echo [red]hello␛[31m" in seen(pilot))
-        await pilot.press("escape", "1")
-        await until(pilot, lambda: "cannot be undone" in seen(pilot))
-        await pilot.press("1")
+        script(root, "tell.sh", "rm -rf /\n")  # behind the person's back
+        for _ in range(2):
+            await pilot.press("escape" if isinstance(pilot.app.screen, ReadingScreen) else "left")
+            await pilot.press("1")
+            await until(pilot, lambda: "cannot be undone" in seen(pilot))
+            assert not trust.is_trusted(root, told)
+            await pilot.press("1")
+            await until(pilot, lambda: "cannot be undone" not in seen(pilot))
+            await until(pilot, lambda: "Working" not in seen(pilot))
         await closed(pilot)
+    assert trust.is_trusted(root, told)
 
 
 def test_commands_decide_on_the_gate_that_was_read_and_on_no_other(
