@@ -71,7 +71,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     said += [count(len(open_ones), "task is", "tasks are") + " open"] if open_ones else []
     since = min((at for each in waiting.items() if (at := panels.waits_since(*each))), default=None)
     name = clean_name(reading.name, 64)
-    about = mark((*(str(task.get("id")) for task in open_ones), *(peer.id for peer in waiting)))
+    about = mark((*(task.id for task in open_ones), *(peer.id for peer in waiting)))
     yield Cause(
         "wire-stopped",
         f"this agent is stopped: {' and '.join(said)}",

@@ -18,7 +18,7 @@ from acp_core.protocols.folder.actions.answering import open_questions
 from acp_core.protocols.folder.actions.card_facts import Matter
 from acp_core.protocols.folder.actions.common import open_folder, who_may
 from acp_core.protocols.folder.actions.names import ANSWERING, BLOCK, CHECK, CONTINUE, SETTLE
-from acp_core.protocols.folder.actions.remedies import is_due, is_unsettled, open_gates
+from acp_core.protocols.folder.actions.readiness import is_due, is_unsettled, open_gates
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.deliverables import Content
 from acp_core.protocols.folder.schema.questions import OVER, Asked

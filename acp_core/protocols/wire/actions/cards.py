@@ -14,8 +14,9 @@ from acp_core.model.snapshot import Row, Target, Tone
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import Reading
-from acp_core.protocols.wire.schema import Json, tasks, time_of
+from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
 
@@ -51,28 +52,27 @@ def cards(reading: Reading) -> tuple[Card, ...]:
     waiting = [
         task
         for task in reading.tasks
-        if tasks.asks_us(task) and tasks.is_whole(task) and not tasks.is_orphan(task, reading.met)
+        if task.asks_us and task.is_whole and not task.is_orphan(reading.met)
     ]
-    ordered = sorted(waiting, key=lambda task: str(task.get("updated_at")))
+    ordered = sorted(waiting, key=lambda task: task.updated_at)
     return tuple(_card(task, reading) for task in ordered)
 
 
-def _card(task: Json, reading: Reading) -> Card:
-    id = tasks.id_of(task)
+def _card(task: Task, reading: Reading) -> Card:
     names = {peer.id: peer.name for peer in reading.peers}
-    said = [each for each in reading.entries if each.task_id == task.get("id")]
+    said = [each for each in reading.entries if each.task_id == task.id]
     asked = _asked(said)
-    who = safe(names.get(str(task.get("peer_id")), "") or _sender(asked.entry))
+    who = safe(names.get(task.peer_id, "") or _sender(asked.entry))
     ending = asked.words.rstrip().endswith("?") or asked.options
     needs = "asks a question" if ending else "needs input"
     return Card(
-        f"task:{id}:{asked.entry.seq if asked.entry else task.get('updated_at')}",
+        f"task:{task.id}:{asked.entry.seq if asked.entry else task.updated_at}",
         f"{who or 'A task'} {needs}",
         asked.words,
         who,
-        time_of(task.get("updated_at")),
+        task.since,
         tuple(each for each in _sections(task, reading, asked, said) if each.rows),
-        _verdicts(id, asked.options),
+        _verdicts(task.id, asked.options),
     )
 
 
@@ -89,7 +89,7 @@ def _verdicts(id: str, options: tuple[str, ...]) -> tuple[CardVerdict, ...]:
 
 def _asked(said: Iterable[Entry]) -> Asked:
     """What was said last in a task, where who works on it said that."""
-    entries = [each for each in said if timeline.said(each)]
+    entries = [each for each in said if timeline.message_of(each)]
     if not entries or timeline.body_of(entries[-1]).get("_direction") == "out":
         return Asked(None)
     parts = timeline.body_of(entries[-1]).get("parts")
@@ -119,7 +119,7 @@ def _structured(parts: Iterable[Json]) -> list[str]:
 
 
 def _sections(
-    task: Json, reading: Reading, asked: Asked, said: Iterable[Entry]
+    task: Task, reading: Reading, asked: Asked, said: Iterable[Entry]
 ) -> tuple[CardSection, ...]:
     options = asked.options if any(len(each) > _LABEL for each in asked.options) else ()
     return (
@@ -131,10 +131,9 @@ def _sections(
     )
 
 
-def _about(task: Json) -> str:
+def _about(task: Task) -> str:
     """What the task is, in full."""
-    given = task.get("input")
-    return safe(shown_text(given.get("parts")) if isinstance(given, dict) else "")
+    return safe(task.input.text)
 
 
 def _attached(body: Json) -> tuple[Row, ...]:
@@ -152,11 +151,11 @@ def _attached(body: Json) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _before(task: Json, asked: Asked, said: Iterable[Entry]) -> tuple[Row, ...]:
+def _before(task: Task, asked: Asked, said: Iterable[Entry]) -> tuple[Row, ...]:
     """What was said in the task before the question, without what the task itself says."""
     rows = []
     for entry in said:
-        message = timeline.said(entry)
+        message = timeline.message_of(entry)
         words = safe(shown_text(timeline.body_of(entry).get("parts"))) if message else ""
         if message is None or entry is asked.entry or words in ("", _about(task)):
             continue
@@ -164,9 +163,9 @@ def _before(task: Json, asked: Asked, said: Iterable[Entry]) -> tuple[Row, ...]:
     return tuple(rows[-SAID:])
 
 
-def _sender_rows(task: Json, reading: Reading, asked: Asked) -> tuple[Row, ...]:
+def _sender_rows(task: Task, reading: Reading, asked: Asked) -> tuple[Row, ...]:
     """Who works on the task: whether it is there, and whether it is who it says."""
-    peer = next((each for each in reading.peers if each.id == task.get("peer_id")), None)
+    peer = next((each for each in reading.peers if each.id == task.peer_id), None)
     rows = []
     if peer is not None:
         there = "connected" if peer.connected else "away: it gets your answer when it is back"
@@ -182,7 +181,7 @@ def _sender_rows(task: Json, reading: Reading, asked: Asked) -> tuple[Row, ...]:
 
 
 def _sender(entry: Entry | None) -> str:
-    message = timeline.said(entry) if entry else None
+    message = timeline.message_of(entry) if entry else None
     return message.who if message else ""
 
 
