@@ -170,14 +170,14 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         return
     need = "failures" if failing else "unproven"
     several = "test fails" if found.failed == 1 else "tests fail"
-    told = f"{found.failed} {several}" if failing else state.unproven(cycle)
+    sentence = f"{found.failed} {several}" if failing else state.unproven(cycle)
     limit = cycle.state.max_iterations
     at_limit = limit is not None and cycle.iteration >= limit
     yield _cause(
         cycle,
         "E8" if failing and at_limit else "E7",
         f"{need}:{cycle.iteration}",
-        f"It is said to be completed, and {told}",
+        f"It is said to be completed, and {sentence}",
         advice="begin another iteration, or accept it as it is",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy=EXTEND,
@@ -269,14 +269,14 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
 
 
 def _paused(cycle: Cycle) -> Cause:
-    told = _asked(cycle)
+    question = _asked(cycle)
     return _cause(
         cycle,
         "E1",
         "paused",
         "The cycle is paused",
         advice="resume it when it may go on",
-        evidence=told or ("no decision is pending",),
+        evidence=question or ("no decision is pending",),
         wanted=False,
         remedy=RESUME,
         others=(STOP,),

@@ -117,8 +117,8 @@ def _again(made_for: Dispatch) -> list[str]:
     """What is said to whoever tries it once more. Quoted: no section can begin in it."""
     lines: list[str] = []
     if made_for.feedback.strip():
-        told = [f"> {line.strip()}" for line in made_for.feedback.splitlines() if line.strip()]
-        lines += ["FEEDBACK ON YOUR EARLIER ATTEMPT:", *told, ""]
+        quoted = [f"> {line.strip()}" for line in made_for.feedback.splitlines() if line.strip()]
+        lines += ["FEEDBACK ON YOUR EARLIER ATTEMPT:", *quoted, ""]
     if made_for.earlier:
         lines += ["EARLIER ATTEMPT:", f"Go on from what stands in: {made_for.earlier}", ""]
     return lines

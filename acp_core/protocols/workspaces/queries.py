@@ -246,8 +246,8 @@ def parse_return(values: Values) -> Answer:
     )
     found = [finding for rule in return_rules.RULES for finding in rule(run)]
     bad = any(finding.severity is Severity.ERROR for finding in found)
-    told = [_finding(each) for each in found]
-    lines = (*(f"{key}: {each}" for key, each in value.items()), *map(_finding_line, told))
+    findings = [_finding(each) for each in found]
+    lines = (*(f"{key}: {each}" for key, each in value.items()), *map(_finding_line, findings))
     how = schema.outcome(value.get("status"))
-    answer = {"ok": not bad, "status": how, "value": value, "findings": told}
+    answer = {"ok": not bad, "status": how, "value": value, "findings": findings}
     return Answer(answer, lines, 2 if bad else 0)

@@ -101,12 +101,12 @@ def choices(agent: Agent, run: Run) -> tuple[str, ...]:
 
 def reason(agent: Agent, run: Run) -> str:
     """Why the decision that holds on an agent was made, as whoever made it said."""
-    told = ""
+    reason = ""
     for each in run.decisions:
         about = agent.name in (each.agent, each.task_id) or each.task_id == agent.task_id != ""
         if about and each.decision == agent.decision:
-            told = each.reason
-    return told
+            reason = each.reason
+    return reason
 
 
 def undecided(agent: Agent, run: Run) -> bool:
@@ -156,8 +156,8 @@ def steps(run: Run) -> tuple[bool, ...]:
     resolved = resolved and not run.writing
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
     covered = {*run.integrated.integrated, *run.integrated.skipped}
-    told = final and all(agent.name in covered for agent in run.agents)
-    return verified, triaged, readable, looked, resolved, final, told
+    is_covered = final and all(agent.name in covered for agent in run.agents)
+    return verified, triaged, readable, looked, resolved, final, is_covered
 
 
 def _compared(run: Run, used: list[Agent]) -> bool:

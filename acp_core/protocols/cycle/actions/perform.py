@@ -141,8 +141,8 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
     if alive is None:
         time.sleep(_SETTLE)
     if written.lost or store.overwritten(written):
-        told = "Written, and lost again: another program wrote over it from its memory"
-        return OutcomeState.UNKNOWN, f"{told}; end that program, or repeat it."
+        message = "Written, and lost again: another program wrote over it from its memory"
+        return OutcomeState.UNKNOWN, f"{message}; end that program, or repeat it."
     if alive and process.conducted(alive) == id:
         return OutcomeState.REQUESTED, "Requested: the orchestrator takes it up."
     if alive:
@@ -151,10 +151,10 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
         return OutcomeState.DONE, "Done."
     spec = specs.load(root, id)
     if spec is None:
-        told = "Written; no orchestrator runs: `acp cycle run` starts one."
-        return OutcomeState.REQUESTED, told
-    told = f"Requested: the orchestrator was started again (process {process.start(spec).pid})."
-    return OutcomeState.REQUESTED, told
+        message = "Written; no orchestrator runs: `acp cycle run` starts one."
+        return OutcomeState.REQUESTED, message
+    message = f"Requested: the orchestrator was started again (process {process.start(spec).pid})."
+    return OutcomeState.REQUESTED, message
 
 
 def _elsewhere(found: RunnerState) -> str:

@@ -76,8 +76,8 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
     chosen |= _chosen(values, offered)
     missing = ", ".join(name for name in AGENTS if name not in chosen)
     if missing:
-        told = f"no program for {missing}: name one with --agent, or give a command after `--`"
-        raise Refused(told + (", or use --no-run" if hasattr(values, "begin") else ""))
+        message = f"no program for {missing}: name one with --agent, or give a command after `--`"
+        raise Refused(message + (", or use --no-run" if hasattr(values, "begin") else ""))
     return replace(spec, agents=specs.with_presets(chosen))
 
 

@@ -160,10 +160,10 @@ class Orchestrator:
             return "unknown", "Written, and lost again to another program: look, and repeat it."
         return "done", f"Done by the orchestrator of {owners.account(owners.uid())}."
 
-    def _stuck(self, state: Object, told: str) -> None:
+    def _stuck(self, state: Object, message: str) -> None:
         name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")
         options = (escalation.AGAIN, escalation.STOP)
-        escalation.escalate(state, self._clock(), "agent", told, options, agent=name)
+        escalation.escalate(state, self._clock(), "agent", message, options, agent=name)
 
     # agents
 
@@ -338,26 +338,26 @@ class Orchestrator:
         self._stumbles += 1
         self._state = {}
         known = isinstance(error, Refused | OSError)
-        told = str(error) if known else f"{type(error).__name__}: {error}"
-        self._session.say(told)
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        self._session.say(message)
         if self._stumbles >= _STUMBLES:
             self._stop_programs(_STOPPED)
-            self._end(Phase.STOPPED, told)
+            self._end(Phase.STOPPED, message)
             return GAVE_UP
         self._session.signals.wait(min(10.0, _TICK * 2**self._stumbles))
         return None
 
-    def _end(self, phase: Phase, told: str) -> None:
-        self._session.say(f"the orchestrator ends: {told}")
-        self._session.finish(phase, told)
+    def _end(self, phase: Phase, message: str) -> None:
+        self._session.say(f"the orchestrator ends: {message}")
+        self._session.finish(phase, message)
 
 
-def _complain(state: Object, now: datetime, phase: str, told: str) -> None:
+def _complain(state: Object, now: datetime, phase: str, message: str) -> None:
     """A log that should only grow lost something: that is said where errors are."""
     errors = state.get("phase_errors")
-    found: Object = {"phase": phase, "error": told, "timestamp": changes.at(now)}
+    found: Object = {"phase": phase, "error": message, "timestamp": changes.at(now)}
     state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
-    note(state, now, "orchestrator", told)
+    note(state, now, "orchestrator", message)
 
 
 def _time(value: object) -> datetime | None:

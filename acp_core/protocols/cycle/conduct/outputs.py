@@ -129,8 +129,8 @@ def record(state: Object, now: datetime, run: str, by: str, found: list[Overwrit
             note(state, now, "orchestrator", f"{what}: put back{kept}")
             continue
         note(state, now, "orchestrator", f"{what}: acp keeps no copy of what it held{kept}")
-        told = f"{what}, and acp keeps no copy of what it held"
-        escalate(state, now, "agent", told, (AGAIN, ON, STOP), agent=each.owner)
+        question = f"{what}, and acp keeps no copy of what it held"
+        escalate(state, now, "agent", question, (AGAIN, ON, STOP), agent=each.owner)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -88,8 +88,8 @@ def ended_run(
     version = facts.version or agent_state(state, name).target_version or FIRST
     _completed(state, now, name, result, facts, version)
     _HOLD[name](state, now, result, facts, version)
-    told = f"completed, v{version}: {result.summary or 'without a summary'}"
-    note(state, now, name, told)
+    message = f"completed, v{version}: {result.summary or 'without a summary'}"
+    note(state, now, name, message)
     for problem in result.problems(name):
         note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
     if blockers:
@@ -100,21 +100,21 @@ def ended_run(
         _answered(state, now, name, result.summary, version)
 
 
-def _new_questions(state: Object, facts: Facts, told: list[str]) -> list[str]:
+def _new_questions(state: Object, facts: Facts, reported: list[str]) -> list[str]:
     """Questions of issues.md that were neither told otherwise nor asked before."""
     asked = {_letters(each.description) for each in coordination(state).blockers}
-    asked |= {_letters(routing.route(each, "cd").question) for each in told}
+    asked |= {_letters(routing.route(each, "cd").question) for each in reported}
     return [q for q in facts.questions if _letters(routing.route(q, "cd").question) not in asked]
 
 
-def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) -> list[str]:
+def _new_discoveries(state: Object, name: str, facts: Facts, reported: list[str]) -> list[str]:
     """What blocks by the shared board, and was neither told otherwise nor asked before.
 
     That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
     it, so that none is lost.
     """
     known = [_letters(each.description) for each in coordination(state).blockers]
-    known += [_letters(routing.route(each, name).question) for each in told]
+    known += [_letters(routing.route(each, name).question) for each in reported]
     new: list[str] = []
     for agent, issue in facts.blocking:
         if agent != name and agent in AGENTS and steps.status(state, agent) == "running":
@@ -159,9 +159,9 @@ def _completed(
     records = schema.objects(state.get("iterations"))
     if records and isinstance(records[-1].get("agent_results"), dict):
         files = _modified(result)
-        told: Object = {"status": result.status, "files_modified": len(files)}
-        told["files"] = files[:_LISTED]
-        schema.obj(records[-1]["agent_results"])[name] = told
+        record: Object = {"status": result.status, "files_modified": len(files)}
+        record["files"] = files[:_LISTED]
+        schema.obj(records[-1]["agent_results"])[name] = record
 
 
 def _modified(result: PhaseResult) -> list[str]:
@@ -317,10 +317,10 @@ def _hold_vas(
     if failed is not None:
         unnamed = failed - len(names)
         names += [f"a failed test without a name ({n + 1})" for n in range(min(unnamed, 200))]
-    told = [each for each in result.items("failed_tests") if each not in names]
-    if told and facts.tests:
+    unlisted = [each for each in result.items("failed_tests") if each not in names]
+    if unlisted and facts.tests:
         note(state, now, "orchestrator", "VAS says that more tests fail than its file holds")
-    names = [*names, *told] if not facts.tests or not names else names
+    names = [*names, *unlisted] if not facts.tests or not names else names
     if facts.stale:
         note(state, now, "orchestrator", "test-results.json is older than the run: not counted")
     executed = facts.tests.get("executed") is not False

@@ -133,12 +133,12 @@ def _uncovered(tests: Tests, wanted: Criteria) -> list[Issue]:
 def _reached(state: Object, tests: Tests) -> str:
     """By how much a cycle is good, where not simply every test has to pass."""
     wanted = convergence.criteria(state)
-    told = []
+    parts = []
     if wanted.rate is not None and tests.failed and tests.rate is not None:
-        told.append(f"{tests.rate:g} % of the tests pass, {wanted.rate:g} % had to")
+        parts.append(f"{tests.rate:g} % of the tests pass, {wanted.rate:g} % had to")
     if wanted.coverage is not None and tests.coverage is not None:
-        told.append(f"{tests.coverage:g} % are covered, {wanted.coverage:g} % had to be")
-    return "; ".join(told if tests.failed or not told else ("all tests pass", *told))
+        parts.append(f"{tests.coverage:g} % are covered, {wanted.coverage:g} % had to be")
+    return "; ".join(parts if tests.failed or not parts else ("all tests pass", *parts))
 
 
 def _misses_gate(state: Object, tests: Tests) -> bool:

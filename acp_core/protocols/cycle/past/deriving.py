@@ -203,11 +203,11 @@ class _Then:
     def _feedback(self, name: str, then: Object, made: Files) -> Files:
         """feedback.md as our orchestrator keeps it: made of the timeline and the state."""
         log = f"{self._progress}coordination/{coordination.TIMELINE}"
-        told = made[log] if log in made else self._there.get(log, (None, 0.0))[0]
+        log_then = made[log] if log in made else self._there.get(log, (None, 0.0))[0]
         held = made.get(name)
-        if name not in self._known or held is None or told is None:
+        if name not in self._known or held is None or log_then is None:
             return {}
-        return {name: coordination.feedback_text(_text(held), _text(told), then).encode()}
+        return {name: coordination.feedback_text(_text(held), _text(log_then), then).encode()}
 
 
 def _version_of(rest: str, data: bytes) -> Version | None:

@@ -247,11 +247,11 @@ def _tasks(state: Object, known: Clues, at: datetime, reports: Mapping[str, Phas
     done = {
         id for run in ends if run.key in reports for id in reports[run.key].items("tasks_completed")
     }
-    told = all(run.key in reports for run in ends)
+    all_reported = all(run.key in reports for run in ends)
     for task in schema.objects(schema.obj(state.get("plan")).get("tasks")):
         if not ends:
             task["status"] = "pending"
-        elif told:
+        elif all_reported:
             task["status"] = "completed" if task.get("id") in done else "pending"
         else:
             task.pop("status", None)

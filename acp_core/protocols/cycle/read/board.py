@@ -92,11 +92,11 @@ def distinct(found: Iterable[Discovery]) -> list[Discovery]:
 
 def describe(found: Discovery) -> str:
     """A discovery in one line."""
-    told = "; ".join(
+    values = "; ".join(
         f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in found.data.items()
     )
-    return " ".join(f"{found.type}: {told}".split())[:_LONG]
+    return " ".join(f"{found.type}: {values}".split())[:_LONG]
 
 
 def blocks(found: Discovery) -> bool:

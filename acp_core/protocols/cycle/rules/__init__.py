@@ -38,8 +38,8 @@ def check(project: Project) -> tuple[Finding, ...]:
     found = [*_limited(_of(project, selected))] if selected else []
     for cycle in project.cycles:
         if selected is None or cycle.id != selected.id:
-            told = (each for each in _of(project, cycle) if each.severity is not Severity.ADVICE)
-            found += _limited(told)
+            serious = (each for each in _of(project, cycle) if each.severity is not Severity.ADVICE)
+            found += _limited(serious)
     found += (finding for rule in prep.RULES for finding in rule(project))
     found += _lost(project)
     return tuple(_explained(finding) for finding in found)
@@ -71,12 +71,12 @@ def _limited(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
     for kind, count in kinds.items():
         if count > SHOWN:
-            told = f"{count - SHOWN} more findings {kind[0]} are not listed"
-            yield replace(last[kind], message=told, line=None)
+            message = f"{count - SHOWN} more findings {kind[0]} are not listed"
+            yield replace(last[kind], message=message, line=None)
 
 
 def _lost(project: Project) -> Iterator[Finding]:
     if project.orphans:
         names = ", ".join(project.orphans[:SHOWN])
-        told = f"{len(project.orphans)} progress folders have no state file: {names}"
-        yield advice("A99", told)
+        message = f"{len(project.orphans)} progress folders have no state file: {names}"
+        yield advice("A99", message)

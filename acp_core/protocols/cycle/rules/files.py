@@ -57,13 +57,13 @@ def a17(cycle: Cycle) -> Findings:
     missing = []
     for name, written, inside in _listed(cycle):
         if not inside:
-            told = f"{name} lists {written!r}, outside of the progress folder"
-            yield error("A17", told, cycle.record.file)
+            message = f"{name} lists {written!r}, outside of the progress folder"
+            yield error("A17", message, cycle.record.file)
         elif inside not in there and f"{name}/{inside}" not in there:
             missing.append(inside)
     if missing:
-        told = f"{len(missing)} listed output files are missing: {', '.join(missing[:5])}"
-        yield warning("A17", told, cycle.record.file)
+        message = f"{len(missing)} listed output files are missing: {', '.join(missing[:5])}"
+        yield warning("A17", message, cycle.record.file)
 
 
 def a97(cycle: Cycle) -> Findings:

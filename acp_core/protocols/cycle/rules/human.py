@@ -50,8 +50,8 @@ def a33(cycle: Cycle) -> Findings:
     if not state.tests(cycle).proven:
         yield warning("A33", "Completed, but no tests ran", cycle.record.file)
     elif not state.is_witnessed(cycle):
-        told = "Completed, and vas/test-results.json does not show that tests ran"
-        yield warning("A33", told, cycle.record.file)
+        message = "Completed, and vas/test-results.json does not show that tests ran"
+        yield warning("A33", message, cycle.record.file)
 
 
 def a34(cycle: Cycle) -> Findings:
@@ -87,8 +87,8 @@ def a37(cycle: Cycle) -> Findings:
                 yield warning("A37", f"Feedback {key} {said!r} is nobody", cycle.record.file)
     late = [each.target.lower() for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(late):
-        told = f"{name} has not run since it was sent feedback ({late.count(name)} unanswered)"
-        yield warning("A37", told, cycle.record.file)
+        message = f"{name} has not run since it was sent feedback ({late.count(name)} unanswered)"
+        yield warning("A37", message, cycle.record.file)
 
 
 def a38(cycle: Cycle) -> Findings:
@@ -101,16 +101,16 @@ def a38(cycle: Cycle) -> Findings:
             sent[name, sum(1 for start in starts if at and start <= at)] += 1
     for (name, _), times in sent.items():
         if times > (1 if starts else max(1, cycle.iteration)):
-            told = f"{name} was sent feedback {times} times in one iteration"
-            yield warning("A38", told, cycle.record.file)
+            message = f"{name} was sent feedback {times} times in one iteration"
+            yield warning("A38", message, cycle.record.file)
 
 
 def a39(cycle: Cycle) -> Findings:
     """What blocks somebody is known as a blocker."""
     new = [each.text for each in state.unknown_blockers(cycle)]
     if new:
-        told = f"Reported as blocking, but no blocker: {'; '.join(new[:3])}"
-        yield advice("A39", told, cycle.record.file)
+        message = f"Reported as blocking, but no blocker: {'; '.join(new[:3])}"
+        yield advice("A39", message, cycle.record.file)
 
 
 RULES = (a30, a31, a32, a33, a34, a35, a36, a37, a38, a39)

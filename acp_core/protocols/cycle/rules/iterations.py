@@ -23,11 +23,11 @@ def a40(cycle: Cycle) -> Findings:
     """All parts have the same version; until the end some may be behind."""
     held = {part: schema.written(found) for part, found in state.versions(cycle).items()}
     if len(set(held.values())) > 1:
-        told = f"Versions differ: {', '.join(f'{part} {v}' for part, v in held.items())}"
+        message = f"Versions differ: {', '.join(f'{part} {v}' for part, v in held.items())}"
         if cycle.status == "completed":
-            yield warning("A40", told, cycle.record.file)
+            yield warning("A40", message, cycle.record.file)
         else:
-            yield advice("A40", told, cycle.record.file)
+            yield advice("A40", message, cycle.record.file)
 
 
 def _numbers(cycle: Cycle) -> list[str]:
@@ -38,8 +38,8 @@ def a42(cycle: Cycle) -> Findings:
     """Each iteration has its own number."""
     for number, times in Counter(_numbers(cycle)).items():
         if number and times > 1:
-            told = f"Iteration {number} is recorded {times} times"
-            yield warning("A42", told, cycle.record.file)
+            message = f"Iteration {number} is recorded {times} times"
+            yield warning("A42", message, cycle.record.file)
 
 
 def a43(cycle: Cycle) -> Findings:
@@ -52,16 +52,16 @@ def a43(cycle: Cycle) -> Findings:
     recorded = len(set(filter(None, numbers))) + numbers.count("")
     under_way = cycle.status in ("running", "paused") and recorded == cycle.iteration - 1
     if recorded != cycle.iteration and not under_way:
-        told = f"current_iteration is {cycle.iteration}, recorded are {recorded}"
-        yield warning("A43", told, cycle.record.file)
+        message = f"current_iteration is {cycle.iteration}, recorded are {recorded}"
+        yield warning("A43", message, cycle.record.file)
 
 
 def a44(cycle: Cycle) -> Findings:
     """A completed phase is named once."""
     twice = [name for name, n in Counter(cycle.state.completed_phases).items() if n > 1]
     if twice:
-        told = f"completed_phases names some more than once: {', '.join(twice)}"
-        yield advice("A44", told, cycle.record.file)
+        message = f"completed_phases names some more than once: {', '.join(twice)}"
+        yield advice("A44", message, cycle.record.file)
 
 
 def a45(cycle: Cycle) -> Findings:
@@ -69,19 +69,21 @@ def a45(cycle: Cycle) -> Findings:
     history = cycle.value.get("task_history")
     extensions = cycle.state.description.count(_MARKER)
     if isinstance(history, list) and len(history) != 1 + extensions:
-        told = f"task_history has {len(history)} entries, the description {extensions} extensions"
-        yield advice("A45", told, cycle.record.file)
+        message = (
+            f"task_history has {len(history)} entries, the description {extensions} extensions"
+        )
+        yield advice("A45", message, cycle.record.file)
 
 
 def a46(cycle: Cycle) -> Findings:
     """A document bears the version that the state tells."""
     versions, documents = state.versions(cycle), state.document_versions(cycle)
     for part, inside in state.DOCUMENTS.items():
-        told, held = versions.get(part), documents.get(inside)
-        if told and held and told != held:
+        stated, held = versions.get(part), documents.get(inside)
+        if stated and held and stated != held:
             sentence = (
                 f"{inside} is version {schema.written(held)}, "
-                f"the state says {schema.written(told)} for {part}"
+                f"the state says {schema.written(stated)} for {part}"
             )
             yield warning("A46", sentence, cycle.file(inside))
 
@@ -94,8 +96,8 @@ def a47(cycle: Cycle) -> Findings:
             missing.append(f"{inside} {schema.written(version)}")
     if missing:
         rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        told = f"No earlier version in history/: {', '.join(missing[:5])}{rest}"
-        yield warning("A47", told, cycle.record.file)
+        message = f"No earlier version in history/: {', '.join(missing[:5])}{rest}"
+        yield warning("A47", message, cycle.record.file)
 
 
 def a48(cycle: Cycle) -> Findings:
@@ -104,8 +106,8 @@ def a48(cycle: Cycle) -> Findings:
     for inside, version in state.document_versions(cycle).items():
         latest = max((kept for kept, _ in papers.earlier(cycle, inside, copies)), default=version)
         if latest > version:
-            told = f"{inside} is version {schema.written(version)}, history/ holds {schema.written(latest)}"
-            yield error("A48", told, cycle.file(inside))
+            message = f"{inside} is version {schema.written(version)}, history/ holds {schema.written(latest)}"
+            yield error("A48", message, cycle.file(inside))
 
 
 RULES = (a40, a42, a43, a44, a45, a46, a47, a48)

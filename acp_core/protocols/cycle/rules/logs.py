@@ -40,11 +40,11 @@ def a80(cycle: Cycle) -> Findings:
         bad = [n for n, line in enumerate(lines, 1) if line.strip() and row_of(line) is None]
         if bad and bad[-1] == len(lines):
             bad.pop()
-            told = f"Line {len(lines)} is still being written"
-            yield advice("A80", told, file, len(lines))
+            message = f"Line {len(lines)} is still being written"
+            yield advice("A80", message, file, len(lines))
         if bad:
-            told = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
-            yield warning("A80", told, file, bad[0])
+            message = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
+            yield warning("A80", message, file, bad[0])
 
 
 def _is_rows(name: str, content: str) -> bool:
@@ -72,8 +72,8 @@ def a81(cycle: Cycle) -> Findings:
         if seen[place] > 1 and kind != SUPERSEDED:
             twice.append((number, " ".join(filter(None, place))))
     if unknown:
-        told = f"Unknown types of discoveries: {_first(unknown)}"
-        yield advice("A81", told, file, unknown[0][0])
+        message = f"Unknown types of discoveries: {_first(unknown)}"
+        yield advice("A81", message, file, unknown[0][0])
     if lacking:
         yield warning("A81", f"Discoveries lack data: {_first(lacking)}", file, lacking[0][0])
     if twice:
@@ -96,25 +96,25 @@ def a96(cycle: Cycle) -> Findings:
             change = parse(LogRow, row)
             writer = change.agent.lower()
             if writer in AGENTS and writer != holder:
-                told = f"{writer} wrote into {holder}/{log}, which is {holder}'s"
-                yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
+                message = f"{writer} wrote into {holder}/{log}, which is {holder}'s"
+                yield error("A96", message, cycle.file(f"{holder}/{log}"), number)
             touched = _folder_of(cycle, change.file)
             if touched and touched != (writer or holder):
-                told = f"{writer or holder} changed {change.file}, {touched}'s"
-                yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
+                message = f"{writer or holder} changed {change.file}, {touched}'s"
+                yield error("A96", message, cycle.file(f"{holder}/{log}"), number)
     changes = cycle.value.get("changes")
     listed = changes if isinstance(changes, list) else schema.obj(changes).get("changes")
     for change in (parse(LogRow, each) for each in schema.objects(listed)):
         writer, touched = change.agent.lower(), _folder_of(cycle, change.file)
         if writer in AGENTS and touched and touched != writer:
-            told = f"{writer} changed {change.file}, which is {touched}'s"
-            yield error("A96", told, cycle.record.file)
+            message = f"{writer} changed {change.file}, which is {touched}'s"
+            yield error("A96", message, cycle.record.file)
     for change in (parse(LogRow, each) for each in cycle.coordination("overwrites")):
-        told = f"{change.by} changed {change.file}, which only {change.owner} writes"
+        message = f"{change.by} changed {change.file}, which only {change.owner} writes"
         if change.is_put_back:
-            yield warning("A96", f"{told}; it was put back", cycle.record.file)
+            yield warning("A96", f"{message}; it was put back", cycle.record.file)
         else:
-            yield error("A96", f"{told}; it was not put back", cycle.record.file)
+            yield error("A96", f"{message}; it was not put back", cycle.record.file)
 
 
 def _folder_of(cycle: Cycle, path: str) -> str:

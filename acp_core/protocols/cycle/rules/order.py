@@ -20,9 +20,9 @@ def a19(cycle: Cycle) -> Findings:
     """Something is done about an agent that failed while the cycle goes on."""
     if cycle.status != "running" or cycle.state.phase_errors:
         return
-    told = {each.target.lower() for each in cycle.state.feedback}
+    addressed = {each.target.lower() for each in cycle.state.feedback}
     for name in AGENTS:
-        if state.agent_status(cycle, name) == "failed" and name not in told:
+        if state.agent_status(cycle, name) == "failed" and name not in addressed:
             sentence = f"{name} failed; neither feedback nor phase_errors speak of it"
             yield warning("A19", sentence, cycle.record.file)
 
@@ -37,8 +37,8 @@ def a20(cycle: Cycle) -> Findings:
     for before, name in _PAIRS:
         start, end = cycle.agent(name).started_at, cycle.agent(before).completed_at
         if start and end and start < end and not _ran_again(cycle, before):
-            told = f"{name} started before {before} had completed"
-            yield warning("A20", told, cycle.record.file)
+            message = f"{name} started before {before} had completed"
+            yield warning("A20", message, cycle.record.file)
 
 
 def _ran_again(cycle: Cycle, name: str) -> bool:
@@ -54,8 +54,8 @@ def _ran_again(cycle: Cycle, name: str) -> bool:
 
 def _declared(cycle: Cycle) -> dict[str, list[str]]:
     """What each agent is said to depend on, where it is told."""
-    told = {name: cycle.agent(name).raw.get("depends_on") for name in AGENTS}
-    return {name: schema.words(value) for name, value in told.items() if isinstance(value, list)}
+    named = {name: cycle.agent(name).raw.get("depends_on") for name in AGENTS}
+    return {name: schema.words(value) for name, value in named.items() if isinstance(value, list)}
 
 
 def a21(cycle: Cycle) -> Findings:
@@ -64,16 +64,16 @@ def a21(cycle: Cycle) -> Findings:
     for name, before in declared.items():
         for each in before:
             if each.lower() not in AGENTS:
-                told = f"{name} depends on {each}, which is no agent"
-                yield error("A21", told, cycle.record.file)
+                message = f"{name} depends on {each}, which is no agent"
+                yield error("A21", message, cycle.record.file)
         if {each.lower() for each in before} != ({DEPENDS[name]} if DEPENDS[name] else set()):
             said, due = ", ".join(before) or "nobody", DEPENDS[name] or "nobody"
-            told = f"{name} is said to depend on {said}, the order says {due}"
-            yield warning("A21", told, cycle.record.file)
+            message = f"{name} is said to depend on {said}, the order says {due}"
+            yield warning("A21", message, cycle.record.file)
     chain = {name: declared.get(name, [before]) for name, before in DEPENDS.items()}
     if left := state.circle({n: [e.lower() for e in needs] for n, needs in chain.items()}):
-        told = f"Agents wait for one another: {', '.join(sorted(left))}"
-        yield error("A21", told, cycle.record.file)
+        message = f"Agents wait for one another: {', '.join(sorted(left))}"
+        yield error("A21", message, cycle.record.file)
 
 
 def a22(cycle: Cycle) -> Findings:
@@ -88,8 +88,10 @@ def a22(cycle: Cycle) -> Findings:
         for key, may in (("ready", due), ("can_start", state.can_start(cycle, name))):
             said = cycle.agent(name).raw.get(key)
             if isinstance(said, bool) and said not in (due, may):
-                told = f"{name}: {key} is {str(said).lower()}, but {state.dependency(cycle, name)}"
-                yield warning("A22", told, cycle.record.file)
+                message = (
+                    f"{name}: {key} is {str(said).lower()}, but {state.dependency(cycle, name)}"
+                )
+                yield warning("A22", message, cycle.record.file)
 
 
 def a23(cycle: Cycle) -> Findings:
@@ -110,11 +112,11 @@ def a24(cycle: Cycle) -> Findings:
     for before, name in _PAIRS:
         if cycle.iteration > 1 or not {before, name} <= set(at_work):
             continue
-        told = f"{name} runs while {before}, on which it depends, is at work"
+        message = f"{name} runs while {before}, on which it depends, is at work"
         if name == "ep":
-            yield advice("A24", told, cycle.record.file)
+            yield advice("A24", message, cycle.record.file)
         else:
-            yield warning("A24", told, cycle.record.file)
+            yield warning("A24", message, cycle.record.file)
 
 
 RULES = (a19, a20, a21, a22, a23, a24)

@@ -27,8 +27,8 @@ def a50(cycle: Cycle) -> Findings:
     for id, before in needs.items():
         for each in before:
             if each not in needs:
-                told = f"{id} depends on {each}, which is no task"
-                yield error("A50", told, cycle.record.file)
+                message = f"{id} depends on {each}, which is no task"
+                yield error("A50", message, cycle.record.file)
 
 
 def a51(cycle: Cycle) -> Findings:
@@ -37,16 +37,16 @@ def a51(cycle: Cycle) -> Findings:
     for id, before in _needs(cycle).items():
         undone = [each for each in before if states.get(each) not in (None, "", "completed")]
         if states.get(id) == "completed" and undone:
-            told = f"{id} is completed before {', '.join(undone)}"
-            yield warning("A51", told, cycle.record.file)
+            message = f"{id} is completed before {', '.join(undone)}"
+            yield warning("A51", message, cycle.record.file)
 
 
 def a52(cycle: Cycle) -> Findings:
     """No tasks wait for one another in a circle."""
     left = state.circle(_needs(cycle))
     if left:
-        told = f"Tasks wait for one another: {', '.join(sorted(left))}"
-        yield error("A52", told, cycle.record.file)
+        message = f"Tasks wait for one another: {', '.join(sorted(left))}"
+        yield error("A52", message, cycle.record.file)
 
 
 def a53(cycle: Cycle) -> Findings:
@@ -54,8 +54,8 @@ def a53(cycle: Cycle) -> Findings:
     value = (cycle.plan_file.value if cycle.plan_file else None) or {}
     total, tasks = schema.count(value.get("total_tasks")), value.get("tasks")
     if cycle.plan_file and total is not None and isinstance(tasks, list) and total != len(tasks):
-        told = f"total_tasks is {total}, there are {len(tasks)}"
-        yield warning("A53", told, cycle.plan_file.file)
+        message = f"total_tasks is {total}, there are {len(tasks)}"
+        yield warning("A53", message, cycle.plan_file.file)
 
 
 def a54(cycle: Cycle) -> Findings:
@@ -63,20 +63,20 @@ def a54(cycle: Cycle) -> Findings:
     ids = {task.id for task in (*state.tasks(cycle), *state.planned(cycle))}
     unknown = [each for each in state.critical_path(cycle) if each not in ids]
     if unknown and len(ids) < schema.MANY:
-        told = f"The critical path names what is no task: {', '.join(unknown[:5])}"
-        yield warning("A54", told, cycle.record.file)
+        message = f"The critical path names what is no task: {', '.join(unknown[:5])}"
+        yield warning("A54", message, cycle.record.file)
 
 
 def a55(cycle: Cycle) -> Findings:
     """The state and the plan's file have the same tasks."""
-    told = {task.id for task in cycle.state.plan.tasks}
+    stated = {task.id for task in cycle.state.plan.tasks}
     held = {task.id for task in state.planned(cycle)}
-    if told and held and told != held:
+    if stated and held and stated != held:
         parts = []
-        if told - held:
-            parts.append(f"only in the state: {', '.join(sorted(told - held)[:5])}")
-        if held - told:
-            parts.append(f"only in the plan's file: {', '.join(sorted(held - told)[:5])}")
+        if stated - held:
+            parts.append(f"only in the state: {', '.join(sorted(stated - held)[:5])}")
+        if held - stated:
+            parts.append(f"only in the plan's file: {', '.join(sorted(held - stated)[:5])}")
         yield advice("A55", f"Tasks differ, {'; '.join(parts)}", cycle.record.file)
     differ = state.disputed(cycle)
     if differ:
@@ -94,8 +94,8 @@ def a56(cycle: Cycle) -> Findings:
         if task.state and task.state not in schema.TASK_STATUSES:
             odd.append(f"status {task.state!r}")
     if odd:
-        told = f"Unknown words in the plan: {', '.join(list(dict.fromkeys(odd))[:5])}"
-        yield advice("A56", told, cycle.record.file)
+        message = f"Unknown words in the plan: {', '.join(list(dict.fromkeys(odd))[:5])}"
+        yield advice("A56", message, cycle.record.file)
 
 
 RULES = (a50, a51, a52, a53, a54, a55, a56)

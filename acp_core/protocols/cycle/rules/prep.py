@@ -55,16 +55,16 @@ def a91(project: Project) -> Findings:
     said = schema.text(_at(_package(project), "environment.project_root"))
     here = str(project.root).replace("\\", "/").rstrip("/")
     if project.prep and said and said.replace("\\", "/").rstrip("/") != here:
-        told = f"The package is for {said}: it is not used here"
-        yield warning("A91", told, project.prep.file)
+        message = f"The package is for {said}: it is not used here"
+        yield warning("A91", message, project.prep.file)
 
 
 def a92(project: Project) -> Findings:
     """The task is described well enough."""
     score = schema.number(_at(_package(project), "task.quality_score"))
     if project.prep and score is not None and score < _QUALITY:
-        told = f"quality_score is {score:g}, the least is {_QUALITY}: the package is not used"
-        yield warning("A92", told, project.prep.file)
+        message = f"quality_score is {score:g}, the least is {_QUALITY}: the package is not used"
+        yield warning("A92", message, project.prep.file)
 
 
 def a93(project: Project) -> Findings:
@@ -75,8 +75,8 @@ def a93(project: Project) -> Findings:
     started = [each.at(each.value.get("created_at")) for each in project.cycles]
     used = min((at for at in started if at and at >= made), default=project.now)
     if used - made > _BEST_BEFORE:
-        told = "The package is older than 24 hours: it is not used"
-        yield warning("A93", told, project.prep.file)
+        message = "The package is older than 24 hours: it is not used"
+        yield warning("A93", message, project.prep.file)
 
 
 def _limits(project: Project) -> Findings:
@@ -85,8 +85,8 @@ def _limits(project: Project) -> Findings:
         return
     said = _at(_package(project), "auto_iteration.max_iterations")
     if said not in (None, "") and not 1 <= (schema.count(said) or 0) <= ITERATIONS:
-        told = f"max_iterations is no number from 1 to {ITERATIONS}: the package is not used"
-        yield warning("A94", told, project.prep.file)
+        message = f"max_iterations is no number from 1 to {ITERATIONS}: the package is not used"
+        yield warning("A94", message, project.prep.file)
     gates = _at(_package(project), "auto_iteration.phase_gates")
     if gates is not None and not isinstance(gates, dict):
         yield warning("A94", "phase_gates is no object: the package is not used", project.prep.file)
@@ -95,8 +95,8 @@ def _limits(project: Project) -> Findings:
         numbers = schema.obj(gate).get("iterations", [])
         good = isinstance(numbers, list) and all(schema.count(each) for each in numbers)
         if gate is not None and not (isinstance(gate, dict) and good):
-            told = f"phase_gates: {phase} has no list of iterations: the package is not used"
-            yield warning("A94", told, project.prep.file)
+            message = f"phase_gates: {phase} has no list of iterations: the package is not used"
+            yield warning("A94", message, project.prep.file)
 
 
 def a94(project: Project) -> Findings:
@@ -104,13 +104,13 @@ def a94(project: Project) -> Findings:
     if project.prep is None:
         return
     if project.prep.problem:
-        told = f"The package {project.prep.problem}: it is not used"
-        yield warning("A94", told, project.prep.file)
+        message = f"The package {project.prep.problem}: it is not used"
+        yield warning("A94", message, project.prep.file)
         return
     missing = [path for path in _REQUIRED if _at(_package(project), path) in (None, "")]
     if missing:
-        told = f"The package has no {', '.join(missing)}: it is not used"
-        yield warning("A94", told, project.prep.file)
+        message = f"The package has no {', '.join(missing)}: it is not used"
+        yield warning("A94", message, project.prep.file)
     yield from _limits(project)
 
 
@@ -122,12 +122,12 @@ def a95(project: Project) -> Findings:
         said = _at(_package(project), f"auto_iteration.convergence.{key}")
         number = schema.number(said)
         if said not in (None, "") and (number is None or not 0 < number <= 100):
-            told = f"convergence: {key} is no percentage above 0: the package is not used"
-            yield warning("A95", told, project.prep.file)
+            message = f"convergence: {key} is no percentage above 0: the package is not used"
+            yield warning("A95", message, project.prep.file)
     bugs = _at(_package(project), "auto_iteration.convergence.max_critical_bugs")
     if bugs is not None and schema.count(bugs) is None:
-        told = "convergence: max_critical_bugs is no number of bugs: the package is not used"
-        yield warning("A95", told, project.prep.file)
+        message = "convergence: max_critical_bugs is no number of bugs: the package is not used"
+        yield warning("A95", message, project.prep.file)
 
 
 RULES = (a90, a91, a92, a93, a94, a95)

@@ -63,8 +63,10 @@ def a71(cycle: Cycle) -> Findings:
     """It is of the agent that it is kept for."""
     for report, result in _read(cycle):
         if result.phase != (report.agent or result.phase) or result.phase not in AGENTS:
-            told = f"PHASE_RESULT is of phase {result.phase!r}, kept for {report.agent or 'nobody'}"
-            yield error("A71", told, report.file)
+            message = (
+                f"PHASE_RESULT is of phase {result.phase!r}, kept for {report.agent or 'nobody'}"
+            )
+            yield error("A71", message, report.file)
 
 
 def a72(cycle: Cycle) -> Findings:
@@ -80,8 +82,8 @@ def a73(cycle: Cycle) -> Findings:
         missing = [] if any(key in result.fields for key in _FILES) else ["files_written"]
         missing += [] if result.summary else ["summary"]
         if missing:
-            told = f"PHASE_RESULT of {report.agent} has no {' and no '.join(missing)}"
-            yield warning("A73", told, report.file)
+            message = f"PHASE_RESULT of {report.agent} has no {' and no '.join(missing)}"
+            yield warning("A73", message, report.file)
 
 
 def a74(cycle: Cycle) -> Findings:
@@ -91,8 +93,10 @@ def a74(cycle: Cycle) -> Findings:
         listed = [written.replace("\\", "/") for written in result.items("files_written")]
         missing = [name for name in listed if not _is_there(cycle, report.agent, name, there)]
         if missing:
-            told = f"PHASE_RESULT of {report.agent} lists what is missing: {', '.join(missing[:5])}"
-            yield warning("A74", told, report.file)
+            message = (
+                f"PHASE_RESULT of {report.agent} lists what is missing: {', '.join(missing[:5])}"
+            )
+            yield warning("A74", message, report.file)
 
 
 def _is_there(cycle: Cycle, agent: str, name: str, there: set[str]) -> bool:
@@ -111,16 +115,18 @@ def a75(cycle: Cycle) -> Findings:
     for report, result in _read(cycle):
         why = [reason for key in _REASONS for reason in result.items(key)]
         if result.status in ("failed", "partial") and not why:
-            told = f"PHASE_RESULT of {report.agent} is {result.status} without issues or blockers"
-            yield warning("A75", told, report.file)
+            message = (
+                f"PHASE_RESULT of {report.agent} is {result.status} without issues or blockers"
+            )
+            yield warning("A75", message, report.file)
 
 
 def a76(cycle: Cycle) -> Findings:
     """It stands there once; of several the last one counts."""
     for report, result in _read(cycle):
         if result.blocks > 1:
-            told = f"{result.blocks} blocks PHASE_RESULT: the last one counts"
-            yield advice("A76", told, report.file)
+            message = f"{result.blocks} blocks PHASE_RESULT: the last one counts"
+            yield advice("A76", message, report.file)
 
 
 def a77(cycle: Cycle) -> Findings:
@@ -135,8 +141,8 @@ def a77(cycle: Cycle) -> Findings:
         if name == "vas" and word == "completed" and state.tests(cycle).failed:
             continue
         if report.iteration == cycle.iteration and (word, result.status) in against:
-            told = f"{name} reported {result.status}, the state says {word}"
-            yield warning("A77", told, report.file)
+            message = f"{name} reported {result.status}, the state says {word}"
+            yield warning("A77", message, report.file)
 
 
 RULES = (a70, a71, a72, a73, a74, a75, a76, a77)

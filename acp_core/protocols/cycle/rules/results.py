@@ -39,8 +39,8 @@ def a41(cycle: Cycle) -> Findings:
                 yield error("A41", f"{key} is no percentage from 0 to 100", file)
     fractions = [file for value, file in _sources(cycle) if state.Tests(value).fraction]
     if fractions:
-        told = "pass_rate looks like a fraction: taken as a share of 1"
-        yield advice("A41", told, fractions[0])
+        message = "pass_rate looks like a fraction: taken as a share of 1"
+        yield advice("A41", message, fractions[0])
 
 
 def a60(cycle: Cycle) -> Findings:
@@ -51,8 +51,8 @@ def a60(cycle: Cycle) -> Findings:
         if found.total is None or found.passed is None or found.failed is None:
             continue
         if sum(part or 0 for part in parts) != found.total:
-            told = f"{found.passed} passed, {found.failed} failed and {parts[2]} skipped"
-            yield error("A60", f"{told} are not {found.total}", file)
+            message = f"{found.passed} passed, {found.failed} failed and {parts[2]} skipped"
+            yield error("A60", f"{message} are not {found.total}", file)
 
 
 def a61(cycle: Cycle) -> Findings:
@@ -61,11 +61,11 @@ def a61(cycle: Cycle) -> Findings:
     kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
     if not own or not kept:
         return
-    told, held = state.Tests(own), state.Tests(kept)
+    reported, held = state.Tests(own), state.Tests(kept)
     pairs = {
-        "tests": (told.total, held.total, 0.0),
-        "failed": (told.failed, held.failed, 0.0),
-        "pass rate": (told.rate, held.rate, 1.0),
+        "tests": (reported.total, held.total, 0.0),
+        "failed": (reported.failed, held.failed, 0.0),
+        "pass rate": (reported.rate, held.rate, 1.0),
     }
     differ = [
         f"{name} {said:g} and {kept:g}"

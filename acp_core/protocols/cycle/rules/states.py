@@ -100,8 +100,8 @@ def a14(cycle: Cycle) -> Findings:
     if cycle.status == "completed" and not cycle.value.get("completed_at"):
         yield warning("A14", "Completed without completed_at", cycle.record.file)
     elif cycle.status == "running" and ended and not _begun_after(cycle, ended):
-        told = "completed_at is set, the status is running and no later iteration is recorded"
-        yield error("A14", told, cycle.record.file)
+        message = "completed_at is set, the status is running and no later iteration is recorded"
+        yield error("A14", message, cycle.record.file)
 
 
 def _begun_after(cycle: Cycle, ended: datetime) -> bool:

@@ -45,11 +45,11 @@ def a10(cycle: Cycle) -> Findings:
     unread = [key for key, value in held if cycle.at(value) is None]
     loose = [key for key, value in held if cycle.at(value) and not schema.has_offset(value)]
     if unread:
-        told = f"{_several(unread)} no time that can be read"
-        yield error("A10", told, cycle.record.file)
+        message = f"{_several(unread)} no time that can be read"
+        yield error("A10", message, cycle.record.file)
     if loose:
-        told = f"{_several(loose)} no ISO 8601 time with an offset: taken as UTC+8"
-        yield warning("A10", told, cycle.record.file)
+        message = f"{_several(loose)} no ISO 8601 time with an offset: taken as UTC+8"
+        yield warning("A10", message, cycle.record.file)
     if cycle.shifted:
         yield advice("A10z", "Times with Z lie ahead: taken as UTC+8", cycle.record.file)
 
@@ -98,8 +98,8 @@ def a13(cycle: Cycle) -> Findings:
         if done is not None and done < cycle.iteration:
             behind.append(f"{name} {done}")
     if behind and cycle.status == "completed":
-        told = f"Iteration {cycle.iteration} is completed; iterations_completed: "
-        yield advice("A13", told + ", ".join(behind), cycle.record.file)
+        message = f"Iteration {cycle.iteration} is completed; iterations_completed: "
+        yield advice("A13", message + ", ".join(behind), cycle.record.file)
 
 
 def a18(cycle: Cycle) -> Findings:
@@ -114,8 +114,8 @@ def a18(cycle: Cycle) -> Findings:
         return
     known = max(updated, cycle.record.file.changed)
     if newest.changed > known + _STALE and newest.changed <= cycle.now + schema.SKEW:
-        told = f"{newest.path.name} is newer than the state by more than 10 minutes"
-        yield warning("A18", told, cycle.record.file)
+        message = f"{newest.path.name} is newer than the state by more than 10 minutes"
+        yield warning("A18", message, cycle.record.file)
 
 
 RULES = (a10, a11, a12, a13, a18)

@@ -202,8 +202,8 @@ def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
     if len({own.version, cycle.own_plan.version} - {""}) > 1:
         return []
     theirs = {each.id: each.state for each in planned(cycle)}
-    told = [(each.id, each.state, theirs.get(each.id, "")) for each in own.tasks]
-    return [each for each in told if each[2] == "completed" and each[1] not in ("", each[2])]
+    tasks = [(each.id, each.state, theirs.get(each.id, "")) for each in own.tasks]
+    return [each for each in tasks if each[2] == "completed" and each[1] not in ("", each[2])]
 
 
 def critical_path(cycle: Cycle) -> tuple[str, ...]:
@@ -232,8 +232,8 @@ def is_witnessed(cycle: Cycle) -> bool:
 
 def versions(cycle: Cycle) -> dict[str, Version]:
     """The version of each part that the state tells."""
-    told = {part: cycle.part(part).version for part in DOCUMENTS}
-    return {part: found for part, said in told.items() if (found := schema.version(said))}
+    stated = {part: cycle.part(part).version for part in DOCUMENTS}
+    return {part: found for part, said in stated.items() if (found := schema.version(said))}
 
 
 def document_versions(cycle: Cycle) -> dict[str, Version]:

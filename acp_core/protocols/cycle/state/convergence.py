@@ -47,14 +47,14 @@ def criteria(state: Object) -> Criteria:
 def goal(state: Object) -> str:
     """When a cycle is done, as its state says; "" where it says nothing."""
     found = criteria(state)
-    told = []
+    parts = []
     if found.rate is not None:
-        told.append(f"{found.rate:g} % of the tests pass")
+        parts.append(f"{found.rate:g} % of the tests pass")
     if found.coverage is not None:
-        told.append(f"{found.coverage:g} % of the lines are covered")
-    if not told:
+        parts.append(f"{found.coverage:g} % of the lines are covered")
+    if not parts:
         return ""
-    return f"done when {', '.join(told)}, no more than {found.critical} critical issues are left"
+    return f"done when {', '.join(parts)}, no more than {found.critical} critical issues are left"
 
 
 def _percentage(value: object) -> float | None:

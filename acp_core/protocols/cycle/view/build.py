@@ -199,16 +199,18 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
     """What each agent does now, or waits for; nothing while the cycle does not run."""
     if cycle.status != "running":
         return ()
-    told = []
+    actions = []
     for name in AGENTS:
         word = state.agent_status(cycle, name)
         if word == "running":
-            told.append(NextAction(name, f"write {_WRITES[name]}, then report PHASE_RESULT", True))
+            actions.append(
+                NextAction(name, f"write {_WRITES[name]}, then report PHASE_RESULT", True)
+            )
         elif state.can_start(cycle, name):
-            told.append(NextAction(name, f"can start: {state.dependency(cycle, name)}", True))
+            actions.append(NextAction(name, f"can start: {state.dependency(cycle, name)}", True))
         elif word != "completed":
-            told.append(NextAction(name, state.dependency(cycle, name), False))
-    return tuple(told)
+            actions.append(NextAction(name, state.dependency(cycle, name), False))
+    return tuple(actions)
 
 
 def _notices(cycle: Cycle) -> tuple[Notice, ...]:
@@ -231,10 +233,10 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         if each.id == shown.id or each.status not in schema.OPEN or not waits:
             continue
         title = each.state.title or each.id
-        told = clean_line(f"Another cycle waits for you: {title}: {waits[0].description}")
+        text = clean_line(f"Another cycle waits for you: {title}: {waits[0].description}")
         key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
         given = (("cycle", each.id),)
-        needs.append(Need(clean_line(key), "elsewhere", told, action=SELECT, given=given))
+        needs.append(Need(clean_line(key), "elsewhere", text, action=SELECT, given=given))
     return tuple(needs[:_REQUESTS])
 
 
@@ -244,28 +246,28 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     for number, each in enumerate(state.decisions(cycle), 1):
         id = each.id
         choices = "; ".join(f"{n}. {o}" for n, o in enumerate(each.options, 1))
-        told = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
+        text = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
         given = (("decision", id),) if id else ()
         act = DECIDE if id else None
-        needs.append(Need(clean_line(key), "decision", clean_line(told), action=act, given=given))
+        needs.append(Need(clean_line(key), "decision", clean_line(text), action=act, given=given))
     for number, blocker in enumerate(state.for_a_person(cycle), 1):
         id = blocker.id
         key = f"blocker:{cycle.id}:{id or number}"
-        told = f"Blocker {id or number} is open: {blocker.description}"
+        text = f"Blocker {id or number} is open: {blocker.description}"
         given = (("blocker", id),) if id else ()
         act = RESOLVE if id else None
-        needs.append(Need(clean_line(key), "blocker", clean_line(told), action=act, given=given))
+        needs.append(Need(clean_line(key), "blocker", clean_line(text), action=act, given=given))
     asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in asked:
             said = cycle.agent(name).error
-            told = clean_line(f"{name} failed: {said or 'reason unknown'}")
+            text = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
             act = RERUN if cycle.status in ("running", "paused") else None
             given = (("agent", name),) if act else ()
             mark = clean_line(mark)
-            needs.append(Need(mark, "failed", told, name, action=act, given=given))
+            needs.append(Need(mark, "failed", text, name, action=act, given=given))
     if found == state.STALLED:
         mark = cycle.last_write.isoformat()
         needs.append(
@@ -281,8 +283,8 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         key = f"failures:{cycle.id}:{cycle.iteration}"
         limit = cycle.state.max_iterations
         reached = limit is not None and cycle.iteration >= limit > 0
-        told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
-        needs.append(Need(clean_line(key), "failures", told, action=EXTEND))
+        text = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
+        needs.append(Need(clean_line(key), "failures", text, action=EXTEND))
     late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(each.target.lower() for each in late):
         sent = [each.timestamp for each in late if each.target.lower() == name]
@@ -291,6 +293,6 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))
     if cycle.status == "completed" and found == state.UNPROVEN and not taken:
         key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
-        told = f"Completed, but {state.unproven(cycle)}"
-        needs.append(Need(key, "unproven", told, action=EXTEND))
+        text = f"Completed, but {state.unproven(cycle)}"
+        needs.append(Need(key, "unproven", text, action=EXTEND))
     return tuple(needs)

@@ -168,10 +168,12 @@ def _feedback(cycle: Cycle) -> Panel:
 def _iterations(cycle: Cycle) -> Panel:
     rows = []
     for each in cycle.state.iterations[:_ROWS]:
-        told = ", ".join(f"{name} {result.status}" for name, result in each.agent_results.items())
+        results = ", ".join(
+            f"{name} {result.status}" for name, result in each.agent_results.items()
+        )
         issues = "; ".join(each.issues_found) or each.note
         end = _when(each.completed_at, each.raw.get("completed_at"))
-        cells = (each.label, end or "under way", told, each.extension, issues)
+        cells = (each.label, end or "under way", results, each.extension, issues)
         rows.append(_row(cells, checked=bool(end)))
     columns = ("iteration", "ended", "agents", "asked for", "issues")
     empty = "No iterations are recorded."
@@ -207,9 +209,9 @@ def _rounds(cycle: Cycle) -> Iterator[_Round]:
 
 def _iteration(value: Object) -> str:
     """The iteration that results name; else the one that their version stands for."""
-    told = schema.text(value.get("iteration"))
+    iteration = schema.text(value.get("iteration"))
     version = schema.version(value.get("version"))
-    return told or (str(version[1] + 1) if version and version[0] == 1 else "")
+    return iteration or (str(version[1] + 1) if version and version[0] == 1 else "")
 
 
 def _tests(cycle: Cycle) -> Panel:
@@ -232,11 +234,11 @@ def _tests(cycle: Cycle) -> Panel:
 def _versions(cycle: Cycle) -> Panel:
     """Each document with its version, and below it what changed since the one before."""
     rows = []
-    told = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
+    stated = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
     changed = {each.inside: each for each in documents.compared(cycle)}
     held, copies = state.document_versions(cycle), documents.history(cycle)
     for inside in sorted({*held, *changed}, key=documents.order):
-        version, said = held.get(inside), told.get(inside)
+        version, said = held.get(inside), stated.get(inside)
         kept = [schema.written(each) for each, _ in documents.earlier(cycle, inside, copies)]
         cells = (
             inside,

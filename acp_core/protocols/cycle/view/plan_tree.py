@@ -40,8 +40,8 @@ def tree(cycle: Cycle) -> Iterator[Leaf]:
             others.append(task)
     needs = {id: task.depends_on for id, task in known.items()}
     stuck = state.circle(needs)
-    told = set(state.critical_path(cycle))
-    derived = set() if told else set(longest(known, needs, stuck))
+    critical = set(state.critical_path(cycle))
+    derived = set() if critical else set(longest(known, needs, stuck))
     below: dict[str, list[str]] = {}
     for id in known:
         inside = [each for each in needs[id] if each in known]
@@ -49,7 +49,7 @@ def tree(cycle: Cycle) -> Iterator[Leaf]:
     pending = [(id, 0) for id in reversed(below.get("", []))]
     while pending:
         id, depth = pending.pop()
-        path = "critical" if id in told else "critical, worked out" * (id in derived)
+        path = "critical" if id in critical else "critical, worked out" * (id in derived)
         yield Leaf(known[id], min(depth, _DEEPEST), _waits(id, known, needs[id], stuck), path)
         pending += [(each, depth + 1) for each in reversed(below.get(id, []))]
     yield from (Leaf(task, 0, "", "") for task in others)

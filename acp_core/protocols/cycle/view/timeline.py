@@ -106,7 +106,7 @@ def facts_of(cycle: Cycle, name: str, content: str) -> list[Fact]:
 
 def _once(facts: list[Fact]) -> list[Fact]:
     """Each thing once: feedback.md repeats timeline.md, and both repeat the state's own stamps."""
-    told: set[tuple[datetime | None, str, str]] = set()
+    known: set[tuple[datetime | None, str, str]] = set()
     said: set[tuple[datetime | None, str, str]] = set()
     kept = []
     times = {each.at for each in facts if each.name.endswith("/timeline.md")}
@@ -116,9 +116,9 @@ def _once(facts: list[Fact]) -> list[Fact]:
             continue  # the record of what timeline.md tells at that moment
         same = fact.at, fact.actor, fact.summary
         kind = fact.at, fact.actor, fact.kind
-        if fact.at and (same in told or (fact.line is None and kind in said)):
+        if fact.at and (same in known or (fact.line is None and kind in said)):
             continue
-        told.add(same)
+        known.add(same)
         said |= {kind} if fact.kind in _TONES and fact.line else set()
         kept.append(fact)
     return kept
@@ -147,9 +147,9 @@ def _agents(cycle: Cycle) -> list[Fact]:
     ]
 
 
-def _iterations(cycle: Cycle, told: list[Fact]) -> Iterator[Fact]:
+def _iterations(cycle: Cycle, facts: list[Fact]) -> Iterator[Fact]:
     """The runs that only the records of the iterations tell of: when each ended at the latest."""
-    ends = [(each.actor, each.at) for each in told if each.kind in OVER and each.at]
+    ends = [(each.actor, each.at) for each in facts if each.kind in OVER and each.at]
     seen: set[str] = set()
     for record in cycle.state.iterations:
         number, begun, ended = record.label, record.started_at, record.completed_at
@@ -242,20 +242,20 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[Fact]:
                 continue
         who = (actor or "orchestrator").lower()
         who = "orchestrator" if who == "blocker" or _OF_NOBODY.fullmatch(who) else who
-        told = summary.strip()
-        kind = section or _kind(who, told)
-        facts.append(Fact(at, how, who, kind, told, name, number))
+        sentence = summary.strip()
+        kind = section or _kind(who, sentence)
+        facts.append(Fact(at, how, who, kind, sentence, name, number))
         inside = bool(section)
     return facts
 
 
-def _kind(actor: str, told: str) -> str:
+def _kind(actor: str, content: str) -> str:
     """What a line of the coordination tells of, by its first words."""
     for start, kind in _KINDS:
-        if told.startswith(start):
+        if content.startswith(start):
             return kind
     patterns = _OF_AGENTS if actor in schema.AGENTS else _OF_THE_WHOLE
-    return next((kind for pattern, kind in patterns if pattern.match(told[:_LONG])), "note")
+    return next((kind for pattern, kind in patterns if pattern.match(content[:_LONG])), "note")
 
 
 def _section(heading: str) -> str:

@@ -34,7 +34,7 @@ def first_state(
     title: str = "",
     iterations: int = ITERATIONS,
     prepared: Object | None = None,
-    told: Sequence[str] = (),
+    messages: Sequence[str] = (),
 ) -> Object:
     """The state of a cycle that begins.
 
@@ -45,7 +45,7 @@ def first_state(
         title: "" for the beginning of the description.
         iterations: how many there are at most.
         prepared: the fields that the project's package fills.
-        told: what is said of that package in the timeline.
+        messages: what is said of that package in the timeline.
 
     Raises:
         Refused: there is nothing to do, or the limit is no number of iterations.
@@ -85,7 +85,7 @@ def first_state(
         **(prepared or {}),
     }
     note(state, now, "orchestrator", "created cycle")
-    for each in told:
+    for each in messages:
         note(state, now, "orchestrator", each)
     finish(state, now)
     return state

@@ -47,11 +47,11 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
         data: what is about to be written.
         before: what stands in the file until then.
     """
-    told = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
+    record = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
         private = not modes.is_shared(prepare(root).stat())
         atomic.sweep(_place(root, id))
-        atomic.replace(_place(root, id), json.dumps(told).encode(), private=private)
+        atomic.replace(_place(root, id), json.dumps(record).encode(), private=private)
 
 
 def read(root: Path, id: str) -> LastWritten | None:

@@ -75,11 +75,11 @@ def _description(progress: Path, id: str) -> str:
 
 def _iteration(progress: Path) -> int:
     """The latest iteration of which the tests' results or a log tell; 0 for none."""
-    told = [layout.read_json(progress / "vas" / "test-results.json") or {}]
+    rows = [layout.read_json(progress / "vas" / "test-results.json") or {}]
     for name in AGENTS:
         for log in _LOGS:
-            told += [row for _, row in timeline.numbered(layout.read(progress / name / log))]
-    return max((schema.count(each.get("iteration")) or 0 for each in told), default=0)
+            rows += [row for _, row in timeline.numbered(layout.read(progress / name / log))]
+    return max((schema.count(each.get("iteration")) or 0 for each in rows), default=0)
 
 
 def _failed(tests: Object) -> list[str]:

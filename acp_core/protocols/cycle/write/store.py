@@ -165,11 +165,11 @@ class Store:
             if restored:
                 coordination.note(state, now, "orchestrator", restored)
             for name in found.refused:
-                told = f"a change of {name} by another program was put back"
-                coordination.note(state, now, "orchestrator", told)
+                message = f"a change of {name} by another program was put back"
+                coordination.note(state, now, "orchestrator", message)
             for name in found.merged:
-                told = f"took over {name}, which an agent changed itself"
-                coordination.note(state, now, "orchestrator", told)
+                message = f"took over {name}, which an agent changed itself"
+                coordination.note(state, now, "orchestrator", message)
             change(state)
             if state == before and not found.refused and not found.merged:
                 if not act and not self._conducts:  # adopted: nobody undoes it from here on
@@ -195,8 +195,8 @@ class Store:
             return ""
         aside = self._set_aside("damaged", found.data)
         atomic.replace(self.path, encoded(last))
-        told = f"; what stood there is kept as {aside}" if aside else ""
-        return f"the state file {found.problem}: what acp wrote last was put back{told}"
+        copy_note = f"; what stood there is kept as {aside}" if aside else ""
+        return f"the state file {found.problem}: what acp wrote last was put back{copy_note}"
 
     def _set_aside(self, word: str, data: bytes) -> str:
         """Keep what stood in the state file beside it; the copy's name, "" where there is none."""

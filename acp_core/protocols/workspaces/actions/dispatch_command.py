@@ -100,15 +100,15 @@ def _show(place: Layout, values: Values, team: teams.Team) -> int:
     """What would be started, and what each would be told."""
     manifest, run = manifests.read(place), dispatch.read_run(place, utc_now())
     names = dict.fromkeys([*dispatch.waiting(manifest, run), *filter(None, [values.again])])
-    told = [_planned(place, name, team) for name in names]
+    planned = [_planned(place, name, team) for name in names]
     if values.json:
-        say_object(SCHEMA, "dispatch", done=False, would=told)
+        say_object(SCHEMA, "dispatch", done=False, would=planned)
         return 0
-    for each in told:
+    for each in planned:
         say(f"{each['agent']}: {each['held'] or 'would run ' + each['program']}")
         for line in each["prompt"].split("\n") if each["prompt"] else []:
             say(f"    {line}")
-    if not told:
+    if not planned:
         say("nobody is left to be dispatched")
     return 0
 

@@ -140,16 +140,16 @@ def rerun(context: Context, now: datetime) -> Action:
         guard.require(run.place, AGAIN)
         name = people.get(values.agent, values.agent)
         step = triage.plan(run.place, name, triage.RERUN, values.feedback or "once more")
-        told = previewed(step)
+        preview = previewed(step)
         where = "Its earlier status and return are moved into .coord/history."
-        return replace(told, sentence=f"{told.sentence} {where}")
+        return replace(preview, sentence=f"{preview.sentence} {where}")
 
     def perform(values: Values) -> Outcome:
         name = people.get(values.agent, values.agent)
         triage.again(run.place, name, values.feedback, go_on=values.go_on)
-        told = go_on(run)
-        if name in told:
-            return Outcome(OutcomeState.DONE, safe(told))
+        message = go_on(run)
+        if name in message:
+            return Outcome(OutcomeState.DONE, safe(message))
         sentence = f"{name} is run once more when its program has ended, or with the next dispatch."
         return Outcome(OutcomeState.REQUESTED, safe(sentence))
 

@@ -53,8 +53,8 @@ def creation(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Outcome:
         wish = _plan(values, place)
         modes.shared_folder(place)
-        told = show(init.create(place, wish, utc_now()))
-        return Outcome(OutcomeState.DONE, told.sentence, place, told)
+        preview = show(init.create(place, wish, utc_now()))
+        return Outcome(OutcomeState.DONE, preview.sentence, place, preview)
 
     return bound(
         table_agents.CREATION,

@@ -86,10 +86,10 @@ def _begun(run: OpenRun, values: Values, before: Choice | None) -> Preview:
     if found is None:
         raise Refused("no program was chosen")
     guard.require(run.place, names.SYNTHESISE)
-    told = previewed(synthesis.begin(run.place))
+    preview = previewed(synthesis.begin(run.place))
     words = ["acp", "workspaces", "synthesise", run.key, *programs.words(values)]
     change = Change(ORCHESTRATOR, "start", safe(found.program))
-    return Preview(told.sentence, (*told.changes, change), tuple(map(safe, words)))
+    return Preview(preview.sentence, (*preview.changes, change), tuple(map(safe, words)))
 
 
 def begin(run: OpenRun, found: Choice | None) -> None:

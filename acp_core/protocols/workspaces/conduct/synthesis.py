@@ -47,13 +47,13 @@ def begin(place: Layout) -> Step:
         kept = place.coord / "history" / "drafts"
         number = len(list(kept.iterdir())) + 1 if kept.is_dir() else 1
         writes.append(Write(kept / f"{number}-{path.name}", MOVE, source=path))
-    told = {"begun_at": iso(utc_now()), "ended_at": None, "exit": None}
+    record = {"begun_at": iso(utc_now()), "ended_at": None, "exit": None}
     read_json(_state(place))  # what is none of ours is not overwritten
     prompt = place.draft / "prompt.md"
     folders = () if place.draft.is_dir() else (place.draft,)
     writes += [
         Write(prompt, REPLACE, text.encode()),
-        Write(_state(place), REPLACE, encode(told)),
+        Write(_state(place), REPLACE, encode(record)),
     ]
     return Step("Have a program write the final output's draft.", tuple(writes), folders=folders)
 
@@ -132,8 +132,8 @@ class Synthesis(Assignment):
     def _close(self, how: str) -> None:
         with locked(self._place) as transaction:
             value = read_json(_state(self._place))
-            told = (value or {}) | {"ended_at": iso(utc_now()), "exit": how}
-            write = Write(_state(self._place), REPLACE, encode(told))
+            record = (value or {}) | {"ended_at": iso(utc_now()), "exit": how}
+            write = Write(_state(self._place), REPLACE, encode(record))
             transaction.commit("note how the integration ended", [write])
         self._session.say(f"ended: {how}")
 

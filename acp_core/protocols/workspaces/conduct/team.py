@@ -64,14 +64,14 @@ class Team:
 
     def choice(self, agent: str) -> Choice | None:
         """The program of one agent, None where none was chosen."""
-        told = self.own.get(agent)
-        if isinstance(told, dict):
-            preset = told.get("preset")
+        given = self.own.get(agent)
+        if isinstance(given, dict):
+            preset = given.get("preset")
             return Choice(
-                str(told.get("name", "command")),
+                str(given.get("name", "command")),
                 preset if isinstance(preset, dict) else {},
-                str(told.get("program", "")),
-                str(told.get("model", "")),
+                str(given.get("program", "")),
+                str(given.get("model", "")),
             )
         return self.usual
 

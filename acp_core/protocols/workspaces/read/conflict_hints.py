@@ -123,8 +123,8 @@ def built_on(run: Run) -> dict[str, frozenset[str]]:
 
 def _inputs(agent: Agent, run: Run) -> set[str]:
     """The agents that it came after, or whose files the manifest or its prompt hand it."""
-    told = _INPUTS.search(agent.prompt.text) if agent.prompt else None
-    text = "\n".join([*agent.plan.inputs, told[1] if told else ""])
+    inputs = _INPUTS.search(agent.prompt.text) if agent.prompt else None
+    text = "\n".join([*agent.plan.inputs, inputs[1] if inputs else ""])
     others = {each.name for each in run.agents} - {agent.name}
     own = {name for name in others if f"/{run.base.name}/{name}/" in text}
     return own | (set(agent.plan.after) & others)
@@ -139,10 +139,10 @@ def _statements(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Itera
     anywhere = {key: each for (section, key), each in topics.items() if not section}
     repeated = Counter(key for section, key in topics if section)
     for (section, key), stated in topics.items():
-        told = [(each, each.statements[section, key]) for each in stated]
+        statements = [(each, each.statements[section, key]) for each in stated]
         if section:  # whoever has no sections speaks of the same
-            told += [(each, each.statements["", key]) for each in anywhere.get(key, ())]
-        who = _differing(told, built)
+            statements += [(each, each.statements["", key]) for each in anywhere.get(key, ())]
+        who = _differing(statements, built)
         if len({each.agent for each, _ in who}) > 1:
             topic = f"{section}: {key}" if section and repeated[key] > 1 else key
             values = ", ".join(f"{o.agent} “{clean_line(v, 60)}”" for o, v in who)
@@ -150,7 +150,7 @@ def _statements(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Itera
 
 
 def _differing(
-    told: Sequence[tuple[Output, str]], built: Mapping[str, Set[str]]
+    statements: Sequence[tuple[Output, str]], built: Mapping[str, Set[str]]
 ) -> list[tuple[Output, str]]:
     """Those of whom another one, who did not work on what they wrote, says something else."""
 
@@ -159,7 +159,7 @@ def _differing(
         near = first in built.get(second, ()) or second in built.get(first, ())
         return first != second and one[1] != other[1] and not near
 
-    return [one for one in told if any(against(one, other) for other in told)]
+    return [one for one in statements if any(against(one, other) for other in statements)]
 
 
 def _files(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Iterator[Hint]:
@@ -169,8 +169,8 @@ def _files(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Iterator[H
         name = each.path.name
         if not name.startswith(("output.", f"{each.agent}-output")):
             names.setdefault(name, []).append((each, each.digest))
-    for name, told in names.items():
-        who = [each for each, _ in _differing(told, built)]
+    for name, statements in names.items():
+        who = [each for each, _ in _differing(statements, built)]
         if len({each.agent for each in who}) > 1:
             yield _hint(who, name, "coverage", f"{name}: their files of this name differ")
 

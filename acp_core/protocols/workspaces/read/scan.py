@@ -223,8 +223,8 @@ def _agent(
         plan,
         tuple(stamps),
     )
-    told = decisions.get(agent.task_id) or decisions.get(name, [])
-    held = [what for attempt, what in told if attempt in (None, agent.attempt)]
+    decided = decisions.get(agent.task_id) or decisions.get(name, [])
+    held = [what for attempt, what in decided if attempt in (None, agent.attempt)]
     return replace(agent, decision=held[-1] if held else "")
 
 
@@ -244,9 +244,9 @@ def _guessed(
     """
     statuses = {record.file.path for record in records}
     back = [each for each in (returned.listed if returned else ()) if each.owner == name]
-    told = tuple(each for each in back if each.file and each.path not in statuses)
-    if told:
-        return told
+    listed = tuple(each for each in back if each.file and each.path not in statuses)
+    if listed:
+        return listed
     names = {file.name.removeprefix(own): file for file in inside if not file.link}
     plain = [n for n in names if n.startswith(("output.", f"{name}-output.")) and "/" not in n]
     stamped = sorted(n for n in names if _STAMP.search(n) and "/" not in n)

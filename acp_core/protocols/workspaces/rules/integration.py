@@ -56,9 +56,9 @@ def b63(run: Run) -> Findings:
     """Every agent was integrated or skipped, as it was decided."""
     if run.integration is None:
         return
-    told = {*run.integrated.integrated, *run.integrated.skipped}
+    covered = {*run.integrated.integrated, *run.integrated.skipped}
     for agent in run.agents:
-        if agent.name not in told:
+        if agent.name not in covered:
             message = f"{agent.name} is neither integrated nor skipped"
             yield warning("B63", message, run.integration.file)
         elif agent.decision in ("skip", "gap") and agent.name in run.integrated.integrated:
@@ -114,8 +114,8 @@ def b68(run: Run) -> Findings:
     for agent in run.agents:
         listed = (*agent.outputs, *(agent.returned.listed if agent.returned else ()))
         for each in listed:
-            told = each.file in run.planted
-            if each.path and each.path.is_relative_to(run.root / "integration") and not told:
+            is_planted = each.file in run.planted
+            if each.path and each.path.is_relative_to(run.root / "integration") and not is_planted:
                 file = agent.status.file if agent.status else None
                 yield error("B68", f"{agent.name} wrote {each.written}", file)
                 break

@@ -220,9 +220,9 @@ def paths(place: Layout, task: Task, naming: str, stamp: str = "") -> tuple[Path
     return own / output_name(task, naming, stamp), own / status_name(task.agent, naming)
 
 
-def _task_id(name: str, told: str) -> str:
+def _task_id(name: str, task: str) -> str:
     """``{role}-{description}`` of the first words of the task."""
-    words = [word.lower() for word in re.findall(r"[A-Za-z0-9]+", told) if len(word) > 3][:2]
+    words = [word.lower() for word in re.findall(r"[A-Za-z0-9]+", task) if len(word) > 3][:2]
     return f"{name}-{'-'.join(words) or 'task'}"[:64].rstrip("-.")
 
 

@@ -102,11 +102,11 @@ def _headline(run: Run, stage: str, states: States) -> str:
     counts: dict[str, int] = {}
     for each in states.values():
         counts[each] = counts.get(each, 0) + 1
-    told = ", ".join(f"{number} {each}" for each, number in sorted(counts.items()))
+    numbers = ", ".join(f"{number} {each}" for each, number in sorted(counts.items()))
     open_ones = len(state.open_conflicts(run)) if not stage.startswith("integrated") else 0
     more = f"; {open_ones} conflict{'s' if open_ones > 1 else ''} open" if open_ones else ""
     more = "; a program writes the draft" if run.writing else more
-    return f"{stage}: {told}{more}" if told else stage
+    return f"{stage}: {numbers}{more}" if numbers else stage
 
 
 def _verdict(findings: tuple[Finding, ...]) -> Verdict:

@@ -41,14 +41,14 @@ def _topics(found: list[Output]) -> Panel:
         titles |= {key: title for key, title in each.headings.items() if key not in titles}
     rows = []
     for key, title in titles.items():
-        told = [
+        cells = [
             each.values.get(key) or ("heading" if key in each.headings else "") for each in found
         ]
-        values = {each for each in told if each}
-        several = sum(bool(each) for each in told) > 1
+        values = {each for each in cells if each}
+        several = sum(bool(each) for each in cells) > 1
         tone = Tone.BLOCKED if len(values) > 1 else Tone.OTHER
         if several:
-            rows.append(Row(tuple(clean_line(c, 200) for c in (title, *told)), tone=tone))
+            rows.append(Row(tuple(clean_line(c, 200) for c in (title, *cells)), tone=tone))
     rows.sort(key=lambda row: row.tone is not Tone.BLOCKED)
     columns = ("topic", *(clean_name(each.agent, 60) for each in found))
     empty = "The outputs have no heading and no key in common."

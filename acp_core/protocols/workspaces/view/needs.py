@@ -142,7 +142,7 @@ def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
     """What the final output lacks, for the one who reads it; who approved it knows that already."""
     if stage != "integrated with gaps" or run.integrated.by:
         return ()
-    told = run.integrated.gaps or [f"{name} was left out" for name in run.integrated.skipped]
-    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
-    return (Need(f"gaps:{mark(told)}", "gaps", text),)  # another one is another need
+    gaps = run.integrated.gaps or [f"{name} was left out" for name in run.integrated.skipped]
+    more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+    text = clean_line(f"Integrated with gaps: {gaps[0].rstrip('.')}{more}")
+    return (Need(f"gaps:{mark(gaps)}", "gaps", text),)  # another one is another need

@@ -129,8 +129,8 @@ def _checklist(run: Run, passed: tuple[bool, ...]) -> Panel:
         act = acts[number - 1] if number == first + 1 else None
         if number == first + 1 and act == SYNTHESISE and state.open_conflicts(run):
             act = RESOLVE
-        told = (str(number), label, _step_note(number, run))
-        rows.append(Row(told, checked=ok, target=Target(action=act)))
+        cells = (str(number), label, _step_note(number, run))
+        rows.append(Row(cells, checked=ok, target=Target(action=act)))
     return Panel("steps", "Integration", "checklist", ("step", "what", "now"), tuple(rows))
 
 
@@ -150,9 +150,9 @@ def _step_note(number: int, run: Run) -> str:
     if number == 4:
         if run.conflicts is None:
             return "nobody compared the outputs yet"
-        told = f"{len(run.recorded.conflicts)} written down"
+        written_down = f"{len(run.recorded.conflicts)} written down"
         late = state.steps(run)[2] and not state.steps(run)[3]
-        return f"{told}; an agent ended after that" if late else told
+        return f"{written_down}; an agent ended after that" if late else written_down
     if number == 5:
         left_open = state.open_conflicts(run)
         if left_open:
@@ -170,9 +170,9 @@ def _triage(run: Run) -> Panel:
         if how not in schema.DECISIONS and not agent.decision:
             continue
         waits = state.undecided(agent, run)
-        told = why(agent, run) if waits else state.reason(agent, run)
+        reason = why(agent, run) if waits else state.reason(agent, run)
         word = agent.decision or "undecided"
-        cells = (agent.name, how or "not through", word, told, agent.task_id)
+        cells = (agent.name, how or "not through", word, reason, agent.task_id)
         act = TRIAGE if waits else None
         target = Target(action=act, given=(("agent", display_name(agent)),) if act else ())
         rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
@@ -184,14 +184,14 @@ def _triage(run: Run) -> Panel:
 def _conflicts(run: Run) -> Panel:
     rows = []
     for each in run.recorded.conflicts:
-        told = each.sentence
+        outcome = each.sentence
         if each.is_dismissed:
-            told = f"dismissed: {each.reason}"
+            outcome = f"dismissed: {each.reason}"
         elif each.is_open:
-            told = f"{'a hint, which holds nothing up: ' if each.is_hint else ''}{each.why}"
+            outcome = f"{'a hint, which holds nothing up: ' if each.is_hint else ''}{each.why}"
         act = RESOLVE if each.is_open and each.id else None
         given = (("conflict", clean_line(each.id, 200)),) if act else ()
-        cells = (each.between, each.topic, each.category, told)
+        cells = (each.between, each.topic, each.category, outcome)
         target = Target(action=act, given=given)
         rows.append(Row(tuple(map(clean_line, cells)), checked=not each.is_open, target=target))
     columns = ("agents", "topic", "category", "resolution")

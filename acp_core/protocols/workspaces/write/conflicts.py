@@ -143,18 +143,18 @@ def resolve(
     rule = _rule(place, category, keep, because)
     made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
     made |= {"resolved_at": iso(utc_now()), "dismissed": False}
-    told = []
+    sentences = []
     for each in [item, *(_alike(items, item) if alike else ())]:
         if len(each.agents) > 1 and (not keep or keep in each.agents):
             topic = conflict_hints.topic_of(each.topic)
-            told.append(f"Conflict between {each.between} on {topic}. Resolved by {rule}.")
-            each.raw.update(made, sentence=told[-1])
+            sentences.append(f"Conflict between {each.between} on {topic}. Resolved by {rule}.")
+            each.raw.update(made, sentence=sentences[-1])
     value["conflicts"] = [each.raw for each in items]
-    if not told[1:]:
-        return Step(told[0], (Write(place.conflicts, REPLACE, encode(value)),))
+    if not sentences[1:]:
+        return Step(sentences[0], (Write(place.conflicts, REPLACE, encode(value)),))
     topic = conflict_hints.topic_of(item.topic)
-    sentence = f"{count(len(told), 'conflict')} on {topic}. Resolved by {rule}."
-    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),), notes=tuple(told))
+    sentence = f"{count(len(sentences), 'conflict')} on {topic}. Resolved by {rule}."
+    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),), notes=tuple(sentences))
 
 
 def _alike(items: list[Conflict], item: Conflict) -> list[Conflict]:
@@ -203,8 +203,8 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
         each.raw.update(made)
         each.raw.pop("sentence", None)
     value["conflicts"] = [each.raw for each in items]
-    told = ", ".join(each.id or "?" for each in gone)
-    return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
+    ids = ", ".join(each.id or "?" for each in gone)
+    return Step(f"Dismiss {ids}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
 
 
 def recorded(place: Layout) -> list[Conflict]:

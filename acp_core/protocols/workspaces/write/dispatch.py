@@ -151,8 +151,8 @@ def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], 
 
 def _others(manifest: Manifest, task: Task) -> str:
     """What the others do. Who works after somebody need not know it: only tasks are named."""
-    told = [each.task for each in manifest.tasks.values() if each.agent != task.agent]
-    short = [each if len(each) <= 120 else f"{each[:119]}…" for each in told[:10]]
+    tasks = [each.task for each in manifest.tasks.values() if each.agent != task.agent]
+    short = [each if len(each) <= 120 else f"{each[:119]}…" for each in tasks[:10]]
     return "; ".join(each.rstrip(".") for each in short) or "anything else"
 
 
@@ -190,7 +190,7 @@ def _stamp(manifest: Manifest, task: Task, now: datetime) -> str:
     while True:
         stamp = at.strftime("%Y%m%d-%H%M")
         output, _ = planning.paths(manifest.place, task, manifest.naming, stamp)
-        told = manifest.place.coord / "prompts" / f"{task.task_id}-{stamp}.md"
-        if not os.path.lexists(output) and not os.path.lexists(told):
+        prompt = manifest.place.coord / "prompts" / f"{task.task_id}-{stamp}.md"
+        if not os.path.lexists(output) and not os.path.lexists(prompt):
             return stamp
         at += timedelta(minutes=1)

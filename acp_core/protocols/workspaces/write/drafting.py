@@ -29,10 +29,10 @@ class Material(NamedTuple):
     hints: list[str]
 
 
-def text(run: Run, manifest: Manifest, told: Material) -> str:
+def text(run: Run, manifest: Manifest, material: Material) -> str:
     """The draft as Markdown or plain text."""
     lines = [f"# {manifest.project}", ""]
-    for name, path, _ in told.reading:
+    for name, path, _ in material.reading:
         source = clean_line(f"Source: {name}, {path}", 8_000)
         lines += [f"## {_title(manifest, name)}", "", source, ""]
         lines += [_part(run, path), ""]
@@ -47,9 +47,9 @@ def text(run: Run, manifest: Manifest, told: Material) -> str:
                 "",
             ]
     for title, items in (
-        ("Resolved conflicts", told.resolved),
-        ("Not settled", told.hints),
-        ("Gaps", told.gaps),
+        ("Resolved conflicts", material.resolved),
+        ("Not settled", material.hints),
+        ("Gaps", material.gaps),
     ):
         if items:
             lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in items], ""]
@@ -71,10 +71,10 @@ def _lower(text: str) -> str:
     return "\n".join(lines)
 
 
-def json_text(run: Run, manifest: Manifest, told: Material) -> str:
+def json_text(run: Run, manifest: Manifest, material: Material) -> str:
     """The draft as a JSON object."""
     made: list[dict[str, object]] = []
-    for name, path, _ in told.reading:
+    for name, path, _ in material.reading:
         text, problem = _read(run, path)
         part: dict[str, object] = {"agent": name, "source": str(path)}
         if problem:

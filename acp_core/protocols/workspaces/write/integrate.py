@@ -82,9 +82,9 @@ def draft(place: Layout) -> Step:
         raise Refused(f"{path} is there already: edit that one, or move it away")
     resolved = [each.sentence for each in _resolved(run)]
     hints = [each.question for each in state.open_hints(run)]
-    told = drafting.Material(reading(run, manifest), resolved, gaps(run), hints)
+    material = drafting.Material(reading(run, manifest), resolved, gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
-    text = make(run, manifest, told)
+    text = make(run, manifest, material)
     return Step(
         f"Prepare a draft in {path}.", (Write(path, CREATE, text.encode(errors="replace")),)
     )
@@ -120,9 +120,9 @@ def _missing(run: Run) -> str:
         for agent in conflict_hints.used(run)
         if agent.decision != "accept"
     }
-    told = [f"{name} lists {', '.join(files)}" for name, files in lost.items() if files]
+    parts = [f"{name} lists {', '.join(files)}" for name, files in lost.items() if files]
     several = sum(map(len, lost.values())) > 1
-    return clean_line(f"{'; '.join(told)}, which {'are' if several else 'is'} not there", 1_000)
+    return clean_line(f"{'; '.join(parts)}, which {'are' if several else 'is'} not there", 1_000)
 
 
 def prompt(place: Layout) -> str:
@@ -180,27 +180,27 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     said = added_gaps(run) if more_gaps is None else more_gaps
     more = [" ".join(gap.split()) for gap in said if gap.strip()]
     all_gaps = [*gaps(run), *more]
-    told = _status(run, manifest, all_gaps, by) | {"gaps_added": more}
+    record = _status(run, manifest, all_gaps, by) | {"gaps_added": more}
     text = data.decode(errors="replace")
-    made = _with_key(text, told) if manifest.form == "json" else _with_section(text, told)
+    made = _with_key(text, record) if manifest.form == "json" else _with_section(text, record)
     written = made.encode(errors="replace")
-    told["sha256"] = sha256(written).hexdigest()
+    record["sha256"] = sha256(written).hexdigest()
     status = place.integration / "status.json"
     read_json(status)  # what is no status of ours is not overwritten
-    left = told["skipped"]
-    sentence = f"Integrate {', '.join(told['integrated']) or 'nobody'}"
+    left = record["skipped"]
+    sentence = f"Integrate {', '.join(record['integrated']) or 'nobody'}"
     sentence += f"; left out: {', '.join(left)}" if left else ""
     return Step(
         f"{sentence}; {count(len(all_gaps), 'gap')}.",
         (
             *aside,
             Write(final, REPLACE, written),
-            Write(status, REPLACE, encode(told)),
+            Write(status, REPLACE, encode(record)),
         ),
         warnings=warnings,
         notes=(
             *(f"gap: {each}" for each in all_gaps),
-            *(f"not settled: {each}" for each in told["not_settled"]),
+            *(f"not settled: {each}" for each in record["not_settled"]),
         ),
     )
 
@@ -296,20 +296,20 @@ def _decisions(run: Run) -> list[str]:
     return list(held.values())
 
 
-def _with_section(text: str, told: Object) -> str:
+def _with_section(text: str, record: Object) -> str:
     """The text with its metadata section at the end, in place of an earlier one."""
     body = text.partition(f"\n{METADATA}")[0].rstrip("\n")
-    lines = [METADATA, "", f"- Integrated by {told['by']} at {told['at']}"]
-    lines += [f"- Integrated: {', '.join(told['integrated']) or 'nobody'}"]
-    lines += [f"- Left out: {', '.join(told['skipped']) or 'nobody'}"]
-    lines += [f"- Source: {each['agent']}, {each['file']}" for each in told["sources"]]
-    lines += [f"- Decision: {each}" for each in told["decisions"]]
-    lines += [f"- {coord.parse(Conflict, each).sentence}" for each in told["conflicts"]]
-    lines += [f"- Not settled: {each}" for each in told["not_settled"]]
-    lines += [f"- Gap: {each}" for each in told["gaps"]]
+    lines = [METADATA, "", f"- Integrated by {record['by']} at {record['at']}"]
+    lines += [f"- Integrated: {', '.join(record['integrated']) or 'nobody'}"]
+    lines += [f"- Left out: {', '.join(record['skipped']) or 'nobody'}"]
+    lines += [f"- Source: {each['agent']}, {each['file']}" for each in record["sources"]]
+    lines += [f"- Decision: {each}" for each in record["decisions"]]
+    lines += [f"- {coord.parse(Conflict, each).sentence}" for each in record["conflicts"]]
+    lines += [f"- Not settled: {each}" for each in record["not_settled"]]
+    lines += [f"- Gap: {each}" for each in record["gaps"]]
     return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"
 
 
-def _with_key(text: str, told: Object) -> str:
+def _with_key(text: str, record: Object) -> str:
     """The JSON object with its metadata under a key of its own."""
-    return encode({**json.loads(text), _KEY: told}).decode()
+    return encode({**json.loads(text), _KEY: record}).decode()
