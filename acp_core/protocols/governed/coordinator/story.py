@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
-from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_phases, logs
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams, logs
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
@@ -70,7 +70,9 @@ class _Past:
         self.raw = {
             (name, line.number): line.value for name, log in logs(initiative) for line in log.lines
         }
-        self._work = existing_phases(initiative.config.value)
+        self._work = {
+            name: stream.phase for name, stream in existing_streams(initiative.config.value).items()
+        }
         self._waits: dict[str, _Wait] = {}  # by what ends it
         self._rounds: dict[tuple[str, str], int] = {}
 

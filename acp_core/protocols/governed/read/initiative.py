@@ -145,10 +145,10 @@ def logs(initiative: Initiative) -> tuple[tuple[str, Log], ...]:
     )
 
 
-def existing_phases(config: Object) -> dict[str, str]:
-    """The phase of each workstream of the existing program's layout, in which they are objects."""
+def existing_streams(config: Object) -> dict[str, StreamConfig]:
+    """The workstreams of the existing program's layout, by their names."""
     streams = schema.objects(config.get("workstreams"))
-    return {name: decode(StreamConfig, raw).phase for name, raw in streams.items()}
+    return {name: decode(StreamConfig, raw) for name, raw in streams.items()}
 
 
 def context_folder(config: Object) -> str:
@@ -236,11 +236,12 @@ def _own_barriers(read: Initiative) -> Iterator[Barrier]:
 
 
 def _existing_barriers(read: Initiative) -> Iterator[Barrier]:
-    phases = existing_phases(read.config.value)
+    streams = existing_streams(read.config.value)
     for name, raw in schema.objects(read.barriers_file.value).items():
         held = decode(BarrierRecord, raw)
+        phase = (streams.get(held.workstream) or StreamConfig()).phase
         status = held.status or "pending"
         yield Barrier(
-            clean_name(name, 80), phases.get(held.workstream, ""), held.type, status, held.required, held.reached_by,
+            clean_name(name, 80), phase, held.type, status, held.required, held.reached_by,
             held.approved_at, "",
         )  # fmt: skip

@@ -12,9 +12,10 @@ from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import plan_of
-from acp_core.protocols.governed.read.initiative import OWN, Initiative
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Object, items, objects, strings, text
+from acp_core.protocols.governed.schema import objects
+from acp_core.protocols.governed.schema.coordinator import StreamConfig
 from acp_core.protocols.governed.write import Refused
 
 KINDS = (
@@ -35,10 +36,9 @@ def check_config(initiative: Initiative) -> list[Trouble]:
             plan_of(initiative.config.value)
         except Refused as error:
             return [_trouble(str(error).removeprefix(f"{schema.MULTI_CONFIG}: "))]
-        listed = items(initiative.config.value, "workstreams")
-        return [_trouble(problem) for problem in _circles({text(s, "name", 80): s for s in listed})]
-    found = [_trouble(problem) for problem in _existing(initiative.config.value)]
-    return found + [_trouble(problem) for problem in _alignment(initiative)]
+        streams = {stream.name: stream for stream in initiative.settings.workstreams}
+        return [_trouble(problem) for problem in _circles(streams)]
+    return [_trouble(problem) for problem in (*_existing(initiative), *_alignment(initiative))]
 
 
 def _trouble(problem: str) -> Trouble:
@@ -46,51 +46,50 @@ def _trouble(problem: str) -> Trouble:
     return Trouble("MULTI_CONFIG", model.Severity.ERROR, message, "Mend it.", schema.MULTI_CONFIG)
 
 
-def _existing(config: Object) -> Iterator[str]:
-    repos, streams = objects(config.get("repos")), objects(config.get("workstreams"))
+def _existing(initiative: Initiative) -> Iterator[str]:
+    config = initiative.config.value
+    repos, streams = initiative.settings.repos, existing_streams(config)
     phases = objects(config.get("routing"))
     for name, repo in list(repos.items())[:100]:
-        if not text(repo, "path"):
+        if not repo.path:
             yield f"repository {name} names no path"
     for name, stream in list(streams.items())[:100]:
-        named = strings(stream, "repos")
-        if phases and text(stream, "phase", 80) not in phases:
-            yield f"workstream {name} is in phase {text(stream, 'phase', 80)}, which is none"
-        for repo_name in named:
+        if phases and stream.phase not in phases:
+            yield f"workstream {name} is in phase {stream.phase}, which is none"
+        for repo_name in stream.repos:
             if repo_name not in repos:
                 yield f"workstream {name} names the repository {repo_name}, which is none"
-        entry = text(stream, "entry_repo", 80)
-        if entry and entry not in named:
+        entry = stream.entry_repo
+        if entry and entry not in stream.repos:
             yield f"workstream {name} enters at {entry}, which is none of its repositories"
-        for other in strings(stream, "depends_on"):
+        for other in stream.depends_on:
             if other not in streams:
                 yield f"workstream {name} depends on {other}, which is none"
-        kind = text(stream, "completion_barrier", 80)
-        if kind and kind not in KINDS:
-            yield f"workstream {name} ends at a barrier of the unknown kind {kind}"
+        if stream.barrier and stream.barrier not in KINDS:
+            yield f"workstream {name} ends at a barrier of the unknown kind {stream.barrier}"
     yield from _circles(streams)
 
 
-def _circles(streams: dict[str, Object]) -> Iterator[str]:
+def _circles(streams: dict[str, StreamConfig]) -> Iterator[str]:
     """Workstreams that can never begin, since each waits for itself through others."""
     for name in list(streams)[:100]:
         if name in _after(streams, name):
             yield f"workstream {name} depends on itself, through {_through(streams, name)}"
 
 
-def _after(streams: dict[str, Object], name: str) -> set[str]:
+def _after(streams: dict[str, StreamConfig], name: str) -> set[str]:
     """The workstreams that must be done before this one, directly or through others."""
     found: set[str] = set()
-    left = strings(streams[name], "depends_on")
+    left = [*streams[name].depends_on]
     while left:
         other = left.pop()
         if other in streams and other not in found:
             found.add(other)
-            left += strings(streams[other], "depends_on")
+            left += streams[other].depends_on
     return found
 
 
-def _through(streams: dict[str, Object], name: str) -> str:
+def _through(streams: dict[str, StreamConfig], name: str) -> str:
     """The others of the circle in which a workstream depends on itself."""
     circle = [other for other in _after(streams, name) if name in _after(streams, other)]
     return ", ".join(sorted(set(circle) - {name})) or "nobody else"

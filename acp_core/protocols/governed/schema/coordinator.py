@@ -25,6 +25,10 @@ class StreamConfig:
     path: str | None = None
     config: str = filled("config_path", default=CONFIG)
     phase: str = line(80)
+    repos: tuple[str, ...] = ()
+    entry_repo: str = line(80)
+    depends_on: tuple[str, ...] = ()
+    barrier: str = line(80, "completion_barrier")
 
 
 @dataclass(frozen=True, slots=True)
