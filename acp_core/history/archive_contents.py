@@ -96,13 +96,13 @@ def differences(
 ) -> list[str]:
     """What is not in a copy as it is in the collaboration, in words; nothing where all of it is."""
     before, after = _facts(found, now), _facts(copy, now)
-    told = [
+    lines = [
         f"{name}: {_short(value)} here, {_short(after.get(name))} in the copy"
         for name, value in before.items()
         if after.get(name) != value
     ]
-    more = f"and {len(told) - _NAMED} more"
-    return [*told[:_NAMED], more] if len(told) > _NAMED else told
+    more = f"and {len(lines) - _NAMED} more"
+    return [*lines[:_NAMED], more] if len(lines) > _NAMED else lines
 
 
 def _facts(found: DiscoveredCollaboration, now: datetime) -> dict[str, object]:

@@ -38,15 +38,17 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def committed(kept: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
+def committed(tracked: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
     """The committed versions of these files, oldest first, by the files' names."""
     repositories: dict[str, bool] = {}
-    for file in kept:
+    for file in tracked:
         folder = os.path.dirname(file.path)
         if folder not in repositories:
             repositories[folder] = _in_repository(file.path)
     found = {
-        file.name: _read_commits(file) for file in kept if repositories[os.path.dirname(file.path)]
+        file.name: _read_commits(file)
+        for file in tracked
+        if repositories[os.path.dirname(file.path)]
     }
     return {name: versions for name, versions in found.items() if versions}
 
@@ -96,18 +98,18 @@ def _contents(folder: str, names: list[str]) -> list[bytes | None]:
     if not names:
         return []
     asked = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
-    told = _git(folder, "cat-file", "--batch", given=asked)
+    output = _git(folder, "cat-file", "--batch", given=asked)
     found: list[bytes | None] = []
     place = 0
-    while told is not None and place < len(told):
-        end = told.find(b"\n", place)
-        header = told[place:end].split(b" ")
+    while output is not None and place < len(output):
+        end = output.find(b"\n", place)
+        header = output[place:end].split(b" ")
         if end < 0 or len(header) < 3 or header[-2] != b"blob" or not header[-1].isdigit():
             found.append(None)
-            place = end + 1 if end >= 0 else len(told)
+            place = end + 1 if end >= 0 else len(output)
             continue
         size = int(header[-1])
-        found.append(told[end + 1 : end + 1 + size])
+        found.append(output[end + 1 : end + 1 + size])
         place = end + 1 + size + 1
     return found
 

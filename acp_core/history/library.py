@@ -92,11 +92,11 @@ def recordings() -> list[StoredRecording]:
         found = [place for place in folder().iterdir() if place.suffix == SUFFIX]
     except OSError:
         return []
-    kept = []
+    recordings = []
     for place in found:
         with contextlib.suppress(FileNotFoundError):  # thrown away meanwhile
-            kept.append(_describe_recording(place))
-    return sorted(kept, key=lambda each: -each.written)
+            recordings.append(_describe_recording(place))
+    return sorted(recordings, key=lambda each: -each.written)
 
 
 def _describe_recording(place: Path) -> StoredRecording:

@@ -68,10 +68,10 @@ def measured(
 
 def _untold(snapshot: Snapshot, turns: Sequence[PastTurn]) -> Iterator[PastTurn]:
     """The turns that last now, and of which no event tells: they were assigned in a state."""
-    told = {turn.participant for turn in turns if turn.ended is None}
+    waiting = {turn.participant for turn in turns if turn.ended is None}
     for turn in snapshot.turns:
-        if turn.participant not in told and turn.since is not None:
-            told.add(turn.participant)
+        if turn.participant not in waiting and turn.since is not None:
+            waiting.add(turn.participant)
             yield PastTurn(
                 turn.participant, turn.since, None, None, None, "", snapshot.phase,
                 snapshot.round or 1,

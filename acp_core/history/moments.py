@@ -129,11 +129,11 @@ def _verdicts(looks: Sequence[Seen]) -> list[tuple[float, str]]:
     """When the validator's findings became others."""
     found = []
     last = None
-    for look in looks:
-        if last is not None and look.findings != last:
-            count = len(json.loads(look.findings))
-            found.append((look.at, f"{count} finding{'' if count == 1 else 's'}"))
-        last = look.findings
+    for reading in looks:
+        if last is not None and reading.findings != last:
+            count = len(json.loads(reading.findings))
+            found.append((reading.at, f"{count} finding{'' if count == 1 else 's'}"))
+        last = reading.findings
     return found
 
 

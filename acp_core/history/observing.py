@@ -40,14 +40,14 @@ class Observing:
         self._known = known
         self._memory: dict[str, _Memory] = {}
 
-    def read_changes(self, kept: tuple[TrackedFile, ...], now_ns: int) -> list[Observed]:
+    def read_changes(self, tracked: tuple[TrackedFile, ...], now_ns: int) -> list[Observed]:
         """What may be new in these files.
 
         Args:
-            kept: the files as the collaboration names them now.
+            tracked: the files as the collaboration names them now.
             now_ns: nanoseconds since 1970: what changed just before is read again.
         """
-        found = [self._read_change(file, now_ns) for file in kept]
+        found = [self._read_change(file, now_ns) for file in tracked]
         return [each for each in found if each is not None]
 
     def unsettled(self) -> bool:

@@ -36,9 +36,9 @@ class Change(NamedTuple):
 def findings_over_time(looks: Iterable[Seen]) -> tuple[Point, ...]:
     """A point for each change of the numbers; nothing where nothing was recorded."""
     found: list[Point] = []
-    for look in looks:
-        counted = Counter(each[1] for each in json.loads(look.findings))
-        point = Point(datetime.fromtimestamp(look.at, UTC), counted["error"], counted["warning"])
+    for reading in looks:
+        counted = Counter(each[1] for each in json.loads(reading.findings))
+        point = Point(datetime.fromtimestamp(reading.at, UTC), counted["error"], counted["warning"])
         if not found or found[-1][1:] != point[1:]:
             found.append(point)
     return tuple(found)

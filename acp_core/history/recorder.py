@@ -91,7 +91,7 @@ class Recorder:
     def saw(
         self,
         snapshot: Snapshot,
-        kept: Callable[[], tuple[TrackedFile, ...]],
+        tracked: Callable[[], tuple[TrackedFile, ...]],
         loops: tuple[RunnerState, ...],
         now: datetime,
     ) -> None:
@@ -99,7 +99,7 @@ class Recorder:
 
         Args:
             snapshot: What was made of it.
-            kept: Tells its files; asked only where something is new.
+            tracked: Tells its files; asked only where something is new.
             loops: Of its participants.
             now: When.
         """
@@ -116,7 +116,7 @@ class Recorder:
             ("name", snapshot.name),
         )
         readable = snapshot.source.state is not SourceState.UNREACHABLE
-        files = kept() if readable else ()
+        files = tracked() if readable else ()
         with self._news:
             queue = (
                 self._first if last is None and snapshot.key not in self._urgent else self._urgent

@@ -36,29 +36,29 @@ def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
     Counts that grow while a program runs are kept when the run has ended: they would be a change
     with every line that it prints.
     """
-    shown, run = loop.shown, loop.run
+    saved, run = loop.shown, loop.run
     content: dict[str, object] = {
-        "phase": shown.phase.value,
-        "since": _iso(shown.since),
-        "note": shown.note,
+        "phase": saved.phase.value,
+        "since": _iso(saved.since),
+        "note": saved.note,
         "alive": loop.alive,
         "died": loop.died,
         "pid": loop.pid,
-        "started": _iso(shown.started),
-        "program": shown.program,
-        "version": shown.version,
-        "model": shown.model,
-        "mode": shown.mode,
-        "turn": shown.turn,
-        "turns": shown.turns,
-        "attempt": shown.attempt,
-        "restarts": shown.restarts,
+        "started": _iso(saved.started),
+        "program": saved.program,
+        "version": saved.version,
+        "model": saved.model,
+        "mode": saved.mode,
+        "turn": saved.turn,
+        "turns": saved.turns,
+        "attempt": saved.attempt,
+        "restarts": saved.restarts,
         "run": _run(run) if run else None,
     }
     if run is None or run.ended is not None:
-        content["tokens"] = [shown.tokens_in, shown.tokens_out]
-        content["cost"] = shown.cost
-        content["estimated"] = shown.estimated
+        content["tokens"] = [saved.tokens_in, saved.tokens_out]
+        content["cost"] = saved.cost
+        content["estimated"] = saved.estimated
     return LoopChange(now.timestamp(), loop.participant, _json(content))
 
 

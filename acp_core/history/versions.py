@@ -53,25 +53,25 @@ class Versions:
     """The known versions of all files of a collaboration.
 
     Args:
-        kept: The files as they are now.
+        tracked: The files as they are now.
         store: The recording, or None.
         commits: Versions that were committed, by the file's name.
     """
 
     def __init__(
         self,
-        kept: Sequence[TrackedFile],
+        tracked: Sequence[TrackedFile],
         store: Store | None,
         commits: Callable[[Sequence[TrackedFile]], dict[str, list[git.Committed]]] = git.committed,
     ) -> None:
         self.files: dict[str, list[Known]] = {}
-        self.documents: dict[str, str] = {file.name: file.document for file in kept}
-        self.logs = {file.name for file in kept if file.log}
+        self.documents: dict[str, str] = {file.name: file.document for file in tracked}
+        self.logs = {file.name for file in tracked if file.log}
         if store is not None:
             self._take_recorded(store)
-        for name, found in commits([file for file in kept if not file.log]).items():
+        for name, found in commits([file for file in tracked if not file.log]).items():
             self._take_committed(name, found)
-        for file in kept:
+        for file in tracked:
             self._take_present(file)
 
     def at(self, file: str, moment: float) -> Known | None:

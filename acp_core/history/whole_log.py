@@ -63,11 +63,11 @@ def event_ends(events: Sequence[Event], log: bytes) -> list[int]:
 
 def last_generation(versions: Sequence[Known]) -> list[Known]:
     """The states of the log since it was last cut or rewritten."""
-    kept: list[Known] = []
+    states: list[Known] = []
     for known in versions:
         if known.size is None or known.source == PRESENT:
             continue
-        if kept and (kept[-1].size or 0) > known.size:
-            kept = []
-        kept.append(known)
-    return kept
+        if states and (states[-1].size or 0) > known.size:
+            states = []
+        states.append(known)
+    return states

@@ -71,8 +71,8 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
             yield f'<p class="dim">{drawn.merged} drawn as one with others: too near to tell apart.</p>'
     yield _REPLAY
     yield from _times(report)
-    shown, left_out = _select_events(snapshot.events)
-    yield from _events(report, shown, left_out, utc)
+    listed, left_out = _select_events(snapshot.events)
+    yield from _events(report, listed, left_out, utc)
     if snapshot.findings:
         yield "<h2>Findings</h2><ul>"
         for finding in snapshot.findings:
@@ -88,7 +88,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     for sentence in report.known:
         yield f'<p class="dim">{escape(sentence)}</p>'
     yield f'<p class="dim">Made by acp, {escape(format.exact(report.made, utc))}.</p></footer>'
-    yield f'<script type="application/json" id="data">{_data(report, shown, drawn, utc)}</script>'
+    yield f'<script type="application/json" id="data">{_data(report, listed, drawn, utc)}</script>'
     yield f"<script>{SCRIPT}</script></body></html>"
 
 
@@ -146,14 +146,14 @@ def _select_events(events: Sequence[Event]) -> tuple[list[int], int]:
     return [*range(half), *range(count - half, count)], count - MOST
 
 
-def _events(report: Report, shown: Sequence[int], left_out: int, utc: bool) -> Iterator[str]:
+def _events(report: Report, listed: Sequence[int], left_out: int, utc: bool) -> Iterator[str]:
     events = report.snapshot.events
     yield '<h2>What happened</h2><table class="events"><thead><tr>'
     yield "".join(
         f'<th scope="col">{name}</th>' for name in ("event", "time", "who", "what", "summary")
     )
     yield "</tr></thead><tbody>"
-    for row, place in enumerate(shown):
+    for row, place in enumerate(listed):
         if left_out and row == MOST // 2:
             yield f'<tr><td colspan="5" class="dim">… {left_out} more</td></tr>'
         event = events[place]
@@ -164,19 +164,19 @@ def _events(report: Report, shown: Sequence[int], left_out: int, utc: bool) -> I
     yield "</tbody></table>"
 
 
-def _data(report: Report, shown: Sequence[int], drawn: chart.Chart | None, utc: bool) -> str:
+def _data(report: Report, listed: Sequence[int], drawn: chart.Chart | None, utc: bool) -> str:
     """What the script steps through, as JSON that cannot end its element."""
     snapshot = report.snapshot
     waiting = waited(snapshot.events, report.turns)
     if waiting and snapshot.status in (Status.COMPLETED, Status.BLOCKED):
         waiting[-1] = []  # it is over
-    told = []
-    for place in shown:
+    entries = []
+    for place in listed:
         event = snapshot.events[place]
         x = None
         if drawn is not None and event.at is not None:
             x = round(across(drawn, event.at), 1)
-        told.append(
+        entries.append(
             {
                 "id": event.id,
                 "at": _at(event.at, utc),
@@ -188,28 +188,28 @@ def _data(report: Report, shown: Sequence[int], drawn: chart.Chart | None, utc: 
                 "x": x,
             }
         )
-    data = {"events": told, "documents": _held(report, shown, utc)}
+    data = {"events": entries, "documents": _held(report, listed, utc)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for sign, escaped in _UNSAFE.items():
         text = text.replace(sign, escaped)
     return text
 
 
-def _held(report: Report, shown: Sequence[int], utc: bool) -> list[dict[str, object]]:
+def _held(report: Report, listed: Sequence[int], utc: bool) -> list[dict[str, object]]:
     """What documents held: each with its versions, by the row from which on they hold."""
     places = {event.id: place for place, event in enumerate(report.snapshot.events)}
     found: list[dict[str, object]] = []
     for text in report.texts:
-        told = []
+        versions = []
         for version in report.versions:
             if version.document != text.document or version.event not in places:
                 continue
             since = f"{_at(version.since, utc)}, {version.source}" if version.since else ""
-            row = bisect_left(shown, places[version.event])
+            row = bisect_left(listed, places[version.event])
             said = ": ".join(filter(None, (since, version.note)))
-            told.append({"row": row, "said": said, "text": version.text})
-        if any(each["text"] is not None for each in told):
-            found.append({"title": f"{text.title} ({text.document})", "versions": told})
+            versions.append({"row": row, "said": said, "text": version.text})
+        if any(each["text"] is not None for each in versions):
+            found.append({"title": f"{text.title} ({text.document})", "versions": versions})
     return found
 
 

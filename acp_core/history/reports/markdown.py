@@ -77,8 +77,8 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
 def _events(report: Report, utc: bool) -> Iterator[str]:
     events = list(report.snapshot.events)
     left_out = max(0, len(events) - MOST)
-    shown = events if not left_out else [*events[: MOST // 2], *events[-MOST // 2 :]]
-    for place, event in enumerate(shown):
+    listed = events if not left_out else [*events[: MOST // 2], *events[-MOST // 2 :]]
+    for place, event in enumerate(listed):
         if left_out and place == MOST // 2:
             yield f"- … {left_out} more"
         at = _text(format.exact(event.at, utc)) if event.at else NOT_RECORDED

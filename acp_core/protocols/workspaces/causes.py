@@ -264,7 +264,7 @@ def _settled(run: Run, need: Need) -> str:
     if id is None:
         name = clean_line(run.conflicts.file.name) if run.conflicts else "conflicts.json"
         return f"give it an id in {name}, so that it can be named"
-    found = next(each for each in state.open_conflicts(run) if shown_id(each) == id)
+    found = next(each for each in state.open_conflicts(run) if id_of(each) == id)
     if need.action == DISMISS:
         return "dismiss it: it does not name two agents"
     if found.category != "factual":
@@ -273,7 +273,7 @@ def _settled(run: Run, need: Need) -> str:
     return f"say whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
 
 
-def shown_id(conflict: Conflict) -> str:
+def id_of(conflict: Conflict) -> str:
     """The id of a conflict as forms offer it."""
     return clean_line(conflict.id, 200)
 

@@ -151,13 +151,13 @@ def steps(run: Run) -> tuple[bool, ...]:
     used = [a for a in run.agents if a.decision not in ("skip", "gap", "orchestrator-does")]
     wanted = [a for a in used if a.decision != "accept"]  # what is missing there was accepted
     readable = triaged and all(listed.file for agent in wanted for listed in agent.results)
-    looked = readable and (_compared(run, used) or bool(run.finals))
-    resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
+    is_compared = readable and (_compared(run, used) or bool(run.finals))
+    resolved = is_compared and not open_conflicts(run) and bool(run.finals or run.drafts)
     resolved = resolved and not run.writing
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
     covered = {*run.integrated.integrated, *run.integrated.skipped}
     is_covered = final and all(agent.name in covered for agent in run.agents)
-    return verified, triaged, readable, looked, resolved, final, is_covered
+    return verified, triaged, readable, is_compared, resolved, final, is_covered
 
 
 def _compared(run: Run, used: list[Agent]) -> bool:

@@ -46,7 +46,7 @@ class AtWork(NamedTuple):
 
 
 _RUN = ("acp", "cycle", "run", "--cycle")
-_BESIDE = frozenset(value for name, value in vars(names).items() if name.isupper()) - {RUN}
+_OTHERS = frozenset(value for name, value in vars(names).items() if name.isupper()) - {RUN}
 
 
 def check(spec: Spec) -> None:
@@ -112,7 +112,7 @@ def refuse_second(root: str) -> None:
 
 def obstacle(seen: Seen) -> Obstacle:
     """Another account conducts: what it does not do on request is refused."""
-    return guard.conductor(seen, _BESIDE)
+    return guard.conductor(seen, _OTHERS)
 
 
 def conducted(found: RunnerState) -> str:

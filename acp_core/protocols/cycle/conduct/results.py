@@ -20,7 +20,7 @@ from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
 from acp_core.protocols.cycle.write.coordination import note, one_line
 from acp_core.protocols.cycle.write.layout import FIRST
 
-_TELLING = 12  # letters from which on a text is told from others by itself
+_SHORTEST = 12  # letters from which on a text is told from others by itself
 _LISTED = 200  # files that the record of an iteration names
 
 
@@ -128,7 +128,7 @@ def _new_discoveries(state: Object, name: str, facts: Facts, reported: list[str]
 
 def _same(one: str, other: str) -> bool:
     """Whether two texts tell the same; a long one may stand within the other."""
-    if min(len(one), len(other)) < _TELLING:
+    if min(len(one), len(other)) < _SHORTEST:
         return one == other
     return one in other or other in one
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from acp_core.protocols.cycle.schema import AGENTS
 
 USER = "user"
-_SAID = re.compile(r"^\W{0,3}(ra|ep|cd|vas|user|human|person)\b\W{0,3}\s*:\s*(.*)$", re.I | re.S)
+_ADDRESSED = re.compile(
+    r"^\W{0,3}(ra|ep|cd|vas|user|human|person)\b\W{0,3}\s*:\s*(.*)$", re.I | re.S
+)
 _PLAN = re.compile(r"\bplan(?:ned)?\b|\btasks?\b|\bTASK-\d", re.I)
 _WANTED = re.compile(
     r"\bFR-\d|\bEC-\d|requirement|unclear|clarif|ambiguous|edge case|specification", re.I
@@ -32,9 +34,9 @@ def route(text: str, reporter: str) -> Route:
 
     Only an agent that works before the reporter can answer it.
     """
-    said = _SAID.match(text)
-    owner = said[1].lower() if said else _guess(text)
-    question, *options = [part.strip() for part in (said[2] if said else text).split("|")]
+    match = _ADDRESSED.match(text)
+    owner = match[1].lower() if match else _guess(text)
+    question, *options = [part.strip() for part in (match[2] if match else text).split("|")]
     before = AGENTS[: AGENTS.index(reporter)] if reporter in AGENTS else AGENTS
     if owner not in before:
         owner = USER

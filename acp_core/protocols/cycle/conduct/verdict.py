@@ -29,7 +29,7 @@ from acp_core.protocols.cycle.state import Tests, convergence
 from acp_core.protocols.cycle.state.convergence import Criteria
 from acp_core.protocols.cycle.write import changes
 
-_SHOWN = 8
+_LISTED = 8
 
 
 class Issue(NamedTuple):
@@ -89,14 +89,14 @@ def issues(state: Object) -> list[Issue]:
     tests = Tests(schema.obj(state.get("test_results")))
     wanted = convergence.criteria(state)
     if tests.failed and not _pass_enough(tests, wanted):
-        names = ", ".join(tests.names[:_SHOWN])
-        more = f" and {len(tests.names) - _SHOWN} more" if len(tests.names) > _SHOWN else ""
+        names = ", ".join(tests.names[:_LISTED])
+        more = f" and {len(tests.names) - _LISTED} more" if len(tests.names) > _LISTED else ""
         rate = f"; {wanted.rate:g} % must pass" if wanted.rate else ""
         said = f"{tests.failed} of {tests.total} tests fail{rate}: {names}{more}"
         found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
     undone = [each.id for each in plan(state.get("plan")).tasks if each.is_undone]
     if undone:
-        said = f"{len(undone)} tasks of the plan are not done: {', '.join(undone[:_SHOWN])}"
+        said = f"{len(undone)} tasks of the plan are not done: {', '.join(undone[:_LISTED])}"
         found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))
     critical = schema.count(schema.obj(state.get("test_results")).get("critical_issues"))
     if critical and critical > wanted.critical:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _RUN = re.compile(r"started, run ([\w.-]{1,80}), for version")
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,6}\.\d{1,6}\.\d{1,6})(?![\w.]*\d)")
-_SAID = re.compile(r"completed, v[\d.]+: (.*)", re.S)
+_COMPLETED = re.compile(r"completed, v[\d.]+: (.*)", re.S)
 _ALL = re.compile(r"all documents go on with version ([\d.]+)")
 _ITERATION = re.compile(r"iteration (\d{1,6}) begins(?:, with ([a-z, ]{1,40}))?")
 _RERUN = re.compile(r"rerun: (ra|ep|cd|vas)$")
@@ -144,7 +144,7 @@ def _runs(agent: str, events: Iterable[Event]) -> list[Run]:
                     continue
                 open_one = Run(agent, None)
                 found.append(open_one)
-            match = _SAID.match(event.summary)
+            match = _COMPLETED.match(event.summary)
             open_one.ended, open_one.how = event.at, event.kind
             open_one.message = match[1] if match else ""
     return found

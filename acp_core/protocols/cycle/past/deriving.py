@@ -54,9 +54,9 @@ class CycleDerivation(Derivation):
     ) -> Clues:
         """The clues of the whole cycle, read again only where there is more to read."""
         sources = {
-            each: data for each, data in known.items() if progress.is_told(each) or _is_state(each)
+            each: data for each, data in known.items() if progress.is_log(each) or _is_state(each)
         }
-        sources |= {each: data for each, (data, _) in there.items() if progress.is_told(each)}
+        sources |= {each: data for each, (data, _) in there.items() if progress.is_log(each)}
         if self._clues is None or sources != self._read_from:
             texts = {each: _text(data) for each, data in sources.items() if not _is_state(each)}
             self._clues = clues.read(id, value, texts, datetime.now(UTC))
@@ -115,7 +115,7 @@ class _Then:
             if not name.startswith(self._progress):
                 continue
             folder, _, rest = name.removeprefix(self._progress).partition("/")
-            if progress.is_told(name):
+            if progress.is_log(name):
                 yield name, self._until(name, data)
             elif folder in AGENTS and rest.startswith("history/"):
                 yield name, self._copy(folder, rest, data)

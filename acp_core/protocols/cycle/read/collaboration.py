@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
-TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
+TIMELINE = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
 
 
 def detect(folder: Path | str) -> bool:
@@ -198,7 +198,7 @@ class Cycles(Collaboration):
         events = self._last.events if self._last else ()
         lines = [f"{each.id}\n".encode() for each in events]
         ends = tuple(itertools.accumulate(len(line) for line in lines))
-        return PastLog(TOLD, b"".join(lines), ends, tuple(map(_written_by, events)))
+        return PastLog(TIMELINE, b"".join(lines), ends, tuple(map(_written_by, events)))
 
 
 def _written_by(event: Event) -> float | None:

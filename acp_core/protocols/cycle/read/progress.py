@@ -61,7 +61,7 @@ def filled(cycle: Cycle, before: Cycle | None, logs: bool) -> Cycle:
     )
 
 
-def is_told(name: str) -> bool:
+def is_log(name: str) -> bool:
     """Whether a file is a log, or the coordination's timeline or feedback."""
     return _READ.search(name) is not None
 
@@ -71,7 +71,7 @@ def _texts(cycle: Cycle) -> dict[str, str]:
     texts: dict[str, str] = {}
     left = _TEXTS
     for file in cycle.files:
-        if is_told(file.name) and file.size <= left:
+        if is_log(file.name) and file.size <= left:
             text, problem = read_text(file, LIMIT)
             if not problem:
                 texts[file.name] = text

@@ -19,7 +19,7 @@ from acp_core.protocols.cycle.read.progress import LIMIT, filled
 from acp_core.protocols.cycle.schema import Cycle, Object, Project
 
 FILES = 3_000  # files that are looked at
-_SHOWN = 200  # cycles of a project that are read
+_MOST_CYCLES = 200  # cycles of a project that are read
 _LEVELS = 6
 STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
 PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
@@ -87,7 +87,7 @@ def scan(
     base = "/".join(schema.HOME) + "/"
     top = [file for file in files if file.name.count("/") == 2]
     states = [file for file in top if STATE.fullmatch(file.name.removeprefix(base))]
-    cycles = tuple(_state(file, now, good) for file in states[-_SHOWN:])
+    cycles = tuple(_state(file, now, good) for file in states[-_MOST_CYCLES:])
     prep = next((file for file in top if file.name == f"{base}prep-package.json"), None)
     orphans = _orphans(root, {cycle.id for cycle in cycles})
     lost = [] if cycles else [id for id in orphans if entries(_progress(root, id))]
@@ -111,7 +111,7 @@ def scan(
         cycles,
         orphans,
         read_record(prep, LIMIT) if prep else None,
-        len(files) >= FILES or len(states) > _SHOWN,
+        len(files) >= FILES or len(states) > _MOST_CYCLES,
     )
 
 

@@ -42,7 +42,7 @@ _TONES = {
 }
 
 
-_TOLD = ("file", "task", "change", "description", "message", "hypothesis", "observation",
+_KEYS = ("file", "task", "change", "description", "message", "hypothesis", "observation",
          "outcome", "type", "decision", "chosen_option")  # fmt: skip
 _DATA = ("issue", "name", "file", "path", "feature", "impact")  # of a discovery
 OVER = ("completed", "failed")  # kinds of events by which a run ends
@@ -292,7 +292,7 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     ended = cycle.state.completed_at  # a copy's files are younger than the end
     for number, row in numbered(content):
         entry = parse(LogRow, row)
-        about = [schema.text(row.get(key)) for key in _TOLD]
+        about = [schema.text(row.get(key)) for key in _KEYS]
         about += [schema.text(entry.data.get(key)) for key in _DATA]
         at, how = cycle.at(row.get("timestamp", row.get("ts"))), "recorded"
         if at and begun and begun - at > _EARLY:

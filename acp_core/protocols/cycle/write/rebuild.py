@@ -37,14 +37,14 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     Raises:
         Refused: no agent has left a document, and the old state is whole or cannot be read.
     """
-    telling = bool(old) and damage.lacking(old or {}) != ""  # it is only not whole
-    if not telling and not any(layout.documents(progress, name) for name in AGENTS):
+    is_partial = bool(old) and damage.lacking(old or {}) != ""  # it is only not whole
+    if not is_partial and not any(layout.documents(progress, name) for name in AGENTS):
         raise Refused(f"{progress.name} holds no documents: there is nothing to rebuild from")
     state = first_state(id, now, _description(progress, id))
     state["coordination"] = {}  # no line says that it was created just now
     state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}
     state["cycle_id"] = id
-    before = (old or {}) if telling else {}
+    before = (old or {}) if is_partial else {}
     versions = [_preserved(state, before, n) or _agent(state, progress, n, now) for n in AGENTS]
     common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
     state["version"] = common

@@ -104,13 +104,13 @@ def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
             if turn is None or not case.clock.over(since, case.patience.scaled(PATIENCE)):
                 continue
             yours = turn.participant == YOU
-            doing = f"{turn.participant} is to {turn.what}".replace("you is", "you are")
+            duty = f"{turn.participant} is to {turn.what}".replace("you is", "you are")
             yield Cause(
                 "D7",
                 f"{', '.join(waiting)} wait at {barrier.name} for {stream.name}",
                 f"{stream.name}: {turn.what}".replace(f"{stream.name}: {stream.name}: ",
                                                      f"{stream.name}: "),
-                (f"{stream.name} is {stream.status} in {stream.phase}", doing),
+                (f"{stream.name} is {stream.status} in {stream.phase}", duty),
                 wanted=yours,
                 participant=stream.name,
                 since=since,

@@ -74,7 +74,7 @@ def recognised(run: Run) -> Recognised | None:
     lawful = (
         bool(accepted or assigned)
         and _state_follows(run, before, accepted)
-        and not any(_tells_of_a_decision(line.value) for line in (*ledger, *events))
+        and not any(_is_decision(line.value) for line in (*ledger, *events))
         and all(_is_sound(run, before, line) for line in history)
         and all(_may_take(run, turn) for id, turn in _turns(now).items() if id in assigned)
         and _repository_agrees(run, before, history)
@@ -137,7 +137,7 @@ def _status_follows(before: Object, now: Object, accepted: tuple[str, ...]) -> b
     return now.get("status") == "active" and not asked and not now.get("blocked_on")
 
 
-def _tells_of_a_decision(line: Object) -> bool:
+def _is_decision(line: Object) -> bool:
     kind = text(line, "type", 80) or text(line, "decision", 80) or text(line, "event_type", 80)
     if kind == "approval_policy":
         return line.get("action") != "require_human"

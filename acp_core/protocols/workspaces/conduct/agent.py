@@ -163,8 +163,8 @@ class AgentAttempt(Assignment):
         path = manifests.return_file(self._place, self._entry, self._task)
         if not returned.is_object(text):
             path = path.with_name(f"{path.stem}.txt")
-        kept = manifests.kept_return(self._place, self._entry, self._task)
-        if text.strip() and kept is None:
+        stored = manifests.stored_return(self._place, self._entry, self._task)
+        if text.strip() and stored is None:
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
 

@@ -19,7 +19,7 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.write.layout import Layout
 
 FILES = 20_000  # files of a tree that are compared
-TOLD = 50  # changes that are told of
+MOST = 50  # changes that are told of
 _BYTES = 32 << 20
 Tree = dict[str, list[int]]
 """Name relative to the run -> size, time of the last change in ns, inode."""
@@ -52,7 +52,7 @@ def changed(before: Tree, after: Tree, place: Layout, others: set[str]) -> list[
     own = tuple(os.path.join(place.base.name, other) + os.sep for other in others)
     names = before.keys() | after.keys()
     differs = sorted(n for n in names if before.get(n) != after.get(n) and not n.startswith(own))
-    return [_plain(name) for name in differs[:TOLD]]
+    return [_plain(name) for name in differs[:MOST]]
 
 
 def _plain(name: str) -> str:

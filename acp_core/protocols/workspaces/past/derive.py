@@ -151,8 +151,8 @@ def _conflicts(value: Object, at: datetime) -> bytes | None:
     items = value.get("conflicts")
     listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
     held = [each for each in listed if not _later(each.get("at"), at)]
-    looked = value.get("looked_at") if not _later(value.get("looked_at"), at) else None
-    if not held and looked is None:
+    looked_at = value.get("looked_at") if not _later(value.get("looked_at"), at) else None
+    if not held and looked_at is None:
         return None
     open_ones = [
         {key: each[key] for key in _CONFLICT if key in each}
@@ -161,5 +161,5 @@ def _conflicts(value: Object, at: datetime) -> bytes | None:
         for each in held
     ]
     kept = {key: each for key, each in value.items() if key not in ("looked_at", "conflicts")}
-    more = {} if looked is None else {"looked_at": looked}
+    more = {} if looked_at is None else {"looked_at": looked_at}
     return encode({**kept, **more, "conflicts": open_ones})

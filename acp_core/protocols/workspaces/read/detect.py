@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_core.files.reading import read_bounded
 from acp_core.protocols.workspaces import schema
 
-_LOOKED = 200  # folders that detection looks into
+_MOST = 200  # folders that detection looks into
 _LIMIT = 1 << 20  # bytes of a status file
 _SIGN = re.compile(rb'"(?:agent|task_id)"')
 
@@ -43,7 +43,7 @@ def _holds_run(base: Path) -> bool:
         return False
     return any(
         _is_status(base / name / file)
-        for name in names[:_LOOKED]
+        for name in names[:_MOST]
         for file in ("status.json", f"{name}-status.json")
     )
 

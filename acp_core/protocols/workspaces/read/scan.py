@@ -144,8 +144,8 @@ def resolve(
             top = root / "integration" if name == "integration" else base
             moved = Path(os.path.normpath(top / tail))
             return moved if moved.is_relative_to(root) else None
-        beside = base / agent / os.path.basename(written)
-        return beside if relative_name(beside, root) in files else None
+        sibling = base / agent / os.path.basename(written)
+        return sibling if relative_name(sibling, root) in files else None
     for top in (root, base / agent):
         moved = Path(os.path.normpath(top / written))
         if moved.is_relative_to(root) and relative_name(moved, root) in files:

@@ -109,8 +109,8 @@ def _integration(run: Run, stage: str) -> list[Need]:
         next_act = SYNTHESISE if state.steps(run)[3] else FIND
         hints = len(state.open_hints(run))
         besides = f" ({format.count(hints, 'hint')} not settled)" if hints else ""
-        looked = f"No conflict is open{besides}: ready to synthesise"
-        text = looked if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
+        text = f"No conflict is open{besides}: ready to synthesise"
+        text = text if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
         found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
         topic = clean_line(conflict.topic or "?")

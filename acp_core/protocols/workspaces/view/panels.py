@@ -90,7 +90,7 @@ def _superseded(agent: Agent, run: Run) -> list[Row]:
     """The attempts before the one that holds, the latest first, as far as their files are there."""
     rows = []
     for number in range(agent.attempt - 1, max(0, agent.attempt - 1 - _EARLIER), -1):
-        files = _kept_of(agent, number, run)
+        files = _earlier_files(agent, number, run)
         if not files:
             continue
         written = max(file.changed for file in files)
@@ -102,7 +102,7 @@ def _superseded(agent: Agent, run: Run) -> list[Row]:
     return rows
 
 
-def _kept_of(agent: Agent, number: int, run: Run) -> list[File]:
+def _earlier_files(agent: Agent, number: int, run: Run) -> list[File]:
     """The files of an earlier attempt: what was put into the history, else its stamped output."""
     history = f"{run.base.name}/{schema.COORD}/{schema.HISTORY}/{agent.name}/{number}/"
     kept = [file for file in run.files if file.name.startswith(history)]

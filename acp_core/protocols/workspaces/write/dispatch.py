@@ -161,9 +161,9 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
     entry, task = manifest.entries[agent.name], manifest.tasks[agent.name]
     history = manifest.place.coord / "history" / agent.name / str(manifests.attempt(entry))
     files = [record.file.path for record in agent.records]
-    kept = manifests.kept_return(manifest.place, entry, task)
-    if kept is not None:
-        files.append(kept)
+    stored = manifests.stored_return(manifest.place, entry, task)
+    if stored is not None:
+        files.append(stored)
     found = []
     for path in files:
         inside = path.parent in (
@@ -171,7 +171,7 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
             manifest.place.coord / "returns",
         )
         if inside and os.path.lexists(path):
-            name = f"return-{path.name}" if path == kept else path.name
+            name = f"return-{path.name}" if path == stored else path.name
             found.append(Write(free(history / name), MOVE, source=path))
     return found
 

@@ -163,7 +163,7 @@ def return_file(place: Layout, entry: Object, task: Task) -> Path:
     return place.coord / "returns" / f"{file_name(entry, task)}.json"
 
 
-def kept_return(place: Layout, entry: Object, task: Task) -> Path | None:
+def stored_return(place: Layout, entry: Object, task: Task) -> Path | None:
     """What was kept of what it returned: the object, or a text that holds more than that."""
     own = return_file(place, entry, task)
     return next((each for each in (own, own.with_name(f"{own.stem}.txt")) if each.is_file()), None)
