@@ -171,7 +171,7 @@ def recorded_phase(folder: Path, participant: str) -> str:
     """What the recording says last of a loop."""
     store = library.find(str(folder))
     assert store is not None
-    said = [each.said for each in store.loops() if each.participant == participant]
+    said = [each.content for each in store.loops() if each.participant == participant]
     store.close()
     return str(json.loads(said[-1])["phase"])
 
