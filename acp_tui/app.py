@@ -331,12 +331,6 @@ class AcpApp(PaintingApp):
 
         self.push_screen(ActionScreen(key, action, given), then)
 
-    def manage_loops(self, key: str, act: str) -> None:
-        """Show the form that starts participants' loops (``launch``), or stops them (``stop``)."""
-        from acp_tui.screens.launch import LoopsScreen
-
-        self.push_screen(LoopsScreen(key, act))
-
     def list_actions(self, key: str, then: Ended | None = None) -> None:
         """Show everything that can be done in a collaboration; ``then`` as for `perform`."""
         from acp_tui.screens.actions import ActionsScreen

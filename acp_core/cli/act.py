@@ -249,6 +249,7 @@ def _described(action: Action) -> fields.Fields:
         "risky": action.risky,
         "intent": action.intent.value,
         "by": action.by.value,
+        "personal": action.personal,
         "aliases": list(action.aliases),
         "inputs": action.inputs.model_json_schema(),
         "defaults": dict(action.defaults),

@@ -70,19 +70,22 @@ def _type(field: Field) -> click.ParamType[object]:
     kind = field.items if field.kind is Kind.LIST else field.kind
     if kind in (Kind.FOLDER, Kind.FILE):
         return click.Path(file_okay=kind is Kind.FILE)
-    return click.Choice(list(map(str, field.choices))) if field.choices else click.STRING
+    chosen = field.choices and field.kind is Kind.CHOICE
+    return click.Choice(list(map(str, field.choices))) if chosen else click.STRING
 
 
 def _completed(spec: Spec, field: Field) -> object:
     """What completes a choice: what can be chosen in the collaboration that is named, now."""
-    if field.kind is not Kind.CHOICE or not isinstance(spec, ActionSpec):
+    choice = Kind.CHOICE in (field.kind, field.items)
+    if not choice or not isinstance(spec, ActionSpec):
         return None
 
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         now = _now(spec, field, context)
-        values = [CompletionItem(str(v), help=now.labels.get(v)) for v in now.choices]
+        given = [*now.names, *(f"{name}={v}" for name in now.names for v in now.choices)]
+        values = [CompletionItem(str(v), help=now.labels.get(v)) for v in given or now.choices]
         return [each for each in values if each.value and each.value.startswith(incomplete)]
 
     return complete

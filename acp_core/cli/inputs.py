@@ -48,8 +48,9 @@ def _field(field: Field, default: object) -> Field:
     now = field.default if default is None else default
     required = field.required and now in (None, "")
     return field._replace(
-        name=name, flag=_flag(field.name), default=now, required=required, least=None, most=None
-    )
+        name=name, flag=_flag(field.name), default=now, required=required, least=None, most=None,
+        listed=True,
+    )  # fmt: skip
 
 
 def _flag(name: str) -> str:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acp_core.cli.loop_options import (
-    Chosen,
-    all_presets,
-    any_command,
-    named,
-    spec_of,
-)
+from acp_core.agents import presets
 from acp_core.cli.output import say, warn
 from acp_core.loops import launch, process
+from acp_core.loops.acts.options import Chosen, all_presets, spec_of
 from acp_core.loops.launch import LaunchError
 from acp_core.model.errors import CommandError
 from acp_core.protocols.kit.values import Values
@@ -27,7 +22,10 @@ def loop(given: Values) -> int:
     chosen, command = Chosen.of(given), given.words
     if bool(given.agent) == bool(command):
         raise CommandError("give either --agent PRESET or a command after --")
-    chosen_preset = named(given.agent, all_presets()) if given.agent else any_command(command)
+    if given.agent:
+        chosen_preset = presets.named(given.agent, all_presets())
+    else:
+        chosen_preset = presets.any_command(command)
     spec, chosen_preset = spec_of(given.folder, given.participant, chosen_preset, chosen)
     plan = launch.plan(spec, chosen_preset)
     if plan.refused:

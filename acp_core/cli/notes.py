@@ -1,4 +1,4 @@
-"""``acp ack``, ``acp archive``, ``acp unarchive``: what a person notes for themselves.
+"""``acp ack``, ``acp unack``, ``acp archive``, ``acp unarchive``: what a person notes for themselves.
 
 It is kept in the user's own state folder and shared with the dashboard; nothing is
 written into a collaboration's folder.
@@ -6,14 +6,24 @@ written into a collaboration's folder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say, typed
 from acp_core.cli.start import key_of
+from acp_core.diagnosis.personal import (
+    Noted,
+    bind_ack,
+    bind_archive,
+    bind_unack,
+    bind_unarchive,
+)
 from acp_core.files.text import clean_line
-from acp_core.model import Need
+from acp_core.model import Action, Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.person.attention import Attention
+from acp_core.protocols.kit import printing
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 
@@ -24,67 +34,103 @@ def ack(given: Values) -> int:
     Raises:
         CommandError: it is not clear which.
     """
-    _, snapshot = open_one(given.folder)
-    attention = Attention()
-    needs = attention.open_needs(snapshot)
-    chosen = needs if given.all or not needs else _named(needs, given.need or None)
-    for each in chosen:
-        attention.acknowledge(snapshot.key, each.key, given.note, utc_now())
+    noted = _noted(given.folder)
+    return _about_needs(
+        noted,
+        given,
+        bind_ack,
+        "acknowledged",
+        open=bool(noted.open.needs) or given.need in noted.open.texts,
+    )
+
+
+def unack(given: Values) -> int:
+    """Bring acknowledged needs back.
+
+    Raises:
+        CommandError: it is not clear which.
+    """
+    noted = _noted(given.folder)
+    return _about_needs(noted, given, bind_unack, "back", open=bool(noted.acknowledged.texts))
+
+
+def _noted(folder: str) -> Noted:
+    _, snapshot = open_one(folder)
+    return Noted(snapshot.key, snapshot)
+
+
+def _about_needs(
+    noted: Noted,
+    given: Values,
+    bind: Callable[[Noted, datetime], Action],
+    word: str,
+    *,
+    open: bool,
+) -> int:
+    """Do what is to be done with needs, and print them."""
+    action = bind(noted, utc_now())
+    schema = f"acp.{action.name}/1"
+    if given.dry_run:
+        return printing.show(schema, action.name, action.preview(given), as_json=given.json)
+    outcome = _done(action.perform(given)) if open else None
+    texts, data = (outcome.done.notes, outcome.done.data) if outcome and outcome.done else ((), {})
     if given.json:
-        done = {"collaboration": snapshot.key, "acknowledged": [each.key for each in chosen]}
-        say(dump({"schema": "acp.ack/1", **done}))
+        keys = list(data.get("needs", ()))  # type: ignore[call-overload]
+        say(dump({"schema": schema, "collaboration": noted.key, word: keys}))
         return 0
-    if not needs:
-        say(f"{snapshot.name} needs nothing from you.")
-    for each in chosen:
-        say(f"acknowledged: {each.text}")
+    if not open:
+        nothing = "needs nothing from you" if word == "acknowledged" else "has nothing acknowledged"
+        say(f"{noted.snapshot.name} {nothing}.")
+    for text in texts:
+        say(f"{word}: {text}")
     return 0
 
 
-def _named(needs: tuple[Need, ...], name: str | None) -> tuple[Need, ...]:
-    """The needs that are meant.
+def _done(outcome: Outcome) -> Outcome:
+    """The outcome of what was done.
 
     Raises:
-        CommandError: none bears that name, or several are open and none was named.
+        CommandError: it was refused.
     """
-    if name is None and len(needs) == 1:
-        return needs
-    named = tuple(each for each in needs if name in (each.key, each.code))
-    if not named:
-        known = "; ".join(f"{each.key} ({each.text})" for each in needs)
-        say_which = "say which, or --all" if name is None else f"no open need {name!r}"
-        raise CommandError(f"{say_which}: {known}")
-    return named
+    if outcome.state is OutcomeState.REFUSED:
+        raise CommandError(outcome.sentence)
+    return outcome
 
 
 def archive(given: Values) -> int:
     """Leave collaborations out of the fleet."""
-    attention = Attention()
     done: list[str] = []
     for folder in given.folders:
-        _, snapshot = open_one(folder)
-        attention.archive(snapshot.key, utc_now())
-        done.append(snapshot.key)
+        noted = _noted(folder)
+        action = bind_archive(noted, utc_now())
+        if given.dry_run:
+            printing.show("acp.archive/1", "archive", action.preview(given), as_json=given.json)
+            continue
+        _done(action.perform(given))
+        done.append(noted.key)
         if not given.json:
-            say(f"archived: {typed(snapshot)}")
-    if given.json:
+            say(f"archived: {typed(noted.snapshot)}")
+    if given.json and not given.dry_run:
         say(dump({"schema": "acp.archive/1", "archived": done}))
     return 0
 
 
 def unarchive(given: Values) -> int:
     """Bring collaborations back into the fleet."""
-    attention = Attention()
     done: dict[str, bool] = {}
     for folder in given.folders:
-        # It may be gone or unreadable by now.
-        key = key_of(folder)
-        done[key] = attention.is_archived(key)
-        attention.unarchive(key)
+        key = key_of(folder)  # it may be gone or unreadable by now
+        noted = Noted(key)
+        action = bind_unarchive(noted, utc_now())
+        if given.dry_run:
+            printing.show("acp.unarchive/1", "unarchive", action.preview(given), as_json=given.json)
+            continue
+        done[key] = noted.attention.is_archived(key)
+        _done(action.perform(given))
         if not given.json:
             what = "in the fleet again" if done[key] else "was not archived"
             say(f"{what}: {clean_line(key if is_link(folder) else folder, 4096)}")
-    if given.json:
+    if given.json and not given.dry_run:
         back = [key for key, was in done.items() if was]
         say(dump({"schema": "acp.unarchive/1", "unarchived": back}))
     return 0

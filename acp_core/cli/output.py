@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Snapshot
+from acp_core.model import ActionSpec, Snapshot
 
 STYLES = {
     "head": "1",
@@ -121,7 +121,7 @@ def to_choose(
     """The inputs that a person must choose before an action can be done, and what stands for them."""
     from acp_core.protocols.kit import described  # late: only who prints such commands needs it
 
-    spec = described.act(snapshot.protocol, action)
+    spec = _act(snapshot, action)
     if spec is None:
         return {}
     left = described.unsaid(spec, (name for name, _ in given))
@@ -133,12 +133,22 @@ def fitting(
 ) -> tuple[tuple[str, str], ...]:
     """Those inputs of one action that are chosen for another one, too."""
     from acp_core.model.action_field import Kind
-    from acp_core.protocols.kit import described  # late, as above
 
-    spec = described.act(snapshot.protocol, action)
-    choices = (each for each in spec.fields if each.kind is Kind.CHOICE) if spec else ()
+    spec = _act(snapshot, action)
+    choices = (
+        (each for each in spec.fields if Kind.CHOICE in (each.kind, each.items)) if spec else ()
+    )
     names = {each.name for each in choices}
     return tuple((name, value) for name, value in given if name in names)
+
+
+def _act(snapshot: Snapshot, action: str) -> ActionSpec | None:
+    """The description of an act by its name: of the protocol, or about loops."""
+    from acp_core.loops.acts import table  # late, as above
+    from acp_core.protocols.kit import described
+
+    own = described.act(snapshot.protocol, action)
+    return own or next((each for each in table.ACTS if each.name == action), None)
 
 
 def dump(value: object, *, indent: int | None = 2) -> str:

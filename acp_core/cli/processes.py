@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import Any, cast
 
 from acp_core.agents import logs as log_files
 from acp_core.agents import registry
@@ -18,15 +19,20 @@ from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import heartbeat
-from acp_core.loops.stopping import stop_loops
-from acp_core.model import OutcomeState, format
+from acp_core.loops.acts.messages import bind_nudge
+from acp_core.loops.acts.stopping import bind_stop
+from acp_core.loops.acts.table import NUDGE, STOP_LOOP
+from acp_core.model import OutcomeState, Preview, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.person import journal
 from acp_core.person.paths import key_of
+from acp_core.protocols.kit.binding import located
+from acp_core.protocols.kit.command import note
+from acp_core.protocols.kit.printing import show
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.ps/1"
+_STOP = "acp.stop/1"
 _STEP = 0.2  # seconds between two looks of `acp logs -f`
 
 
@@ -111,7 +117,7 @@ def _states(folders: Iterable[str]) -> list[RunnerState]:
 def logs(given: Values) -> int:
     """Print what loops did."""
     follow, lines, raw = given.follow, given.lines, given.raw
-    states = [_own(each, "read its log") for each in _chosen(given.folder, given.participants)]
+    states = [_own(each, "read its log") for each in _chosen(given.folder, given.participant)]
     width = max(len(each.shown.participant) for each in states)
     several = len(states) > 1
 
@@ -181,7 +187,7 @@ def _own(state: RunnerState, what: str) -> RunnerState:
     return state
 
 
-def stop(given: Values) -> int:
+def stop(given: Values) -> int | None:
     """Stop loops.
 
     Raises:
@@ -189,57 +195,50 @@ def stop(given: Values) -> int:
     """
     if given.all == bool(given.folder):
         raise CommandError("say which FOLDER, or --all")
-    states = registry.runners() if given.all else _chosen(given.folder, given.participants)
-    wanted = [each for each in states if given.participants or each.alive or each.program_alive]
-    stopped = stop_loops(wanted)
-    for state, each in zip(wanted, stopped, strict=True):
-        _note(state, "stop", {}, each.sentence, done=each.done)
+    if given.dry_run and given.folder:
+        return None
+    folders = [given.folder] if given.folder else _running_folders()
+    bound = [bind_stop(located(STOP_LOOP, folder), utc_now()) for folder in folders]
+    if given.dry_run:
+        what = " ".join(each.preview(given).sentence for each in bound)
+        return show(_STOP, "stop", Preview(what or "No loop runs."), as_json=given.json)
+    loops: list[dict[str, Any]] = []
+    for folder, action in zip(folders, bound, strict=True):
+        outcome = action.perform(given)
+        if outcome.done is None:
+            raise CommandError(outcome.sentence)
+        loops += cast("list[dict[str, Any]]", outcome.done.data["loops"])
+        note(located(STOP_LOOP, folder).key, STOP_LOOP, given, outcome)
     if given.json:
-        found = [_stopped(*each) for each in zip(wanted, stopped, strict=True)]
-        say(dump({"schema": "acp.stop/1", "loops": found}))
-    elif not wanted:
-        say("No loop runs.")
+        say(dump({"schema": _STOP, "loops": loops}))
     else:
-        say("\n".join(each.sentence for each in stopped))
-    return 0 if all(each.done for each in stopped) else 1
+        say("\n".join(each["sentence"] for each in loops) or "No loop runs.")
+    return 0 if all(each["done"] for each in loops) else 1
 
 
-def _stopped(state: RunnerState, ended: registry.Stopped) -> dict[str, object]:
-    return {
-        "collaboration": state.folder,
-        "participant": state.shown.participant,
-        "done": ended.done,
-        "sentence": ended.sentence,
-    }
+def _running_folders() -> list[str]:
+    """Where loops of this account run."""
+    running = (each for each in registry.runners() if each.alive or each.program_alive)
+    return list(dict.fromkeys(each.folder for each in running))
 
 
-def _note(
-    state: RunnerState, action: str, inputs: dict[str, str], sentence: str, *, done: bool
-) -> None:
-    """Write into the person's journal what they did to a loop."""
-    given = {"participant": state.participant, **inputs}
-    outcome = OutcomeState.DONE if done else OutcomeState.UNKNOWN
-    journal.note(state.folder, action, given, outcome.value, sentence, utc_now())
-
-
-def nudge(given: Values) -> int:
+def nudge(given: Values) -> int | None:
     """Leave a message for a loop.
 
     Raises:
         CommandError: the participant has no loop that runs.
     """
-    folder, participant, message = given.folder, given.participant, given.message
-    state = _own(_chosen(folder, [participant])[0], "leave it a message")
-    if not state.alive:
-        raise CommandError(
-            f"{participant} has no loop that runs; `acp launch {folder} {participant}`"
-        )
-    registry.nudge(state.folder, participant, message, utc_now())
-    _note(state, "nudge", {"message": message}, "The message is left.", done=True)
-    sentence = f"{participant}: the message is left; the loop takes it with its next turn."
+    if given.dry_run:
+        return None
+    where = located(NUDGE, given.folder)
+    outcome = bind_nudge(where, utc_now()).perform(given)
+    if outcome.state is OutcomeState.REFUSED:
+        raise CommandError(outcome.sentence)
+    given.said |= {"message"}  # an empty one, too: as a form has it
+    note(where.key, NUDGE, given, outcome)
     if given.json:
-        left = {"participant": participant, "done": True, "sentence": sentence}
-        say(dump({"schema": "acp.nudge/1", "collaboration": state.folder, **left}))
+        left = {"participant": given.participant, "done": True, "sentence": outcome.sentence}
+        say(dump({"schema": "acp.nudge/1", "collaboration": key_of(where.key), **left}))
     else:
-        say(sentence)
+        say(outcome.sentence)
     return 0

@@ -38,6 +38,7 @@ ENTRIES = (
     group("nudge", "Ask a loop to begin its turn anew, with a message", f"{_SPECS}.agents:NUDGE", "Agents"),
     group("act", "List what you can do in a collaboration, or do it", "acp_core.cli.act:ACT", "Mend"),
     group("ack", "Acknowledge that a collaboration needs you", f"{_SPECS}.mend:ACK", "Mend"),
+    group("unack", "Take an acknowledgement back", f"{_SPECS}.mend:UNACK", "Mend"),
     group("archive", "Leave a collaboration out of the fleet", f"{_SPECS}.mend:ARCHIVE", "Mend"),
     group("unarchive", "Bring it back", f"{_SPECS}.mend:UNARCHIVE", "Mend"),
     group("doctor", "Versions, folders, terminal, and what is missing", f"{_SPECS}.mend:DOCTOR", "More"),

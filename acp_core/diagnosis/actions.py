@@ -14,16 +14,22 @@ from datetime import datetime
 from typing import Any
 
 from acp_core.agents import registry
-from acp_core.agents.state import Phase, RunnerState
-from acp_core.diagnosis import remedies
+from acp_core.agents.state import Phase
+from acp_core.diagnosis import personal_table
 from acp_core.diagnosis.observer import Observer
+from acp_core.diagnosis.personal import Noted
 from acp_core.diagnosis.processes import Strangers
+from acp_core.loops.acts import names, table
+from acp_core.loops.acts.about import About, without_turns
 from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.person import journal
+from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Claim, safe_id
+from acp_core.protocols.kit.binding import bind_all, bind_named
+from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.schema import fields
 
 _NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
@@ -32,44 +38,57 @@ _FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
 
 
 def actions(
-    collaboration: Collaboration, snapshot: Snapshot, now: datetime | None = None
+    collaboration: Collaboration,
+    snapshot: Snapshot,
+    now: datetime | None = None,
+    attention: Attention | None = None,
 ) -> tuple[Action, ...]:
-    """What can be done now, what mends the first cause first.
+    """What can be done now, what mends the first cause first, a person's own notes last.
 
     Args:
         collaboration: the collaboration.
         snapshot: its latest Snapshot, as the fleet has it (with its causes).
         now: the time; by default that of the clock.
+        attention: where the person's own notes are kept; by default in their state folder.
     """
-    own = [
-        *_allowed(collaboration.actions(now or utc_now()), snapshot),
-        *_of_loops(collaboration, snapshot),
+    now = now or utc_now()
+    found = [
+        *_allowed(collaboration.actions(now), snapshot),
+        *_of_loops(collaboration, snapshot, now),
     ]
     wanted = [name for cause in snapshot.causes for name in (cause.remedy, *cause.others) if name]
-    ranked = sorted(own, key=lambda action: _rank(action.name, wanted))
-    return tuple(_whole(action, collaboration, snapshot) for action in ranked)
+    ranked = sorted(found, key=lambda action: _rank(action.name, wanted))
+    noted = Noted(snapshot.key, snapshot, attention)
+    notes = bind_all(personal_table.ACTS, noted, now)
+    return (*(_whole(each, collaboration, snapshot) for each in ranked), *notes)
 
 
 def action(
-    collaboration: Collaboration, snapshot: Snapshot, name: str, now: datetime | None = None
+    collaboration: Collaboration,
+    snapshot: Snapshot,
+    name: str,
+    now: datetime | None = None,
+    attention: Attention | None = None,
 ) -> Action | None:
     """One act by its name, new or old; the others are not built. None where there is none.
 
     Args:
-        collaboration, snapshot, now: as those of `actions`.
+        collaboration, snapshot, now, attention: as those of `actions`.
         name: the act's.
 
     Raises:
         Refused: it cannot be done now; the message says why.
         OSError: what it is about cannot be read.
     """
-    found = collaboration.action(name, now or utc_now())
+    now = now or utc_now()
+    found = collaboration.action(name, now)
     if found is not None:
         guard.check(snapshot.obstacles, found.name)
     else:
-        loops = _of_loops(collaboration, snapshot)
-        found = next((each for each in loops if each.called(name)), None)
-    return _whole(found, collaboration, snapshot) if found is not None else None
+        found = _loop_act(collaboration, snapshot, name, now)
+    if found is not None:
+        return _whole(found, collaboration, snapshot)
+    return bind_named(personal_table.ACTS, name, Noted(snapshot.key, snapshot, attention), now)
 
 
 def _allowed(offered: Iterable[Action], snapshot: Snapshot) -> list[Action]:
@@ -77,24 +96,45 @@ def _allowed(offered: Iterable[Action], snapshot: Snapshot) -> list[Action]:
     return [each for each in offered if not guard.blocking(snapshot.obstacles, each.name)]
 
 
-def _of_loops(collaboration: Collaboration, snapshot: Snapshot) -> list[Action]:
+def _of_loops(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> list[Action]:
     """What can be done about participants' loops."""
     if not collaboration.has_turns:
         return []
-    loops = tuple(registry.runners(snapshot.key))
-    if snapshot.status is not Status.ACTIVE and not loops:
+    about = _about(snapshot)
+    over = snapshot.status is not Status.ACTIVE
+    if over and not about.loops:
         return []
-    claims = Strangers().of(snapshot.key, loops) if snapshot.status is Status.ACTIVE else ()
-    return _about_loops(snapshot, loops, claims)
+    specs = [each for each in table.ACTS if not over or each.name in names.ENDING]
+    return bind_all(specs, about, now)
 
 
-def _about_loops(
-    snapshot: Snapshot, loops: tuple[RunnerState, ...], claims: tuple[Claim, ...]
-) -> list[Action]:
-    found = remedies.actions(snapshot, loops, claims)
-    if snapshot.status is Status.ACTIVE:
-        return found
-    return [action for action in found if action.name in remedies.ENDING]
+def _loop_act(
+    collaboration: Collaboration, snapshot: Snapshot, name: str, now: datetime
+) -> Action | None:
+    """One act about participants' loops.
+
+    Raises:
+        Refused: it cannot be done now.
+    """
+    spec = next((each for each in table.ACTS if each.called(name)), None)
+    if spec is None:
+        return None
+    if not collaboration.has_turns:
+        raise without_turns(snapshot.key)
+    if snapshot.status is not Status.ACTIVE and spec.name not in names.ENDING:
+        raise Refused("it is over")
+    return bind_named((spec,), name, _about(snapshot), now)
+
+
+def _about(snapshot: Snapshot) -> About:
+    loops = tuple(registry.runners(snapshot.key))
+    over = snapshot.status is not Status.ACTIVE
+    return About(
+        snapshot.key,
+        snapshot,
+        loops,
+        lambda: () if over else Strangers().of(snapshot.key, loops),
+    )
 
 
 def _rank(name: str, wanted: Sequence[str]) -> int:
@@ -124,7 +164,7 @@ def _followed_up(
     given: dict[str, object],
 ) -> Outcome:
     sentences = [outcome.sentence]
-    if action.name not in remedies.NAMES:
+    if action.name not in names.NAMES:
         woken = _wake(collaboration, before.key, outcome.sentence)
         if woken:
             sentences.append(f"{_names(woken)} told to try again.")
@@ -144,10 +184,18 @@ def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Cause) 
     """Whether this was done for that cause."""
     if name != cause.remedy and name not in cause.others:
         return False
-    if any(given.get(key) not in (None, said) for key, said in cause.given if key in chosen):
-        return False
-    who = given.get("participant")
-    return who is None or cause.participant in (None, who)
+    for key, said in cause.given:
+        if key in chosen and said not in (meant := _meant(given.get(key))) and meant:
+            return False
+    who = _meant(given.get("participant"))
+    return not who or cause.participant is None or cause.participant in who
+
+
+def _meant(value: object) -> list[object]:
+    """What an input names: a choice, several, or names with a choice for each; [] for nothing."""
+    if not isinstance(value, list):
+        return [] if value is None else [value]
+    return [name for each in value for name in (each, str(each).partition("=")[0])]
 
 
 def _chosen(action: Action) -> set[str]:

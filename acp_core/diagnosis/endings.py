@@ -10,7 +10,7 @@ from typing import NamedTuple
 from acp_core.agents import presets
 from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
-from acp_core.diagnosis.names import HAND_OVER, LOGIN, NUDGE
+from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE
 
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles
 _MISSED = (

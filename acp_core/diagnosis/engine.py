@@ -14,8 +14,8 @@ from datetime import datetime
 
 from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
-from acp_core.diagnosis.names import NAMES
 from acp_core.diagnosis.processes import busy
+from acp_core.loops.acts.names import NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard

@@ -12,8 +12,8 @@ from datetime import datetime
 from acp_core.agents import presets
 from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
-from acp_core.diagnosis.names import HAND_OVER, NUDGE, RELAUNCH, STOP_PROGRAM
 from acp_core.diagnosis.words import last_lines, program, where
+from acp_core.loops.acts.names import HAND_OVER, NUDGE, RELAUNCH, STOP_PROGRAM
 from acp_core.model import Cause, Turn
 from acp_core.model.format import dated
 from acp_core.protocols.kit.diagnosis import Case

@@ -13,10 +13,10 @@ from datetime import datetime
 from acp_core.agents.state import Phase, Run, RunnerState
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
-from acp_core.diagnosis.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.words import last_lines, program, where
 from acp_core.loops import heartbeat
+from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import clock, dated
 from acp_core.protocols.kit.diagnosis import Case, Claim, safe_id

@@ -40,20 +40,22 @@ class WatchedFolder:
         return await self._fleet.call(self._key, work)
 
     def actions(self, opened: Collaboration) -> Sequence[Action]:
-        """See `Watched.actions`."""
+        """See `Watched.actions`; what the person here notes for themselves is nobody else's."""
         from acp_core.diagnosis import actions  # late: it loads everything that can be done
 
-        return actions.actions(opened, self._fleet.snapshots[self._key])
+        found = actions.actions(opened, self._fleet.snapshots[self._key])
+        return tuple(each for each in found if not each.personal)
 
     def action(self, opened: Collaboration, name: str) -> Action | None:
         """See `Watched.action`."""
         from acp_core.diagnosis import actions  # late, as above
 
-        return actions.action(opened, self._fleet.snapshots[self._key], name)
+        found = actions.action(opened, self._fleet.snapshots[self._key], name)
+        return None if found is None or found.personal else found
 
     def knows(self, opened: Collaboration, name: str) -> bool:
         """See `Watched.knows`."""
-        from acp_core.diagnosis.names import NAMES
+        from acp_core.loops.acts.names import NAMES
 
         try:
             return name in NAMES or self.action(opened, name) is not None

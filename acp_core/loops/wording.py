@@ -43,6 +43,11 @@ def state(loop: RunnerState) -> str:
     return f"using {run.tool}" if run.tool else "running"
 
 
+def doing(loop: RunnerState | None) -> str:
+    """Its program and what it is doing, in one line."""
+    return " · ".join(filter(None, (program(loop), state(loop)))) if loop else "no loop"
+
+
 def mood(loop: RunnerState) -> str:
     """Whether that is `GOOD` (at work), `BAD` (somebody should look) or `REST`."""
     run = loop.run

@@ -56,6 +56,9 @@ class Field(NamedTuple):
         listed: whether the command's help lists it; else its option works all the same.
         bare: its value where its option stands without one; None: it needs one.
         items: of a list: what its entries are.
+        names: of a list of choices: what each entry gives a choice to, as ``NAME=CHOICE``; a label of
+            ``NAME=`` says what a name is called.
+        asked: whether a form on the screen asks for it; else only commands and JSON input have it.
         unasked: its value where a form cannot ask for it; None for its default.
     """
 
@@ -80,6 +83,8 @@ class Field(NamedTuple):
     optional: bool = False
     bare: Any = None
     items: Kind = Kind.TEXT
+    names: tuple[str, ...] = ()
+    asked: bool = True
 
     @property
     def option(self) -> str:

@@ -92,6 +92,8 @@ class ActionSpec(NamedTuple):
         moved: switches of the command that have become verbs of their own.
         unknown: exit code where it is not known how the act ended.
         json: whether its command can print one JSON object.
+        personal: whether it is a person's own note: it writes that person's state alone, nothing in
+            the collaboration, and can be granted to nobody else.
     """
 
     name: str
@@ -115,6 +117,7 @@ class ActionSpec(NamedTuple):
     moved: tuple[Moved, ...] = ()
     unknown: int = 1
     json: bool = True
+    personal: bool = False
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was."""

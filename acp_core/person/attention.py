@@ -155,6 +155,16 @@ class Attention:
 
         self._change(key, change)
 
+    def unacknowledge(self, key: str, need_key: str) -> None:
+        """The need is open again."""
+
+        def change(record: dict[str, Any]) -> dict[str, Any]:
+            before = record.get("acknowledged")
+            known = before if isinstance(before, dict) else {}
+            return record | {"acknowledged": {k: v for k, v in known.items() if k != need_key}}
+
+        self._change(key, change)
+
     def archive(self, key: str, now: datetime) -> None:
         """Put the collaboration away; it is still there to be found."""
         self._change(key, lambda record: record | {"archived": _text(now)})

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
+from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
+from acp_core.model.action import OutcomeState
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
@@ -147,12 +150,12 @@ class CollaborationActions(Screen[None]):
     def action_launch(self) -> None:
         """Start loops for its participants."""
         if snapshot := self.in_hand():
-            self.app.manage_loops(snapshot.key, "launch")
+            self.app.perform(snapshot.key, LAUNCH, self.performed)
 
     def action_stop(self) -> None:
         """Stop loops of its participants."""
         if snapshot := self.in_hand():
-            self.app.manage_loops(snapshot.key, "stop")
+            self.app.perform(snapshot.key, STOP_LOOP, self.performed)
 
     def action_acknowledge(self) -> None:
         """Take a need off the top, with a note."""
@@ -162,27 +165,22 @@ class CollaborationActions(Screen[None]):
         if not asked:
             self.app.tell("Nothing here needs you.")
             return
-        from acp_tui.actions.acknowledge import acknowledging
-
-        snapshot = asked[0][0]  # a part's needs are acknowledged part by part
-        needs = [need for whose, need in asked if whose is snapshot]
-        action = acknowledging(self.app.attention, snapshot, needs, self.app.now)
-        self.app.perform(None, action, lambda _: self.app.attention_changed())
+        snapshot, need = asked[0]  # a part's needs are acknowledged part by part
+        self.app.perform(snapshot.key, ACK.name, self.performed, {"need": need.key})
 
     async def action_archive(self) -> None:
         """Put it away, or take it back."""
         snapshot = self.in_hand()
         if snapshot is None:
             return
-        attention, key = self.app.attention, snapshot.key
-        archived = attention.is_archived(key)
-        try:
-            if archived:
-                await asyncio.to_thread(attention.unarchive, key)
-            else:
-                await asyncio.to_thread(attention.archive, key, self.app.now())
-        except OSError as error:
-            self.app.tell(f"It cannot be kept: {error.strerror or error}", "error")
+        from acp_core.diagnosis.personal import Noted, bind_archive, bind_unarchive
+
+        noted = Noted(snapshot.key, snapshot, self.app.attention)
+        archived = self.app.attention.is_archived(snapshot.key)
+        action = (bind_unarchive if archived else bind_archive)(noted, self.app.now())
+        outcome = await asyncio.to_thread(action.perform, {})
+        if outcome.state is OutcomeState.REFUSED:
+            self.app.tell(f"It cannot be kept: {outcome.sentence}", "error")
             return
         again = f"{called(self.app, 'act.archive')} takes it back"
         self.app.tell(f"{snapshot.name} is {'back' if archived else f'archived; {again}'}.")
@@ -236,7 +234,7 @@ async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
             return tuple(collaboration.actions(now))
         from acp_core.diagnosis import actions
 
-        return actions.actions(collaboration, snapshot, now)
+        return actions.actions(collaboration, snapshot, now, app.attention)
 
     return await app.fleet.call(key, find)
 
@@ -255,7 +253,7 @@ async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
             return collaboration.action(name, now)
         from acp_core.diagnosis import actions
 
-        return actions.action(collaboration, snapshot, name, now)
+        return actions.action(collaboration, snapshot, name, now, app.attention)
 
     return await app.fleet.call(key, find)
 

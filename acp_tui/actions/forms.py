@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
@@ -24,6 +23,7 @@ from acp_core.model.action_spec import Kind
 from acp_core.protocols.kit import validation
 from acp_core.protocols.kit.schema import fields as described
 from acp_tui import text
+from acp_tui.actions.several import Each, Several, Tick
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -43,7 +43,8 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
-    """One input. ``kind`` is line, lines, list, number, choice or switch.
+    """One input. ``kind`` is line, lines, list, number, choice, switch, several (of the choices) or
+    each (a choice for each of ``names``).
 
     ``default`` is what the field begins with; an ``optional`` one gives None while nothing
     is in it. ``labels`` says what a choice is called where it does not speak for itself.
@@ -58,6 +59,8 @@ class Field:
     optional: bool = False
     choices: tuple[Any, ...] = ()
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    bare: object = None
 
 
 def fields(action: Action, given: Mapping[str, object] | None = None) -> tuple[Field, ...]:
@@ -67,13 +70,16 @@ def fields(action: Action, given: Mapping[str, object] | None = None) -> tuple[F
         action: The action.
         given: Values that stand above the defaults.
     """
-    return tuple(_field(each, {**action.defaults, **(given or {})}) for each in described(action))
+    asked = (each for each in described(action) if each.asked)
+    return tuple(_field(each, {**action.defaults, **(given or {})}) for each in asked)
 
 
 def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
     chosen = given.get(field.name, field.default)
     choices = field.choices if field.kind is Kind.CHOICE else ()
     kind = KINDS.get(field.kind, "line") if choices or field.kind is not Kind.CHOICE else "line"
+    if field.items is Kind.CHOICE:
+        kind, choices = "each" if field.names else "several", field.choices
     empty = field.default is None and not field.required
     return Field(
         name=field.name,
@@ -85,6 +91,8 @@ def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
         optional=field.optional or (empty and kind in ("choice", "number")),
         choices=choices,
         labels=field.labels,
+        names=field.names,
+        bare=field.bare,
     )
 
 
@@ -116,15 +124,6 @@ class LinesInput(TextArea):
         event.text = text.safe(event.text)  # what `TextArea` then does with it follows by itself
 
 
-class Tick(Checkbox):
-    """A switch that is told from its contrary without colours: the box is empty, or it is not."""
-
-    def render(self) -> Content:
-        """Draw it."""
-        self.BUTTON_INNER = "X" if self.value else " "
-        return super().render()
-
-
 class FieldView(Vertical):
     """A field with its title, its description, and what is wrong with what is in it."""
 
@@ -138,9 +137,9 @@ class FieldView(Vertical):
         &.-wrong > .field--wrong { display: block; }
         & > TextArea { height: 7; scrollbar-size-vertical: 1; }
         & > TextArea.field--list { height: 5; }
-        & > Checkbox, & > Checkbox:focus { border: none; padding: 0; background: transparent; }
-        & > Tick > .toggle--button { color: $surface; background: $foreground 60%; }
-        & > Tick.-on > .toggle--button { color: $surface; background: $foreground; }
+        & Checkbox, & Checkbox:focus { border: none; padding: 0; background: transparent; }
+        & Tick > .toggle--button { color: $surface; background: $foreground 60%; }
+        & Tick.-on > .toggle--button { color: $surface; background: $foreground; }
     }
     """
 
@@ -174,6 +173,8 @@ class FieldView(Vertical):
 
     def _control(self) -> Widget:
         field, value = self.field, self.field.default
+        if field.kind in ("several", "each"):
+            return Several(field) if field.kind == "several" else Each(field)
         if field.kind == "choice":
             options = [
                 (text.searchable(field.labels.get(str(choice), str(choice))), choice)
@@ -194,13 +195,20 @@ class FieldView(Vertical):
     @property
     def control(self) -> Widget:
         """What the person types or chooses in."""
-        return self.query_one("Input, TextArea, Select, Checkbox", Widget)
+        groups = list(self.query("Several, Each").results(Widget))
+        return groups[0] if groups else self.query_one("Input, TextArea, Select, Checkbox", Widget)
+
+    def focus_control(self) -> None:
+        """Go to what the person types or chooses in."""
+        control = next(iter(self.query("Input, TextArea, Select, Checkbox")), None)
+        if control is not None:
+            control.focus()
 
     @property
     def value(self) -> object:
         """What is in it, as pydantic takes it; None for nothing where that is allowed."""
         control, field = self.control, self.field
-        if isinstance(control, Checkbox):
+        if isinstance(control, Checkbox | Several | Each):
             return control.value
         if isinstance(control, Select):
             return None if control.is_blank() else control.value
@@ -216,7 +224,9 @@ class FieldView(Vertical):
     @value.setter
     def value(self, value: object) -> None:
         control = self.control
-        if isinstance(control, Checkbox):
+        if isinstance(control, Several | Each):
+            control.value = value
+        elif isinstance(control, Checkbox):
             control.value = bool(value)
         elif isinstance(control, Select):
             chosen = value_of(self.field.choices, self.field.labels, value)

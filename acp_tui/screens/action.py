@@ -190,12 +190,13 @@ class ActionScreen(ModalScreen[Outcome | None]):
         """Go to what must be filled in, else to what can be written, else to what there is."""
         views = self.form.views if self.form else []
         required = [v for v in views if v.field.required and v.field.default in (None, "", [])]
+        groups = [view for view in views if view.field.kind in ("several", "each")]
         written = [view for view in views if view.field.kind not in ("choice", "switch")]
-        view = next(iter((*required, *written, *views)), None)
+        view = next(iter((*required, *groups, *written, *views)), None)
         if view is None:
             self.query_one("#do", Button).focus()
             return
-        view.control.focus()  # at once, as somebody may type already; it has no place yet
+        view.focus_control()  # at once, as somebody may type already; it has no place yet
         self.call_after_refresh(view.scroll_visible, animate=False)
 
     @property
@@ -211,6 +212,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
 
     def _changed(self, batch: Batch) -> None:
         changed = any(snapshot.key == self.collaboration for snapshot in batch.snapshots)
+        changed = changed or self.collaboration in batch.loops
         if changed and not self._refused:
             self.preview_soon()
 
@@ -312,10 +314,12 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _focus_wrong(self, evaluation: Evaluation) -> None:
         for view in self.form.views if self.form else []:
             if view.field.name in evaluation.errors:
-                view.control.focus()
+                view.focus_control()
                 return
 
     def _end(self, outcome: Outcome) -> None:
+        if self._action is not None and self._action.personal:
+            self.app.attention_changed()
         if outcome.state is OutcomeState.DONE:
             self.app.drafts.pop(self._draft_key, None)
             self.app.tell(outcome.sentence)

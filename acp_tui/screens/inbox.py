@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from acp_core.cli.signs import NEED
+from acp_core.diagnosis.personal_table import ACK
 from acp_core.fleet import overview
 from acp_core.fleet.overview import Seen
 from acp_core.model import Need, Question, Snapshot, Target
@@ -59,14 +60,6 @@ class Entry:
     def kind(self) -> str:
         """``need``, or the question's kind."""
         return self.what.kind if isinstance(self.what, Question) else "need"
-
-    @property
-    def need(self) -> Need:
-        """The same as a need, to be acknowledged."""
-        if isinstance(self.what, Need):
-            return self.what
-        asked = self.what
-        return Need(asked.key, asked.kind, asked.text, asked.participant, asked.since)
 
     @property
     def target(self) -> Target:
@@ -184,11 +177,7 @@ class InboxScreen(Screen[None]):
         entry = self.entry
         if entry is None:
             return
-        from acp_tui.actions.acknowledge import acknowledging
-
-        attention, snapshot = self.app.attention, entry.snapshot
-        action = acknowledging(attention, snapshot, (entry.need,), self.app.now)
-        self.app.perform(None, action, lambda _: self.app.attention_changed())
+        self.app.perform(entry.snapshot.key, ACK.name, given={"need": entry.what.key})
 
     def action_snooze(self) -> None:
         """Put it off until something happens in its collaboration."""

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from acp_core.cli.signs import NEED
-from acp_core.diagnosis.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
 from acp_core.loops import wording
+from acp_core.loops.acts.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
 from acp_core.model import Participant, Snapshot
 from acp_core.model.format import age, count, zoned
 from acp_tui import keys

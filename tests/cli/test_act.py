@@ -35,15 +35,20 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
     ran = acp("act", "talk")
     assert ran.returncode == 0
     assert ran.stdout.splitlines() == [
-        "action          what it does",
-        "answer  Answer  Answer “Blue or green?”.",
+        "action               what it does",
+        "answer  Answer       Answer “Blue or green?”.",
+        (
+            "ack     Acknowledge  Acknowledge a need, for yourself: it goes from the top, and comes back "
+            "for a new reason."
+        ),
         "",
         "`acp act talk ACTION --help` says what an action takes.",
     ]
     told = json.loads(acp("act", "talk", "--json").stdout)
     assert told["schema"] == "acp.act/1"
-    [action] = told["actions"]
+    action, own = told["actions"]
     assert (action["name"], action["intent"], action["by"]) == ("answer", "answer", "human")
+    assert (action["personal"], own["name"], own["personal"]) == (False, "ack", True)
     assert action["inputs"]["properties"]["who"]["default"] == "you"
     assert action["inputs"]["required"] == ["text"]
 

@@ -88,15 +88,12 @@ class TestATurnThatWasMissed:
         stuck(person, tmp_path, "idle")
         outcome = person.remedy()
         assert outcome.state is OutcomeState.DONE
-        assert outcome.sentence == "Delivered, and server's loop took it. Fixed."
+        assert outcome.sentence == "server: the message is left, and the loop took it. Fixed."
         took_its_turn(person)
         assert "no event of yours was recorded" in support.prompt(person.folder, "server", 2)
         assert person.journal == [("nudge", "done")]
 
-    def test_a_nudge_that_must_wait_says_so(
-        self, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("acp_core.diagnosis.remedies.messages.PATIENCE", 0.2)
+    def test_a_nudge_that_must_wait_says_so(self, person: Person, tmp_path: Path) -> None:
         behaviour = support.behave(tmp_path, "hang")
         support.start(person.folder, "server", support.command(tmp_path, behaviour))
         wait_for(lambda: support.state(person.folder, "server").program_alive, "its program")
@@ -108,7 +105,7 @@ class TestATurnThatWasMissed:
         stuck(person, tmp_path, "crash")
         before = support.state(person.folder, "server").pid
         seen = person.preview("relaunch")
-        assert str(tmp_path / "agent") in seen.notes[0] and "'<'" not in seen.notes[0]
+        assert str(tmp_path / "agent") in seen.changes[0].diff
         assert seen.command == ("acp", "launch", str(person.folder), "server", "--again")
         assert "are stopped before" in seen.warnings[0]
         outcome = person.do("relaunch")
@@ -122,7 +119,7 @@ class TestATurnThatWasMissed:
         fields = person.actions()["hand_over"].inputs.model_fields
         assert fields["program"].default == "like reader"
         seen = person.preview("hand_over", participant="server")
-        assert str(tmp_path / "able") in seen.notes[0]
+        assert str(tmp_path / "able") in seen.changes[0].diff
         assert seen.command[:4] == ("acp", "act", str(person.folder), "hand_over")
         outcome = person.do("hand_over", participant="server")
         assert outcome.state is OutcomeState.DONE
@@ -185,9 +182,8 @@ class TestNobodyLaunched:
         assert person.do("continue", **given).sentence.endswith("Fixed.")
         assert person.codes() == ["E2"]
         there = Person(new)
-        fields = there.actions()["launch"].inputs.model_fields
-        assert fields["participant"].default == "server"
-        assert there.do("launch", program="as before").state is OutcomeState.DONE
+        given = {"participant": ["server=as before"]}
+        assert there.do("launch", **given).state is OutcomeState.DONE
         took_its_turn(there)
         assert support.state(new, "server").shown.workdir == str(new)
 

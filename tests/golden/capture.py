@@ -65,6 +65,7 @@ class _Capture:
         asked = {name: self._printed(self._acp(name, self._folder, "--json")) for name in ASKED}
         report = self._acp("report", "--format", "json", self._folder)
         actions = dict(self._actions())
+        _leave_out_notes(asked["act"])
         return {
             "faults": list(self._state.faults),
             "printed": brief.printed(asked | {"report": self._printed(report)}),
@@ -76,7 +77,8 @@ class _Capture:
         listed = self._acp("act", self._folder, "--json")
         actions = json.loads(listed.stdout).get("actions", []) if listed.stdout else []
         for action in actions:
-            yield action["name"], self._action(action)
+            if not action["personal"]:
+                yield action["name"], self._action(action)
 
     def _action(self, action: dict[str, Any]) -> Captured:
         name, given = action["name"], words(action["inputs"], action["defaults"])
@@ -115,6 +117,13 @@ class _Capture:
         if ended.stderr:
             printed["err"] = self._normal.text(ended.stderr).splitlines()
         return printed
+
+
+def _leave_out_notes(listed: Captured) -> None:
+    """A person's own notes are the same in every state, and touch none: tests/tui/test_one_act.py."""
+    if isinstance(listed["out"], dict) and "actions" in listed["out"]:
+        found = listed["out"]["actions"]
+        listed["out"]["actions"] = [each for each in found if not each.pop("personal")]
 
 
 def _starts(name: str, printed: str) -> str:

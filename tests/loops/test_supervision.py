@@ -203,9 +203,9 @@ def test_what_cannot_be_started_gets_one_clear_line(
 def test_a_folder_without_collaboration_has_no_loops(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, _ = acp(capsys, "launch", str(tmp_path), "reader", "--", "sh")
+    code, _, err = acp(capsys, "launch", str(tmp_path), "reader", "--", "sh")
     assert code == 2
-    assert "there is no collaboration here" in out
+    assert "there is no collaboration here" in err
     assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loop runs.")
     assert "there is no loop in" in acp(capsys, "logs", str(tmp_path))[2]
 

@@ -13,15 +13,16 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Select, Static
 
 from acp_core.agents import registry
-from acp_core.loops import manage
-from acp_core.model import OutcomeState, Snapshot
+from acp_core.loops.acts.about import About
+from acp_core.loops.acts.starting import bind_launch
+from acp_core.model import Action, OutcomeState, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.launch import LoopsScreen
+from acp_tui.screens.action import ActionScreen
 from tests.loops.support import make, stand_in, stop_all
 from tests.tui.screen import make_app, settle
 from tests.tui.stage import until
@@ -50,13 +51,20 @@ def begun(folder: Path) -> Snapshot:
     return collaboration.refresh(utc_now())
 
 
+def launching(snapshot: Snapshot) -> Action:
+    """The act that starts loops."""
+    return bind_launch(About(snapshot.key, snapshot), utc_now())
+
+
 def test_every_program_is_shown_whole_before_it_is_started(tmp_path: Path) -> None:
     snapshot = begun(tmp_path)
-    action = manage.launch(snapshot, (), {}, {"turn_minutes": 30})
+    action = launching(snapshot)
     inputs = action.inputs
-    assert action.preview(inputs()).refused == "choose a preset for a participant"
+    assert action.preview(inputs(participant=[])).refused == "choose a program for a participant"
     given = inputs(
-        with_1="claude", with_2="command", command=f"my-agent --key {SECRET} '{{prompt}}'"
+        participant=["reader=claude", "reviewer=command"],
+        command=f"my-agent --key {SECRET} '{{prompt}}'",
+        timeout="30m",
     )
     preview = action.preview(given)
     claude, other = preview.changes
@@ -68,15 +76,15 @@ def test_every_program_is_shown_whole_before_it_is_started(tmp_path: Path) -> No
     assert preview.refused.startswith("reviewer: ") and "my-agent" in preview.refused
     assert preview.command[:5] == ("acp", "launch", snapshot.key, "reader=claude", "reviewer")
     assert "--timeout" in preview.command and SECRET not in " ".join(preview.command)
-    assert action.perform(inputs()).state is OutcomeState.REFUSED
+    assert action.perform(inputs(participant=[])).state is OutcomeState.REFUSED
 
 
 def test_a_command_that_cannot_be_read_is_refused_in_a_line(tmp_path: Path) -> None:
-    action = manage.launch(begun(tmp_path), (), {}, {})
-    given = action.inputs(with_0="command", command="agent 'unfinished")
+    action = launching(begun(tmp_path))
+    given = action.inputs(participant=["server=command"], command="agent 'unfinished")
     assert "cannot be read" in action.preview(given).refused
     assert action.perform(given).state is OutcomeState.REFUSED
-    given = action.inputs(with_0="command")
+    given = action.inputs(participant=["server=command"])
     assert "there is no command" in action.preview(given).refused
 
 
@@ -87,16 +95,17 @@ def stage(snapshot: Snapshot, folder: Path) -> AcpApp:
     return app
 
 
-async def open_form(pilot: Pilot[Any], key: str) -> LoopsScreen:
+async def open_form(pilot: Pilot[Any], key: str) -> ActionScreen:
     await pilot.press(key)
     await settle(pilot)
     screen = pilot.app.screen
-    assert isinstance(screen, LoopsScreen)
+    assert isinstance(screen, ActionScreen)
+    await until(pilot, lambda: "Looking" not in str(screen.query_one("#title").render()))
     return screen
 
 
-def field(screen: LoopsScreen, name: str) -> Any:
-    return next(view for view in screen.query(FieldView) if view.field.name == name).control
+def field(screen: ActionScreen, name: str) -> FieldView:
+    return next(view for view in screen.query(FieldView) if view.field.name == name)
 
 
 async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
@@ -106,8 +115,7 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         screen = await open_form(pilot, "L")
-        choice = field(screen, "with_1")
-        assert isinstance(choice, Select)
+        choice = list(field(screen, "participant").query(Select))[1]
         choice.value = "command"
         field(screen, "command").value = f"{agent} --task"
         button = screen.query_one("#do", Button)
@@ -120,25 +128,30 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
         assert loop.participant == "reader" and loop.alive
 
         screen = await open_form(pilot, "S")
-        await until(pilot, lambda: "Stops reader." in str(screen.query_one("#what").render()))
+        await until(
+            pilot, lambda: "Stops reader (process" in str(screen.query_one("#what").render())
+        )
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.screen is not screen)
         (loop,) = registry.runners(snapshot.key)
         assert not loop.alive
     acts = journal.read(snapshot.key)
     assert [(act.action, act.state) for act in acts] == [
-        ("launch_loops", "done"),
-        ("stop_loops", "done"),
+        ("launch", "done"),
+        ("stop", "done"),
     ]
 
 
 async def test_it_is_said_where_nothing_runs_or_a_preset_is_wrong(tmp_path: Path) -> None:
     snapshot = begun(tmp_path)
-    app = make_app(snapshot, folder=tmp_path, presets={"mine": {"program": 3}})
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text("[presets.mine]\nprogram = 3\n")
+    app = make_app(snapshot, folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         screen = await open_form(pilot, "S")
-        assert "No loop runs here." in str(screen.query_one("#title", Static).render())
+        await until(pilot, lambda: "no loop runs here" in str(screen.query_one("#why").render()))
+        assert screen.query_one("#do", Button).disabled
         await pilot.press("escape")
         source = app.fleet.sources[snapshot.key]  # type: ignore[attr-defined]
         source.has_turns = False

@@ -216,7 +216,7 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
             await until(pilot, lambda: "no process" in seen(pilot))
             await pilot.press("m")
             await until(pilot, lambda: "no loop that runs; L starts it" in seen(pilot))
-            await by_form(pilot, "L", "Start again: reader")
+            await by_form(pilot, "L", "Starts reader in the background.")
             assert state(folder, "reader").alive
             assert state(folder, "reader").pid != pid
     finally:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from acp_core.cli.specs.fields import FOLDER, FOLDERS, PATHS, command_of
-from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
+from acp_core.cli.specs.fields import FOLDER, PATHS, command_of
+from acp_core.diagnosis import personal_table
+from acp_core.model.action_spec import Field, Kind, QuerySpec
 
 ACT_LIST = QuerySpec(
     "act",
@@ -25,53 +26,10 @@ ACT_LIST = QuerySpec(
     ),
 )  # fmt: skip
 """`acp act` as far as it does not depend on the collaboration; its module does the rest."""
-ACK = command_of(
-    ActionSpec(
-        "ack",
-        "Acknowledge",
-        "Acknowledge that the collaboration in FOLDER needs you.",
-        fields=(
-            Field("need", help="Name the need by its key or code; it may be left out where there "
-                  "is only one.", position=True),
-            Field("note", help="Why it needs nothing more now; for yourself.", kind=Kind.LINES),
-            Field("all", help="Acknowledge all of its needs.", kind=Kind.FLAG),
-        ),
-        command="ack",
-        help="The need goes from the top of the fleet; a new reason shows again.",
-        examples=('acp ack checkout --note "waiting for legal"', "acp ack checkout --all"),
-        place=FOLDER,
-        dry_run=False,
-        run="acp_core.cli.notes:ack",
-    )
-)  # fmt: skip
-_THESE = FOLDERS._replace(required=True)
-ARCHIVE = command_of(
-    ActionSpec(
-        "archive",
-        "Archive",
-        "Leave the collaboration in each FOLDER out of the fleet; nothing in it is touched.",
-        fields=(_THESE,),
-        command="archive",
-        help="`acp status --all` and `acp find` still know it.",
-        examples=("acp archive checkout",),
-        place=None,
-        dry_run=False,
-        run="acp_core.cli.notes:archive",
-    )
-)
-UNARCHIVE = command_of(
-    ActionSpec(
-        "unarchive",
-        "Unarchive",
-        "Bring the collaboration in each FOLDER back into the fleet.",
-        fields=(_THESE,),
-        command="unarchive",
-        examples=("acp unarchive checkout",),
-        place=None,
-        dry_run=False,
-        run="acp_core.cli.notes:unarchive",
-    )
-)
+ACK = command_of(personal_table.ACK)
+UNACK = command_of(personal_table.UNACK)
+ARCHIVE = command_of(personal_table.ARCHIVE)
+UNARCHIVE = command_of(personal_table.UNARCHIVE)
 DOCTOR = command_of(
     QuerySpec(
         "doctor",

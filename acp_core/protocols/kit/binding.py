@@ -96,6 +96,7 @@ def bound(
         by=spec.by,
         aliases=spec.aliases,
         offered=offered,
+        personal=spec.personal,
     )
 
 

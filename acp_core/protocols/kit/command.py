@@ -162,16 +162,17 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
         say("not done")
         return 1
     outcome = action.perform(given)
-    if spec.by is By.HUMAN:
-        _note(where.key, spec, given, outcome)
+    note(where.key, spec, given, outcome)
     _say_end(schema, verb, outcome, given.json)
     if outcome.failed:
         return 1
     return spec.unknown if outcome.state is OutcomeState.UNKNOWN else 0
 
 
-def _note(key: str, spec: ActionSpec, given: Any, outcome: Outcome) -> None:
+def note(key: str, spec: ActionSpec, given: Any, outcome: Outcome) -> None:
     """Keep a person's act in that person's journal, as those of the screen are kept."""
+    if spec.by is not By.HUMAN or spec.personal:
+        return
     from acp_core.person import journal
 
     inputs = {

@@ -211,7 +211,8 @@ def _names(field: Field) -> str:
 def _help(field: Field) -> str:
     parts = [field.help or field.title]
     if field.choices and len(field.choices) <= 12:
-        parts.append(f"[{'|'.join(map(str, field.choices))}]")
+        between = ", " if field.names else "|"
+        parts.append(f"[{between.join(map(str, field.choices))}]")
     if field.kind is Kind.LIST:
         parts.append("[repeatable]")
     if field.required:

@@ -72,6 +72,8 @@ def _annotated(field: Field) -> tuple[Any, Any]:
         kind = Annotated[kind, BeforeValidator(_by_label(field))]
     if field.kind is Kind.LIST:
         kind = Annotated[kind, BeforeValidator(_several)]
+    if field.kind is Kind.DURATION:
+        kind = Annotated[kind, BeforeValidator(_seconds)]
     described = Described(
         *_default(field), title=field.title or _words(field.name), description=field.help,
         json_schema_extra=extra or None, **_bounds(field),
@@ -84,6 +86,8 @@ def _kind(field: Field) -> Any:
     if field.kind is Kind.CHOICE and field.choices:
         wanted: Any = Literal[field.choices]
         return wanted if field.required or field.default is not None else wanted | None
+    if field.kind is Kind.LIST and field.choices and not field.names:
+        return list[Literal[field.choices]]  # type: ignore[name-defined]
     plain: dict[Kind, Any] = {Kind.FLAG: bool, Kind.LIST: list[str]}
     number = {Kind.NUMBER: int, Kind.DURATION: float, Kind.DECIMAL: float}.get(field.kind)
     if number is not None:
@@ -111,6 +115,13 @@ def _bounds(field: Field) -> dict[str, Any]:
 def _several(value: Any) -> Any:
     """A list; one text stands for a list of it, and an empty one for none."""
     return ([value] if value else []) if isinstance(value, str) else value
+
+
+def _seconds(value: Any) -> Any:
+    """A duration, with or without a unit; what is none is left for the model to refuse."""
+    from acp_core.protocols.kit.values import seconds
+
+    return seconds(value) if isinstance(value, str) and value.strip() else value
 
 
 def _by_label(field: Field) -> Any:

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from acp_core.cli.output import act_command
-from acp_core.diagnosis import actions, remedies
+from acp_core.diagnosis import actions, personal_table
 from acp_core.diagnosis.engine import diagnose, with_causes
+from acp_core.loops.acts import names
 from acp_core.model import Cause, Snapshot, SourceState, Status, Verdict
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
@@ -38,7 +39,7 @@ CHOSEN = re.compile(
 ASKED = re.compile(
     r"refused: say |is deferred: add|required|must not be blank|--\w+: is missing|error: --"
 )
-LOOPS = remedies.NAMES
+ELSEWHERE = names.NAMES | personal_table.NAMES
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=examples.MANY)
 FEWER = settings(FEW, max_examples=12)
@@ -106,10 +107,10 @@ def check_agreement(folder: Path) -> None:
 def check_offers(collaboration: FolderCollaboration, seen: Snapshot) -> None:
     """What an obstacle refuses is offered by nobody, in lists, by name or as a remedy."""
     offered = {each.name for each in actions.actions(collaboration, seen)}
-    own = offered - LOOPS
+    own = offered - ELSEWHERE
     assert not [name for name in own if guard.blocking(seen.obstacles, name)]
     for cause in seen.causes:
-        if cause.remedy and cause.remedy not in LOOPS:
+        if cause.remedy and cause.remedy not in ELSEWHERE:
             assert cause.remedy in offered, (cause, offered)
 
 
@@ -161,7 +162,7 @@ def cures(seen: Snapshot) -> list[tuple[Cause, str]]:
         advice = cause.advice.partition("; then ")[2] if cause.advice.startswith("first ") else ""
         texts = COMMAND.findall(advice or cause.advice)
         found += [(cause, text) for text in texts if not CHOSEN.search(text)]
-        if cause.remedy and cause.wanted and cause.remedy not in LOOPS:  # those need a program
+        if cause.remedy and cause.wanted and cause.remedy not in ELSEWHERE:  # those need a program
             found.append((cause, act_command(seen, cause.remedy, cause.given)))
     return found
 

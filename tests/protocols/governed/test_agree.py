@@ -73,7 +73,8 @@ def check(root: Path, whole: Path | None = None) -> None:
         of_files = not obstacle.key.startswith("obstacle:")
         if of_files and not obstacle.key.startswith("A6"):
             assert snapshot.verdict == model.Verdict.INVALID, obstacle
-    offered = {each.name: each for each in actions.actions(collaboration, snapshot, NOW)}
+    found = actions.actions(collaboration, snapshot, NOW)
+    offered = {each.name: each for each in found if not each.personal}
     for name, act in ACTS.items():
         blocking = guard.blocking(snapshot.obstacles, name)
         if blocking:
@@ -153,7 +154,8 @@ def initiative_of(name: str, wrong: list[str]) -> None:
         collaboration, snapshot, causes = seen(root)
         keys = {cause.key for cause in causes}
         assert {each.key for each in snapshot.obstacles} <= keys
-        for action in actions.actions(collaboration, snapshot, NOW):
+        found = actions.actions(collaboration, snapshot, NOW)
+        for action in (each for each in found if not each.personal):
             preview = action.preview(action.inputs(**filled(action)))
             assert not preview.refused, (action.name, preview.refused)
         if guard.blocking(snapshot.obstacles, "approve_barrier"):

@@ -76,7 +76,8 @@ def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
 def offered(root: Path) -> set[str]:
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
-    return {each.name for each in actions.actions(collaboration, snapshot, NOW)}
+    found = actions.actions(collaboration, snapshot, NOW)
+    return {each.name for each in found if not each.personal}
 
 
 def cured(root: Path, cause: model.Cause) -> None:

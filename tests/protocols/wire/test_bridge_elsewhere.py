@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import httpx
 import pytest
 
 from acp_core.fleet import Fleet
+from acp_core.fleet.watched import watch
 from acp_core.history.archive import BadArchive, export
 from acp_core.history.past import Past
 from acp_core.model import Intent, OutcomeState, Snapshot, SourceState
 from acp_core.model.errors import Refused
 from acp_core.protocols import locations
 from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.wire.bridge.acting import Asked, carry_out
 from acp_core.protocols.wire.read.remote.agent import RemoteAgent
 from tests.loops import support as loops
 from tests.protocols.wire.support import PATIENCE, ROOT, until
@@ -147,14 +150,47 @@ def test_a_bridge_that_allows_nothing_says_so_and_what_would_allow_more(tmp_path
             )
             assert "acp bridge FOLDER --allow NAME" in ran.stdout + ran.stderr
             assert bridge.link not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("name", ["nonsense", "other", "stop everything", "ack", "archive"])
+def test_no_intent_and_nobodys_own_note_can_be_allowed_to_others(tmp_path: Path, name: str) -> None:
+    """Acts are allowed by their exact name alone, and what is a person's own not at all."""
+    folder = loops.make(tmp_path / "run")
     ran = forked.run(
-        ("bridge", str(folder), "--port", "0", "--allow", "nonsense"),
+        ("bridge", str(folder), "--port", "0", "--allow", name),
         ROOT,
         {**os.environ, "PYTHONPATH": str(ROOT)},
         "",
     )
     assert ran.returncode == 2
-    assert "--allow nonsense: there is no such act; now there are: block" in ran.stderr
+    assert f"--allow {name}: others can be allowed no such act; now there are: block" in ran.stderr
+
+
+def test_what_a_person_notes_for_themselves_is_not_there_for_others(tmp_path: Path) -> None:
+    folder = loops.make(tmp_path / "run")
+    log = folder / "events.jsonl"
+    log.write_bytes(log.read_bytes() + b"nonsense\n")
+
+    async def look() -> None:
+        watched = watch(str(folder))
+        changes = watched.changes()
+        try:
+            while watched.snapshot is None:
+                await anext(changes)
+            assert watched.snapshot.needs
+            names = {each.name for each in await watched.call(watched.actions)}
+            assert "launch" in names and not names & {"ack", "archive", "unack", "unarchive"}
+            for name in ("ack", "acknowledge", "archive", "unarchive", "other"):
+                assert await watched.call(partial(watched.action, name=name)) is None
+                assert not await watched.call(partial(watched.knows, name=name))
+                asked = Asked(action=name, inputs={})
+                with pytest.raises(Refused):
+                    await carry_out(watched, str(folder), frozenset({name}), asked)
+        finally:
+            await changes.aclose()  # type: ignore[attr-defined]
+            await watched.close()
+
+    asyncio.run(look())
 
 
 def done(agent: RemoteAgent, name: str, **inputs: Any) -> Any:

@@ -54,7 +54,7 @@ async def _check_allowed(watched: Watched, setup: BridgeSetup) -> None:
         if not await watched.call(partial(watched.knows, name=name)):
             there = [each.name for each in await watched.call(watched.actions)]
             raise invalid(
-                f"--allow {clean_line(name, 60)}: there is no such act;"
+                f"--allow {clean_line(name, 60)}: others can be allowed no such act;"
                 f" now there are: {', '.join(there) or 'none'}"
             )
 

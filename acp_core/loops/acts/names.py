@@ -1,4 +1,4 @@
-"""The names of the actions about participants' loops, by which causes name their remedies."""
+"""The names of the acts about participants' loops, by which causes name their remedies."""
 
 from __future__ import annotations
 
@@ -15,3 +15,5 @@ NAMES = frozenset(
     {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}
 )
 """All of them."""
+ENDING = frozenset({STOP_PROGRAM, STOP_LOOP, DUPLICATE})
+"""Those that make sense although the collaboration is over."""

@@ -95,6 +95,21 @@ class Programs:
         having.sort(key=lambda loop: (not _is_well(loop), -loop.shown.turns))
         return [safe_id(loop.participant) for loop in having]
 
+    def raw(self, name: str) -> str:
+        """A participant's id as its loop has it."""
+        return self._raw.get(name, name)
+
+    def like(self, name: str, program: str) -> tuple[Spec, Preset]:
+        """The program of another participant (``like NAME``), for this one.
+
+        Raises:
+            PresetError: the other one has none.
+        """
+        other = self.before(program.removeprefix(LIKE))
+        if other is None:
+            raise PresetError(f"{program.removeprefix(LIKE)} has no program")
+        return replace(other, participant=self.raw(name), folder=self._folder), other.resolved()
+
     def chosen(self, name: str, program: str, command: str, model: str) -> tuple[Spec, Preset]:
         """What is asked for when a participant's turns shall be taken with a program.
 
@@ -104,13 +119,10 @@ class Programs:
         if program == BEFORE:
             spec, preset = self.again(name)
             return (replace(spec, model=model) if model else spec), preset
-        raw = self._raw.get(name, name)
+        raw = self.raw(name)
         if program.startswith(LIKE):
-            other = self.before(program.removeprefix(LIKE))
-            if other is None:
-                raise PresetError(f"{program.removeprefix(LIKE)} has no program")
-            spec = replace(other, participant=raw, folder=self._folder)
-            return (replace(spec, model=model) if model else spec), other.resolved()
+            spec, preset = self.like(name, program)
+            return (replace(spec, model=model) if model else spec), preset
         if program == presets.ANY:
             preset = presets.typed_command(command)
         else:

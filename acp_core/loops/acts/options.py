@@ -1,24 +1,24 @@
-"""What ``acp loop`` and ``acp launch`` have in common: how a program is chosen and run."""
+"""How a program is chosen and run: what starting a loop takes, wherever it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from acp_core.agents import presets
 from acp_core.agents.presets import Preset, PresetError
-from acp_core.cli.start import load_settings
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import CommandError
+from acp_core.model.errors import Refused
 from acp_core.model.turn import Mode
+from acp_core.person import settings
+from acp_core.person.settings import Settings, SettingsError
 from acp_core.protocols.kit.values import Values
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What was chosen on the command line."""
+    """What was chosen beside the program."""
 
     model: str
     workdir: str
@@ -33,59 +33,47 @@ class Chosen:
 
     @classmethod
     def of(cls, given: Values) -> Chosen:
-        """What the values of a command say."""
+        """What the values of an act say."""
         return cls(**{name: getattr(given, name) for name in cls.__dataclass_fields__})
+
+
+def load_settings() -> Settings:
+    """The person's settings.
+
+    Raises:
+        Refused: they cannot be read; says where.
+    """
+    try:
+        return settings.load()
+    except SettingsError as error:
+        raise Refused(str(error)) from None
 
 
 def all_presets() -> dict[str, Preset]:
     """Every preset by name.
 
     Raises:
-        CommandError: one in config.toml is not what it should be.
+        Refused: one in config.toml is not what it should be.
     """
     try:
         return presets.load(load_settings().presets)
     except PresetError as error:
-        raise CommandError(f"config.toml: {error}") from None
-
-
-def named(name: str, known: Mapping[str, Preset]) -> Preset:
-    """The preset of this name.
-
-    Raises:
-        CommandError: there is none.
-    """
-    try:
-        return presets.named(name, known)
-    except PresetError as error:
-        raise CommandError(str(error)) from None
-
-
-def any_command(words: Sequence[str]) -> Preset:
-    """The preset for a command that was typed word by word.
-
-    Raises:
-        CommandError: it is none.
-    """
-    try:
-        return presets.any_command(words)
-    except PresetError as error:
-        raise CommandError(str(error)) from None
+        raise Refused(f"config.toml: {error}") from None
 
 
 def spec_of(folder: str, participant: str, preset: Preset, chosen: Chosen) -> tuple[Spec, Preset]:
     """What is asked for, settings included, and the preset as the options change it.
 
     Raises:
-        CommandError: the options do not fit together.
+        Refused: the options do not fit together.
     """
     if chosen.alone and (chosen.append_after_change or preset.append_after_change):
-        raise CommandError("a program that cannot append cannot take part alone (--alone)")
+        raise Refused("a program that cannot append cannot take part alone (--alone)")
     if chosen.append_after_change:
         preset = replace(preset, append_after_change=True)
     if chosen.commands is not None:
         if "{command}" not in chosen.commands and "{script}" not in chosen.commands:
-            raise CommandError("--commands must name {command} or {script}")
+            raise Refused("--commands must name {command} or {script}")
         preset = replace(preset, commands=chosen.commands)
     set_by = load_settings().loops
     limit = chosen.timeout or 60 * set_by.get("turn_minutes", 0) or None

@@ -1,0 +1,102 @@
+"""Acts that say something: to a participant what to do, to a person how to log a program in."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime
+
+from acp_core.agents import presets, registry
+from acp_core.agents.presets import Preset
+from acp_core.agents.state import RunnerState
+from acp_core.files.text import clean_line
+from acp_core.loops.acts.about import About, one_of
+from acp_core.loops.acts.ending import PATIENCE, within
+from acp_core.loops.acts.table import LOGIN, NUDGE
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.values import Values
+
+
+def bind_nudge(context: Context, now: datetime) -> Action:
+    """Have a participant begin its turn anew, with a message."""
+    about = About.of(context)
+    names = about.alive()
+
+    def loop_of(name: str) -> RunnerState:
+        loop = about.loop(name)
+        if loop.account:
+            raise Refused(f"{loop.shown.note}; only {loop.account} can leave it a message")
+        if not loop.alive:
+            command = shlex.join(("acp", "launch", about.key, name))
+            raise Refused(f"{name} has no loop that runs; `{command}`")
+        return loop
+
+    def preview(values: Values) -> Preview:
+        loop = loop_of(values.participant)
+        when = "at once"
+        if loop.program_alive:
+            when = "as soon as the program that runs now has ended"
+        said = f", told “{clean_line(values.message, 300)}”" if values.message.strip() else ""
+        return Preview(f"{values.participant} begins its turn anew {when}{said}.")
+
+    def perform(values: Values) -> Outcome:
+        name = values.participant
+        loop = loop_of(name)
+        try:
+            registry.nudge(loop.folder, loop.participant, values.message.strip(), utc_now())
+        except OSError as error:
+            raise Refused(f"the message cannot be left: {error.strerror or error}") from None
+        waits = PATIENCE if not loop.program_alive else 0.0
+        if within(lambda: not about.loop(name).nudge_waiting, waits):
+            return Outcome(OutcomeState.DONE, f"{name}: the message is left, and the loop took it.")
+        return Outcome(
+            OutcomeState.REQUESTED,
+            f"{name}: the message is left; the loop takes it as soon as its program has ended.",
+        )
+
+    return bound(
+        NUDGE,
+        about,
+        preview,
+        perform,
+        narrowed={"participant": one_of(names)},
+        offered=bool(names),
+    )
+
+
+def bind_login(context: Context, now: datetime) -> Action:
+    """Show how a participant's program is logged in."""
+    about = About.of(context)
+    commands = {
+        name: preset.login
+        for name, loop in about.loops.items()
+        if (preset := _preset(loop)) is not None and preset.login
+    }
+
+    def preview(values: Values) -> Preview:
+        words = tuple(shlex.split(_command(values.participant)))
+        return Preview(
+            f"Run this in a terminal of your own; then start {values.participant} again.",
+            command=words,
+        )
+
+    def perform(values: Values) -> Outcome:
+        return Outcome(
+            OutcomeState.REQUESTED,
+            f"Run `{_command(values.participant)}` in a terminal of your own, then start "
+            f"{values.participant} again.",
+        )
+
+    def _command(name: str) -> str:
+        if name not in commands:
+            raise Refused(f"it is not known how the program of {name} is logged in")
+        return commands[name]
+
+    narrowed = {"participant": one_of(commands)}
+    return bound(LOGIN, about, preview, perform, narrowed=narrowed, offered=bool(commands))
+
+
+def _preset(loop: RunnerState) -> Preset | None:
+    return presets.bundled().get(loop.shown.program)

@@ -1,0 +1,144 @@
+"""Acts that end something: a program, loops, a second process for the same participant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.agents import registry
+from acp_core.agents.registry import Stopped
+from acp_core.agents.state import RunnerState
+from acp_core.files.text import clean_line
+from acp_core.loops import wording
+from acp_core.loops.acts.about import About, one_of
+from acp_core.loops.acts.ending import end_group, end_stranger
+from acp_core.loops.acts.table import DUPLICATE, STOP_LOOP, STOP_PROGRAM
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.diagnosis import Claim, safe_id
+from acp_core.protocols.kit.values import Values
+
+
+def bind_stop(context: Context, now: datetime) -> Action:
+    """Stop loops and the programs that they run, all of them unless some are named."""
+    about = About.of(context)
+    running = [name for name, loop in about.all_loops.items() if loop.alive or loop.program_alive]
+
+    def chosen(values: Values) -> list[RunnerState]:
+        if "participant" in values.said and not values.participant:
+            raise Refused("no loop is chosen" if running else "no loop runs here")
+        if not about.all_loops:
+            raise Refused(f"there is no loop in {about.key}; `acp launch {about.key}` starts some")
+        return [about.loop(name) for name in values.participant or running]
+
+    def preview(values: Values) -> Preview:
+        wanted = chosen(values)
+        if not wanted:
+            raise Refused("no loop runs")
+        names = [safe_id(loop.participant) for loop in wanted]
+        who = [f"{name} (process {loop.pid})" for name, loop in zip(names, wanted, strict=True)]
+        asked = "They are asked to end first, and ended after ten seconds."
+        command = ("acp", "stop", clean_line(about.key, 4_096), *names)
+        return Preview(f"Stops {', '.join(who)}. {asked}", command=command)
+
+    def perform(values: Values) -> Outcome:
+        wanted = chosen(values)
+        stopped = registry.stop_all(wanted)
+        ended = [_ended(*each) for each in zip(wanted, stopped, strict=True)]
+        words = clean_line("; ".join(each.sentence for each in stopped), 1_000)
+        state = OutcomeState.DONE if all(each.done for each in stopped) else OutcomeState.UNKNOWN
+        words = f"{words}." if words else "No loop runs."
+        return Outcome(state, words, done=Preview(words, data={"loops": ended}))
+
+    labels = {name: f"{name}: {wording.doing(about.all_loops[name])}" for name in running}
+    return bound(
+        STOP_LOOP,
+        about,
+        preview,
+        perform,
+        narrowed={
+            "participant": {"choices": tuple(running), "default": tuple(running), "labels": labels}
+        },
+        offered=bool(running),
+    )
+
+
+def _ended(loop: RunnerState, stopped: Stopped) -> dict[str, object]:
+    return {
+        "collaboration": loop.folder,
+        "participant": loop.shown.participant,
+        "done": stopped.done,
+        "sentence": stopped.sentence,
+    }
+
+
+def bind_stop_program(context: Context, now: datetime) -> Action:
+    """End the program that a loop runs now; the loop stays."""
+    about = About.of(context)
+    names = [name for name, loop in about.loops.items() if loop.program_alive]
+
+    def preview(values: Values) -> Preview:
+        run = about.loop(values.participant).run
+        return Preview(
+            f"End {values.participant}'s program (process {run.process.pid if run else 0}) and "
+            "everything in its group; its loop stays, and looks whether the turn was taken."
+        )
+
+    def perform(values: Values) -> Outcome:
+        run = about.loop(values.participant).run
+        if run is None or not run.process.alive():
+            return Outcome(OutcomeState.DONE, "It has ended already.")
+        if end_group(run.process):
+            return Outcome(OutcomeState.DONE, f"Ended process {run.process.pid}.")
+        return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {run.process.pid} does not end.")
+
+    narrowed = {"participant": one_of(names)}
+    return bound(STOP_PROGRAM, about, preview, perform, narrowed=narrowed, offered=bool(names))
+
+
+def bind_stop_duplicate(context: Context, now: datetime) -> Action:
+    """End one of two processes that act for one participant."""
+    about = About.of(context)
+    names = [name for name in about.agents if _twins(about, name)]
+    choices = [choice for name in names for choice in _twins(about, name)]
+
+    def chosen(values: Values) -> Claim | RunnerState:
+        found = _twins(about, values.participant).get(values.process)
+        if found is None:
+            raise Refused(f"{values.process} does not act for {values.participant}")
+        return found
+
+    def preview(values: Values) -> Preview:
+        found = chosen(values)
+        what = found.command if isinstance(found, Claim) else "acp's own loop, and its program"
+        return Preview(f"End {values.process}: {what}")
+
+    def perform(values: Values) -> Outcome:
+        found = chosen(values)
+        if isinstance(found, Claim):
+            return end_stranger(found)
+        stopped = registry.stop(found.folder, found.participant)
+        state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
+        return Outcome(state, clean_line(stopped.sentence))
+
+    return bound(
+        DUPLICATE,
+        about,
+        preview,
+        perform,
+        narrowed={"participant": one_of(names), "process": one_of(choices)},
+        offered=bool(names),
+    )
+
+
+def _twins(about: About, name: str) -> dict[str, Claim | RunnerState]:
+    """The processes that act for a participant, where there are several; strangers first."""
+    found: dict[str, Claim | RunnerState] = {
+        f"process {claim.pid}": claim
+        for claim in about.claims
+        if safe_id(claim.participant) == name
+    }
+    loop = about.loops.get(name)
+    if loop is not None and (loop.alive or loop.program_alive):
+        found[f"process {loop.pid}"] = loop
+    return found if len(found) > 1 else {}
