@@ -97,7 +97,7 @@ class Each(Vertical):
             label = self.field.labels.get(f"{name}=", name)
             yield Static(text.plain(label), classes="each--name")
             value = chosen.get(name, Select.NULL)
-            yield Select(options, value=value, prompt="nothing", allow_blank=True)
+            yield Select(options, value=value, prompt="no program", allow_blank=True)
 
     def _chosen(self, value: object) -> dict[str, Any]:
         """The choices by name; a name without one gets the usual one."""

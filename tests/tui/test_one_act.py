@@ -140,3 +140,18 @@ async def test_the_list_on_the_screen_and_that_of_the_command_are_the_same(
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
         shown = {each.name for each in app.screen._offered}  # type: ignore[attr-defined]
     assert shown == names
+
+
+def test_completion_names_who_runs_and_what_can_be_launched(tmp_path: Path, acp: Acp) -> None:
+    folder = support.make(tmp_path / "cache")
+    support.start(folder, "server", support.command(tmp_path))
+
+    def offered(line: str) -> list[str]:
+        asked = {"_ACP_COMPLETE": "bash_complete", "COMP_WORDS": line,
+                 "COMP_CWORD": str(len(line.split(" ")) - 1)}  # fmt: skip
+        return [each.partition(",")[2] for each in acp(env=asked).stdout.split("\n") if each]
+
+    assert offered("acp nudge cache ") == offered("acp stop cache ") == ["server"]
+    assert offered("acp act cache nudge --participant ") == ["server"]
+    assert offered("acp launch cache re")[:3] == ["reader", "reviewer", "reader=like server"]
+    assert "reader=codex" in offered("acp launch cache reader=")

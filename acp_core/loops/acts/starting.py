@@ -98,6 +98,7 @@ def _participants(
         if loop is not None and not loop.alive and loop.shown.program in choices:
             default.append(f"{person.id}={loop.shown.program}")
     return {
+        "help": "Choose a program for each participant whose turns are taken.",
         "names": tuple(names),
         "choices": choices,
         "labels": labels,

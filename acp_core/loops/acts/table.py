@@ -54,7 +54,7 @@ RUN = (
 LAUNCH = ActionSpec(
     names.LAUNCH,
     "Start loops",
-    "Start a loop in the background for each PARTICIPANT: it takes the turns with a program.",
+    "Start a loop in the background for each participant: it takes the turns with a program.",
     f"{_BINDERS}.starting:bind_launch",
     (
         _AGENTS._replace(
@@ -117,7 +117,7 @@ HAND_OVER = ActionSpec(
 NUDGE = ActionSpec(
     names.NUDGE,
     "Nudge",
-    "Ask a participant's loop to begin its turn anew, with MESSAGE in the prompt.",
+    "Ask a participant's loop to begin its turn anew, with a message in the prompt.",
     f"{_BINDERS}.messages:bind_nudge",
     (
         _WHO._replace(help="Whose loop is asked.", position=True),
