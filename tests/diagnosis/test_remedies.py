@@ -317,6 +317,16 @@ def test_what_mends_the_first_cause_is_offered_first(person: Person, tmp_path: P
     assert next(iter(person.actions())) == "nudge"
 
 
+def test_every_fix_that_why_prints_names_the_participant(person: Person, tmp_path: Path) -> None:
+    acp = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_STATE", "ACP_CONFIG")})
+    support.start(person.folder, "reader", support.command(tmp_path, name="able"))
+    stuck(person, tmp_path, "idle")
+    said = acp("why", "cache", env={"COLUMNS": "300"}).stdout
+    fixes = [line.strip() for line in said.splitlines() if "acp act cache" in line]
+    assert len(fixes) > 2
+    assert all("--participant server" in line for line in fixes), fixes
+
+
 def test_what_is_done_by_command_is_noted_too(person: Person, tmp_path: Path) -> None:
     acp = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_STATE", "ACP_CONFIG")})
     program = support.stand_in(tmp_path, "agent")

@@ -155,3 +155,22 @@ def test_completion_names_who_runs_and_what_can_be_launched(tmp_path: Path, acp:
     assert offered("acp act cache nudge --participant ") == ["server"]
     assert offered("acp launch cache re")[:3] == ["reader", "reviewer", "reader=like server"]
     assert "reader=codex" in offered("acp launch cache reader=")
+
+
+def test_what_ended_is_started_as_before_by_old_and_new_names(tmp_path: Path, acp: Acp) -> None:
+    folder = support.make(tmp_path / "cache")
+    program = support.stand_in(tmp_path, "agent")
+    old = ("--participant", "reader", "--program", "command", "--command", program)
+    assert acp("act", "cache", "launch", *old, "--yes").returncode == 0
+    first = support.state(folder, "reader")
+    assert first.alive and first.shown.command[0] == program
+    ran = acp("act", "cache", "stop", "--participant", "reader", "--yes", "--json")
+    assert json.loads(ran.stdout)["outcome"]["state"] == "done", ran.stderr
+    for words in (("act", "cache", "launch", "--yes"), ("launch", "cache")):
+        ran = acp(*words)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        again = support.state(folder, "reader")
+        assert again.alive and again.shown.command[0] == program
+        assert acp("act", "cache", "stop", "--yes").returncode == 0
+        assert not support.state(folder, "reader").alive
+    assert {each.action for each in journal.read(str(folder))} == {"launch", "stop"}

@@ -96,7 +96,8 @@ def _participants(
         names.append(person.id)
         labels[f"{person.id}="] = f"{who}: {', '.join(filter(None, facts))}"
         if loop is not None and not loop.alive and loop.shown.program in choices:
-            default.append(f"{person.id}={loop.shown.program}")
+            program = loop.shown.program
+            default.append(f"{person.id}={BEFORE if program == ANY else program}")
     return {
         "help": "Choose a program for each participant whose turns are taken.",
         "names": tuple(names),
