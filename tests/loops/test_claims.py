@@ -19,7 +19,10 @@ from acp_core.cli.main import run as acp_main
 from acp_core.diagnosis.processes import Strangers
 from acp_core.files import claims, mounts, owners
 from acp_core.loops import launch, process
+from acp_core.loops.acts.stopping import bind_stop
 from acp_core.loops.launch import LaunchError
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.binding import Location
 from tests.agents.support import is_gone, wait_for
 from tests.loops.support import (
     behave,
@@ -81,6 +84,9 @@ def test_another_account_sees_and_stops_a_loop_by_its_claim(
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     (claim,) = Strangers().of(str(folder), ())
     assert (claim.participant, claim.pid) == ("server", first.pid)
+    (participants, _) = bind_stop(Location(str(folder)), utc_now()).fields or ()
+    assert participants.choices == ("server",)
+    assert participants.default == ()  # a form ticks this account's loops alone
     code = acp_main(["stop", str(folder)], lambda paths, settings: 99)
     assert (code, capsys.readouterr().out) == (0, "server: stopped\n")
     assert is_gone(first.pid) and not seen(folder).held

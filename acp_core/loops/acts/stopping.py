@@ -51,14 +51,13 @@ def bind_stop(context: Context, now: datetime) -> Action:
         return Outcome(state, words, done=Preview(words, data={"loops": ended}))
 
     labels = {name: f"{name}: {wording.doing(about.all_loops[name])}" for name in running}
+    own = tuple(name for name in running if name in about.loops)
     return bound(
         STOP_LOOP,
         about,
         preview,
         perform,
-        narrowed={
-            "participant": {"choices": tuple(running), "default": tuple(running), "labels": labels}
-        },
+        narrowed={"participant": {"choices": tuple(running), "default": own, "labels": labels}},
         offered=bool(running),
     )
 
