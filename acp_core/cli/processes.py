@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -203,8 +204,9 @@ def stop(given: Values) -> int | None:
         what = " ".join(each.preview(given).sentence for each in bound)
         return show(_STOP, "stop", Preview(what or "No loop runs."), as_json=given.json)
     loops: list[dict[str, Any]] = []
-    for folder, action in zip(folders, bound, strict=True):
-        outcome = action.perform(given)
+    with ThreadPoolExecutor(max_workers=32) as pool:  # each may wait for its loops to end
+        outcomes = list(pool.map(lambda each: each.perform(given), bound))
+    for folder, outcome in zip(folders, outcomes, strict=True):
         if outcome.done is None:
             raise CommandError(outcome.sentence)
         loops += cast("list[dict[str, Any]]", outcome.done.data["loops"])

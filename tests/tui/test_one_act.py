@@ -174,3 +174,17 @@ def test_what_ended_is_started_as_before_by_old_and_new_names(tmp_path: Path, ac
         assert acp("act", "cache", "stop", "--yes").returncode == 0
         assert not support.state(folder, "reader").alive
     assert {each.action for each in journal.read(str(folder))} == {"launch", "stop"}
+
+
+def test_every_loop_is_stopped_wherever_it_runs(tmp_path: Path, acp: Acp) -> None:
+    folders = [support.make(tmp_path / name) for name in ("one", "two")]
+    for folder in folders:
+        support.start(folder, "server", support.command(tmp_path))
+    shown = acp("stop", "--all", "--dry-run").stdout
+    assert shown.count("Stops server (process") == 2
+    assert all(support.state(folder, "server").alive for folder in folders)
+    ran = acp("stop", "--all", "--json")
+    assert ran.returncode == 0, ran.stderr
+    ended = {each["collaboration"]: each["done"] for each in json.loads(ran.stdout)["loops"]}
+    assert ended == dict.fromkeys(map(str, folders), True)
+    assert not any(support.state(folder, "server").alive for folder in folders)
