@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.agents import registry
 from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState
 from acp_core.files.text import clean_line
@@ -12,6 +11,7 @@ from acp_core.loops import wording
 from acp_core.loops.acts.about import About, one_of
 from acp_core.loops.acts.ending import end_group, end_stranger
 from acp_core.loops.acts.table import DUPLICATE, STOP_LOOP, STOP_PROGRAM
+from acp_core.loops.stopping import stop_loops
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
@@ -43,7 +43,7 @@ def bind_stop(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         wanted = chosen(values)
-        stopped = registry.stop_all(wanted)
+        stopped = stop_loops(wanted)
         ended = [_ended(*each) for each in zip(wanted, stopped, strict=True)]
         words = clean_line("; ".join(each.sentence for each in stopped), 1_000)
         state = OutcomeState.DONE if all(each.done for each in stopped) else OutcomeState.UNKNOWN
@@ -116,7 +116,7 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
         found = chosen(values)
         if isinstance(found, Claim):
             return end_stranger(found)
-        stopped = registry.stop(found.folder, found.participant)
+        (stopped,) = stop_loops([found])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
         return Outcome(state, clean_line(stopped.sentence))
 
