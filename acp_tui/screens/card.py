@@ -99,11 +99,8 @@ class CardScreen(ModalScreen[Outcome | None]):
     # --- the matter ------------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
-        if (
-            not self._busy
-            and not self._in_form
-            and any(each.key == self.key for each in batch.snapshots)
-        ):
+        settled = self._busy or self._in_form or self.has_class("-over")
+        if not settled and any(each.key == self.key for each in batch.snapshots):
             self._load()
 
     @work(exclusive=True, group="card", exit_on_error=False)
@@ -156,6 +153,7 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def on_resize(self) -> None:
         """Give the facts the room that is left."""
+        self._draw_verdicts()
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
@@ -196,7 +194,14 @@ class CardScreen(ModalScreen[Outcome | None]):
             parts.append(
                 text.join((f" {number + 1} ", f"{style} $text-accent"), (f" {each.label}", "bold"))
             )
-        self.query_one("#card-verdicts", Static).update(Content("   ").join(parts))
+        wide = sum(each.cell_length for each in parts) + 3 * len(parts)
+        gap = "   " if wide <= self._room() else "\n"  # beside each other where they fit
+        self.query_one("#card-verdicts", Static).update(Content(gap).join(parts))
+
+    def _room(self) -> int:
+        """How many cells a line of the card has."""
+        frame = self.query_one("#card")
+        return min(int(self.size.width * 0.96), 120) - frame.gutter.width
 
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:
         self.query_one("#card-why", Static).update(text.plain(sentence, style))
@@ -332,7 +337,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             if form is not None:
                 form.show_wrong(result.errors)
             self._explain(f"✗ {'; '.join(result.errors.values())}", "$text-error")
-        elif result.state is OutcomeState.DONE:
+        elif result.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
             self.app.tell(result.sentence)
             self.dismiss(result)
         elif result.state is OutcomeState.REFUSED:

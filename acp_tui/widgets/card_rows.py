@@ -35,7 +35,8 @@ def _item(
     if target.change is not None:
         hints.append(("enter: what changed", "primary"))
     elif target.document is not None:
-        hints.append((f"enter: {safe_line(target.document)}", "primary"))
+        near = "/".join(target.document.split("/")[-2:])  # a whole path takes three rows
+        hints.append((f"enter: {safe_line(near)}", "primary"))
     lead = fit(safe_line(title), wide) + " " * GAP
     return Item(((lead, "muted"), *pieces), tuple(hints), target, indent=wide + GAP + 2, key=key)
 
