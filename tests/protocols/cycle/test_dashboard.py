@@ -32,7 +32,7 @@ async def do(pilot: Pilot[Any], key: str, name: str, **values: object) -> None:
     """Open an action's form, fill it in, and do it."""
     app = pilot.app
     assert isinstance(app, AcpApp)
-    app.perform(key, name)
+    app.perform_in_form(key, name)
     await fill(pilot, **values)
 
 
@@ -76,6 +76,8 @@ async def test_a_decision_is_answered_where_it_is_asked(
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         await until(pilot, lambda: "Decide DEC-001: Large exports" in screen_text(app))
         await pilot.press("f")
+        await until(pilot, lambda: "1  Stream" in screen_text(app))
+        await pilot.press("e")  # the whole form of the first option, with its rationale
         await until(pilot, lambda: "DEC-001: 1. Stream  2. Refuse" in screen_text(app))
         await fill(pilot, choice="2", rationale="Too many rows")
         await until(pilot, lambda: "Decide DEC-001" not in screen_text(app))

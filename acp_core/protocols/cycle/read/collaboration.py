@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from acp_core.files import claims
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean_line
-from acp_core.model import Action, Cause, DocumentText, Event, Snapshot
+from acp_core.model import Action, Card, Cause, DocumentText, Event, Snapshot
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog, TrackedFile
@@ -118,6 +118,13 @@ class Cycles(Collaboration):
         from acp_core.protocols.cycle.actions.offered import action  # only who acts needs it
 
         return action(self._open(now), name, now)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        """What a person has to decide in the cycle that is shown; see `Collaboration.cards`."""
+        from acp_core.protocols.cycle.actions.cards import cycle_cards  # only who decides needs it
+
+        snapshot = self.refresh(now)
+        return cycle_cards(self._project.shown if self._project else None, snapshot.documents)
 
     def _open(self, now: datetime) -> OpenProject:
         """The project as it stands now, for its actions."""

@@ -1,0 +1,344 @@
+"""What a person decides in a cycle, as cards: decisions, blockers, failed agents, limits, results.
+
+Source: development cycle specification, "Escalation Path" and "Conflict Resolution".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.format import count
+from acp_core.model.snapshot import Document, Row
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.actions.card_facts import Facts, filled
+from acp_core.protocols.cycle.actions.common import is_damaged
+from acp_core.protocols.cycle.actions.names import (
+    ACCEPT,
+    DECIDE,
+    EXTEND,
+    FEEDBACK,
+    LIMIT,
+    RERUN,
+    RESOLVE,
+    RESUME,
+)
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
+from acp_core.protocols.kit.wording import safe
+
+_STRICT = ("agent", "limit", "gate", "unproven")  # decisions that are made by an option alone
+_SETTLED = timedelta(seconds=30)  # an orchestrator that runs has acted by then
+_MOST = 20  # cards of a kind
+
+
+def cycle_cards(cycle: Cycle | None, known: Sequence[Document]) -> tuple[Card, ...]:
+    """What waits for a person's decision in a cycle now.
+
+    Args:
+        cycle: the one that is shown, read just now; None where there is none.
+        known: the documents of its latest Snapshot, to which rows may point.
+    """
+    if cycle is None or not cycle.value or is_damaged(cycle):
+        return ()
+    by_id = {each.id: each for each in known}
+    makers = (_decisions, _blockers, _failed, _results, _limits, _waiting, _unanswered)
+    return tuple(card for make in makers for card in make(cycle, by_id))
+
+
+Known = dict[str, Document]
+
+
+def _card(
+    facts: Facts,
+    id: str,
+    title: str,
+    sections: Sequence[CardSection],
+    verdicts: Sequence[CardVerdict],
+    *,
+    claim: str = "",
+    by: str = "",
+    since: datetime | None = None,
+) -> Card:
+    return Card(
+        safe(f"{facts.cycle.id}:{id}"),
+        safe(title),
+        safe(claim),
+        by,
+        facts.cycle.since(since),
+        filled(sections),
+        tuple(verdicts),
+        tuple(facts.judged.values()),
+        tuple(facts.changes),
+    )
+
+
+# --- a decision that is asked for -------------------------------------------------------------
+
+
+def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
+    for each in [each for each in state.decisions(cycle) if each.id][:_MOST]:
+        facts = Facts(cycle, known)
+        blocker = next((b for b in cycle.state.blockers if b.id and b.id == each.blocker), None)
+        agent = _asker(each, blocker)
+        claim = safe(each.description)
+        about_result = each.kind in ("limit", "gate", "unproven") or cycle.status == "completed"
+        sections = [facts.blocker(blocker, claim, agent)]
+        if agent:
+            sections.append(facts.said(agent, claim))
+        if agent and each.kind == "agent":
+            sections += [facts.errors(agent, claim), facts.waiting(agent)]
+        if about_result:
+            sections += [facts.tests(), facts.tasks(), facts.issues(), facts.changed()]
+            sections.append(facts.read("vas", "cd"))
+        elif agent:
+            sections += [facts.changed(), facts.read(agent)]
+        yield _card(
+            facts,
+            f"decision:{each.id}",
+            _asks(each, agent, cycle),
+            sections,
+            tuple(_options(each)),
+            claim=claim,
+            by=agent,
+            since=each.asked_at,
+        )
+
+
+def _asker(decision: Decision, blocker: Blocker | None) -> str:
+    """The agent that a decision concerns; "" for none."""
+    names = (decision.agent.lower(), blocker.reported_by.lower() if blocker else "")
+    return next((each for each in names if each in AGENTS), "")
+
+
+def _asks(decision: Decision, agent: str, cycle: Cycle) -> str:
+    titles = {
+        "limit": _at_limit(cycle),
+        "gate": "The first phase ends, and no test passes",
+        "unproven": f"{agent or 'vas'} reported no tests that ran",
+        "agent": f"{agent or 'An agent'} failed, and the cycle waits for you",
+    }
+    usual = f"{agent or 'The cycle'} asks for your decision"
+    return f"{titles.get(decision.kind, usual)} ({decision.id})"
+
+
+def _options(decision: Decision) -> Iterator[CardVerdict]:
+    """Each option, and the answer in words where that is taken."""
+    which = ("decision", safe(decision.id))
+    for number, option in enumerate(decision.options, 1):
+        yield CardVerdict(safe(option), DECIDE, (which, ("choice", str(number))))
+    if decision.kind not in _STRICT or not decision.options:
+        label = "Something else" if decision.options else "Answer"
+        yield CardVerdict(label, DECIDE, (which,), ("choice",))
+
+
+# --- what keeps an agent from its work --------------------------------------------------------
+
+
+def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
+    for each in [each for each in state.for_a_person(cycle) if each.id][:_MOST]:
+        facts, which = Facts(cycle, known), ("blocker", safe(each.id))
+        agent, claim = each.reported_by.lower(), safe(each.description)
+        agent = agent if agent in AGENTS else ""
+        sections = [facts.blocker(each, claim, agent)]
+        if agent:
+            sections += [facts.said(agent, claim), facts.waiting(agent), facts.read(agent)]
+        yield _card(
+            facts,
+            f"blocker:{each.id}",
+            f"{agent or 'The cycle'} is blocked ({each.id})",
+            sections,
+            (
+                CardVerdict("Resolved", RESOLVE, (which,), ("resolution",)),
+                CardVerdict(
+                    "Only worked around", RESOLVE, (which, ("workaround", "true")), ("resolution",)
+                ),
+            ),
+            claim=claim,
+            by=agent,
+            since=each.reported_at,
+        )
+
+
+def _failed(cycle: Cycle, known: Known) -> Iterator[Card]:
+    """Agents whose run came to nothing, where nobody was asked what to do."""
+    asked = {each.agent for each in state.decisions(cycle)}
+    for name in AGENTS:
+        if state.agent_status(cycle, name) != "failed" or name in asked:
+            continue
+        facts, claim = Facts(cycle, known), safe(cycle.agent(name).error)
+        yield _card(
+            facts,
+            f"failed:{name}:{cycle.iteration}",
+            f"{name} failed",
+            (
+                facts.said(name, claim),
+                facts.errors(name, claim),
+                facts.waiting(name),
+                facts.changed(),
+                facts.read(name),
+            ),
+            _again(cycle, name),
+            claim=claim,
+            by=name,
+            since=_failed_at(cycle, name),
+        )
+
+
+def _failed_at(cycle: Cycle, name: str) -> datetime | None:
+    told = [e.timestamp for e in cycle.state.phase_errors if e.phase.lower() == name]
+    return next((each for each in reversed(told) if each), cycle.agent(name).completed_at)
+
+
+def _again(cycle: Cycle, name: str) -> tuple[CardVerdict, ...]:
+    """How an agent can be run again, as the cycle stands."""
+    if cycle.status in ("created", "failed") and not state.decisions(cycle):
+        return (CardVerdict(f"Resume, so that {name} begins anew", RESUME),)
+    below = AGENTS[AGENTS.index(name) :]
+    if cycle.status not in ("running", "paused") or set(below) & set(state.running(cycle)):
+        return ()
+    which = (("agent", name),)
+    return (
+        CardVerdict(f"Run {name} again", RERUN, which),
+        CardVerdict("Run it again, with instructions", RERUN, which, ("reason",)),
+    )
+
+
+# --- a result that is not good ----------------------------------------------------------------
+
+
+def _results(cycle: Cycle, known: Known) -> Iterator[Card]:
+    """It is completed, and its tests or its plan show otherwise."""
+    found = state.tests(cycle)
+    unproven = state.verdict(cycle) == state.UNPROVEN
+    if cycle.status != "completed" or not (found.failed or unproven):
+        return
+    if state.decisions(cycle) or state.accepted(cycle):
+        return
+    told = _failing(cycle) if found.failed else state.unproven(cycle)
+    verdicts = [CardVerdict("Accept it as it is", ACCEPT)] if cycle.iteration else []
+    yield _result_card(
+        cycle,
+        known,
+        f"result:{cycle.iteration}",
+        f"The cycle is completed, but {told}",
+        [*verdicts, _extension(cycle, "Begin another iteration")],
+        cycle.state.completed_at,
+    )
+
+
+def _limits(cycle: Cycle, known: Known) -> Iterator[Card]:
+    """The last iteration that is allowed ended with failing tests, and nobody was asked."""
+    limit = cycle.state.max_iterations
+    through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
+    if cycle.status not in ("running", "paused") or limit is None or cycle.iteration < limit:
+        return
+    if not through or not state.tests(cycle).failed or state.decisions(cycle):
+        return
+    if cycle.now - cycle.last_write < _SETTLED:
+        return
+    verdicts = (
+        CardVerdict("Allow another iteration", LIMIT, (("iterations", str(limit + 1)),)),
+        CardVerdict("Accept it as it is", ACCEPT),
+        _extension(cycle, "Extend it with something more to do"),
+    )
+    title = f"{_at_limit(cycle)}, and {_failing(cycle)}"
+    yield _result_card(cycle, known, f"limit:{cycle.iteration}", title, verdicts, cycle.last_write)
+
+
+def _at_limit(cycle: Cycle) -> str:
+    allowed = cycle.state.max_iterations or cycle.iteration
+    return f"The cycle reached its limit of {count(allowed, 'iteration')}"
+
+
+def _failing(cycle: Cycle) -> str:
+    failed = state.tests(cycle).failed or 0
+    return f"{count(failed, 'test')} {'fails' if failed == 1 else 'fail'}"
+
+
+def _extension(cycle: Cycle, label: str) -> CardVerdict:
+    limit = cycle.state.max_iterations
+    above = limit is not None and cycle.iteration >= limit
+    given = (("limit", str(cycle.iteration + 1)),) if above else ()
+    return CardVerdict(label, EXTEND, given, ("text",))
+
+
+def _result_card(
+    cycle: Cycle,
+    known: Known,
+    id: str,
+    title: str,
+    verdicts: Sequence[CardVerdict],
+    since: datetime | None,
+) -> Card:
+    facts = Facts(cycle, known)
+    claim = facts.summary("vas")
+    sections = (
+        facts.tests(),
+        facts.tasks(),
+        facts.issues(),
+        facts.said("cd"),
+        facts.changed(),
+        facts.read("vas", "cd"),
+    )
+    return _card(facts, id, title, sections, verdicts, claim=claim, by="vas", since=since)
+
+
+# --- what agents ask and do not answer --------------------------------------------------------
+
+
+def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
+    """An agent waits, nobody is at work, and nobody was asked what it waits for."""
+    if cycle.status != "running" or state.running(cycle) or state.decisions(cycle):
+        return
+    unsent = any(each.waits for each in cycle.state.feedback)
+    if state.for_a_person(cycle) or unsent or cycle.now - cycle.last_write < _SETTLED:
+        return
+    for name in AGENTS:
+        if state.agent_status(cycle, name) != "waiting":
+            continue
+        facts, agent = Facts(cycle, known), cycle.agent(name)
+        claim = safe(agent.last_message or agent.message)
+        questions = (facts.questions(),) if name == "cd" else ()
+        yield _card(
+            facts,
+            f"waiting:{name}:{cycle.iteration}",
+            f"{name} waits for an answer",
+            (*questions, facts.said(name, claim), facts.waiting(name), facts.read(name)),
+            (
+                CardVerdict("Answer", FEEDBACK, (("agent", name),), ("text",)),
+                *_again(cycle, name)[:1],
+            ),
+            claim=claim,
+            by=name,
+            since=cycle.last_write,
+        )
+
+
+def _unanswered(cycle: Cycle, known: Known) -> Iterator[Card]:
+    """An agent was told something, and has not run since."""
+    if cycle.status not in schema.OPEN:
+        return
+    late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
+    for name in dict.fromkeys(each.target.lower() for each in late):
+        own = [each for each in late if each.target.lower() == name]
+        facts = Facts(cycle, known)
+        told = [f"{each.source or 'somebody'}: {each.content}" for each in own[1:_MOST]]
+        yield _card(
+            facts,
+            f"unanswered:{name}:{own[0].id or own[0].timestamp}",
+            f"{name} has not answered what {safe(own[0].source) or 'somebody'} told it",
+            (_rows("Told besides", told), facts.said(name), facts.read(name)),
+            (
+                *_again(cycle, name)[:1],
+                CardVerdict("Tell it more", FEEDBACK, (("agent", name),), ("text",)),
+            ),
+            claim=own[0].content,
+            by=own[0].source.lower() if own[0].source.lower() in AGENTS else "",
+            since=own[0].reached,
+        )
+
+
+def _rows(title: str, texts: Sequence[str]) -> CardSection:
+    return CardSection(title, tuple(Row((safe(each),)) for each in texts))

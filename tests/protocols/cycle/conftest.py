@@ -1,0 +1,3 @@
+"""What the tests of cycles share."""
+
+from tests.cli.conftest import acp as acp

@@ -1,0 +1,372 @@
+"""Decisions of a cycle on cards: every fact that the choice depends on is there, and keys decide."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from acp_core.model import Card
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_tui.app import AcpApp
+from acp_tui.screens.card import CardScreen
+from acp_tui.screens.reading import ReadingScreen
+from tests.cli.support import Acp
+from tests.protocols.cycle.making import (
+    NOW,
+    PROGRESS,
+    STATE,
+    agent,
+    agents,
+    blocker,
+    coordination,
+    cycle,
+    decision,
+    task,
+    write,
+)
+from tests.tui.screen import seen
+from tests.tui.stage import until
+
+FAILING = {
+    "total_tests": 20,
+    "pass_rate": 90,
+    "coverage": 81,
+    "failed_tests": ["test_large_export", "test_quotes"],
+}
+OPTIONS = ["Stream the rows", "Refuse the export"]
+WAITS = agent("waiting", run="001-cd", last_message="Need DEC-001")
+DONE = agents(cd=agent(run="001-cd"), vas=agent(at=20, run="001-vas"))
+
+
+@asynccontextmanager
+async def dashboard(
+    root: Path, state: Path, size: tuple[int, int] = (120, 36)
+) -> AsyncIterator[Pilot[Any]]:
+    """The dashboard on one cycle, which needs somebody."""
+    app = AcpApp(
+        [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
+    )
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "f fix" in seen(pilot))
+        yield pilot
+
+
+async def open_card(pilot: Pilot[Any]) -> CardScreen:
+    """The card of the first need."""
+    await pilot.press("f")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, CardScreen)
+    await until(pilot, lambda: screen._drawn_at < time.monotonic())
+    await until(pilot, lambda: "1 " in seen(pilot))
+    return screen
+
+
+def reports(root: Path) -> None:
+    """What the agents wrote, and said at the end of their runs."""
+    for name, summary in (("cd", "CSV export in batches."), ("vas", "Two of twenty tests fail.")):
+        text = f"PHASE_RESULT:\n- phase: {name}\n- status: success\n- summary: {summary}\n"
+        write(root, f"{PROGRESS}/coordination/phase-results/001-{name}.txt", text)
+    write(root, f"{PROGRESS}/cd/implementation.md", "Version: 1.1.0\n\nWrites batches.\n")
+    write(
+        root, f"{PROGRESS}/cd/history/implementation-v1.0.0.md", "Version: 1.0.0\n\nWrites rows.\n"
+    )
+    write(root, f"{PROGRESS}/vas/validation.md", "# Validation\n\nLarge exports fail.\n")
+
+
+def asking(root: Path) -> Path:
+    """CD waits for a decision, and says what blocks it."""
+    asked = decision(
+        agent="cd",
+        kind="blocker",
+        blocker="BLK-001",
+        description="What of exports above 100,000 rows?",
+        options=OPTIONS,
+    )
+    held = coordination(pending_decisions=[asked], blockers=[blocker()])
+    cycle(root, "paused", agents=agents(cd=WAITS), coordination=held)
+    reports(root)
+    return root
+
+
+def held(root: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((root / STATE).read_text())
+    return value
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_an_option_of_a_decision_is_chosen_with_two_keys(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    root = asking(tmp_path / "export")
+    async with dashboard(root, tmp_path, size) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        for fact in (
+            "cd asks for your decision (DEC-001)",
+            "“What of exports above 100,000 rows?”",
+            "BLK-001  No limit",
+            "CSV export in batches.",
+            "Need DEC-001",
+            "cd/implementation.md  +2 −2  since v1.0.0",
+            "1  Stream the rows",
+            "2  Refuse the export",
+            "3  Something else",
+        ):
+            assert fact in shown
+        await pilot.press("2")
+        await until(pilot, lambda: held(root)["status"] == "running")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (made,) = held(root)["coordination"]["pending_decisions"]
+    assert (made["chosen_option"], made["made_by"]) == ("Refuse the export", "user")
+
+
+async def test_a_decision_is_answered_in_words_after_looking_at_what_changed(
+    tmp_path: Path,
+) -> None:
+    root = asking(tmp_path / "export")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        changed = next(
+            n for n, each in enumerate(screen.facts.items) if each.target.change is not None
+        )
+        await pilot.press(*["down"] * changed, "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        await until(pilot, lambda: "+Writes batches." in seen(pilot))
+        await pilot.press("escape", "3")
+        await until(pilot, lambda: "Option's number, or words" in seen(pilot))
+        await pilot.press(*"Ask first", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (made,) = held(root)["coordination"]["pending_decisions"]
+    assert made["chosen_option"] == "Ask first"
+
+
+async def test_long_options_stand_below_each_other(tmp_path: Path) -> None:
+    options = [f"{word} the rows while they are read, and tell the user" for word in "AB"]
+    waiting = coordination(pending_decisions=[decision(options=options)])
+    cycle(tmp_path / "export", "paused", coordination=waiting)
+    async with dashboard(tmp_path / "export", tmp_path, (80, 24)) as pilot:
+        await open_card(pilot)
+        lines = seen(pilot).splitlines()
+        assert sum("the rows while they are read" in each for each in lines) >= 2
+        assert not any("1 " in each and "2 " in each for each in lines if "the rows" in each)
+
+
+async def test_a_blocker_is_resolved_with_what_its_reporter_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "export"
+    waiting = coordination(blockers=[blocker(description="No account for the test server")])
+    cycle(root, "paused", agents=agents(cd=WAITS), coordination=waiting)
+    reports(root)
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        assert "cd is blocked (BLK-001)" in shown
+        assert "“No account for the test server”" in shown
+        assert "vas, until cd has completed" in shown
+        await pilot.press("2")
+        await until(pilot, lambda: "How it is resolved" in seen(pilot))
+        await pilot.press(*"Use the stand-in", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (found,) = held(root)["coordination"]["blockers"]
+    assert (found["status"], found["resolution"]) == ("workaround", "Use the stand-in")
+
+
+async def test_an_agent_that_failed_is_run_again_with_instructions(tmp_path: Path) -> None:
+    root = tmp_path / "export"
+    errors = [
+        {"phase": "cd", "error": "it took longer than 30 minutes"},
+        {"phase": "cd", "error": "no space left"},
+    ]
+    failed = agents(cd=agent("failed", run="001-cd", error="no space left"))
+    cycle(root, "paused", agents=failed, phase_errors=errors)
+    reports(root)
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        assert "cd failed" in shown and "“no space left”" in shown
+        assert "it took longer than 30 minutes" in shown and "1  Run cd again" in shown
+        await pilot.press("2")
+        await until(pilot, lambda: "What to do otherwise" in seen(pilot))
+        await pilot.press(*"Clean up first", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    assert held(root)["agents"]["cd"]["status"] == "idle"
+    assert held(root)["coordination"]["feedback_log"][0]["content"] == "Clean up first"
+
+
+def failing(root: Path, word: str, **changed: Any) -> Path:
+    """Every agent is through, and two tests fail."""
+    undone = {"version": "1.0.0", "tasks": [task("T1"), task("T2", "pending", "T1")]}
+    noted = [{"number": 1, "issues_found": ["Quotes are not doubled"]}]
+    kinds = {"agents": DONE, "test_results": FAILING, "plan": undone, "iterations": noted}
+    cycle(root, word, **(kinds | changed))
+    reports(root)
+    return root
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_a_result_with_failing_tests_is_accepted_with_two_keys(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    root = failing(tmp_path / "export", "completed")
+    async with dashboard(root, tmp_path, size) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        for fact in (
+            "The cycle is completed, but 2 tests fail",
+            "“Two of twenty tests fail.”",
+            "✗ 20 tests, 2 failed, 90 %  coverage 81 %",
+            "✗ test_large_export",
+            "T2  Do T2  pending",
+            "Quotes are not doubled",
+            "1  Accept it as it is",
+            "2  Begin another iteration",
+        ):
+            assert fact in shown
+        await pilot.press("1")
+        await until(pilot, lambda: held(root)["coordination"]["pending_decisions"])
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (made,) = held(root)["coordination"]["pending_decisions"]
+    assert (made["kind"], made["iteration"]) == ("accept", 1)
+
+
+async def test_a_result_at_the_limit_gets_another_iteration(tmp_path: Path) -> None:
+    root = failing(tmp_path / "export", "completed", max_iterations=1)
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: "What is to be added" in seen(pilot))
+        await pilot.press(*"Double the quotes", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    now = held(root)
+    assert (now["status"], now["current_iteration"], now["max_iterations"]) == ("running", 2, 2)
+
+
+async def test_the_limit_is_raised_where_the_cycle_asks_for_it(tmp_path: Path) -> None:
+    asked = decision(kind="limit", description="Iteration 1 of 1 ended: 2 of 20 tests fail",
+                     options=["Allow another iteration", "Accept it as it is", "Stop the cycle"])  # fmt: skip
+    held_back = coordination(pending_decisions=[asked])
+    root = failing(tmp_path / "export", "paused", max_iterations=1, coordination=held_back)
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        assert "The cycle reached its limit of 1 iteration (DEC-001)" in shown
+        assert "✗ test_quotes" in shown and "3  Stop the cycle" in shown
+        assert "Something else" not in shown
+        await pilot.press("1")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (made,) = held(root)["coordination"]["pending_decisions"]
+    assert made["chosen_option"] == "Allow another iteration"
+
+
+def cards(root: Path) -> list[Card]:
+    return list(Cycles(str(root)).cards(NOW))
+
+
+def verdicts(root: Path) -> dict[str, list[str]]:
+    """By the card's title: the labels of its verdicts."""
+    return {each.title: [one.label for one in each.verdicts] for each in cards(root)}
+
+
+def test_a_limit_at_which_nobody_was_asked_is_a_card_of_its_own(tmp_path: Path) -> None:
+    failing(tmp_path, "running", max_iterations=1)
+    assert verdicts(tmp_path) == {
+        "The cycle reached its limit of 1 iteration, and 2 tests fail": [
+            "Allow another iteration",
+            "Accept it as it is",
+            "Extend it with something more to do",
+        ]
+    }
+    assert cards(tmp_path)[0].verdicts[0].given == (("iterations", "2"),)
+
+
+def test_a_question_that_nobody_was_asked_is_answered(acp: Acp, tmp_path: Path) -> None:
+    root = tmp_path / "export"
+    asks = agents(cd=agent("waiting", last_message="Which separator is wanted?"))
+    cycle(root, "running", agents=asks)
+    write(root, f"{PROGRESS}/cd/issues.md", "# Issues\n\n## Questions\n- Q1: Comma or semicolon?\n")
+    (card,) = cards(root)
+    assert (card.title, card.claim) == ("cd waits for an answer", "Which separator is wanted?")
+    (asked,) = card.sections[0].rows
+    assert asked.cells == ("Comma or semicolon?",) and asked.target.line == 4
+    (shown,) = printed(acp, root)
+    words = shlex.split(shown["verdicts"][0]["command"])[1:]
+    words[words.index("TEXT")] = "A semicolon"
+    assert acp(*words, "--yes").returncode == 0
+    (told,) = held(root)["coordination"]["feedback_log"]
+    assert (told["target"], told["content"]) == ("cd", "A semicolon")
+
+
+def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:
+    told = {"id": "FB-001", "sent_at": "2026-03-02T18:31:00+08:00", "source": "vas",
+            "target": "cd", "content": "Quote fields", "type": "bug_report"}  # fmt: skip
+    idle = agents(cd=agent("idle"))
+    cycle(tmp_path, "paused", agents=idle, coordination=coordination(feedback_log=[told]))
+    (card,) = cards(tmp_path)
+    assert (card.title, card.claim) == ("cd has not answered what vas told it", "Quote fields")
+    assert [each.label for each in card.verdicts] == ["Run cd again", "Tell it more"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda root: cycle(root),
+        lambda root: cycle(root, "completed"),
+        lambda root: cycle(root, "paused", agents=agents(cd=agent("idle"))),
+        lambda root: write(root, STATE, "{"),
+        lambda root: write(root, "README.md", ""),
+        lambda root: cycle(root, coordination=coordination(pending_decisions=[decision(id="")])),
+    ],
+    ids=["at work", "good", "paused", "broken", "none", "without an id"],
+)
+def test_where_nothing_can_be_decided_there_is_no_card(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    make(tmp_path)
+    assert Cycles(str(tmp_path)).cards(NOW - timedelta(seconds=50)) == ()
+
+
+def test_what_agents_wrote_cannot_draw_on_the_screen(tmp_path: Path) -> None:
+    evil = "Now\x1b[2J\u202e [red]this[/red]"
+    asked = decision(description=evil, options=[evil, "b"], agent="cd", blocker="BLK-001")
+    found = coordination(pending_decisions=[asked], blockers=[blocker(description=evil)])
+    failed = agents(cd=agent("failed", error=evil, last_message=evil))
+    root = failing(tmp_path, "paused", coordination=found, agents=failed)
+    (card,) = cards(root)
+    rows = [cell for section in card.sections for row in section.rows for cell in row.cells]
+    texts = [card.title, card.claim, *(each.label for each in card.verdicts), *rows]
+    assert not any("\x1b" in each or "\u202e" in each for each in texts)
+
+
+def printed(acp: Acp, root: Path) -> list[dict[str, Any]]:
+    ran = acp("card", str(root), "--json")
+    return list(json.loads(ran.stdout)["cards"])
+
+
+def test_the_commands_of_a_card_decide_and_refuse_what_has_changed(
+    acp: Acp, tmp_path: Path
+) -> None:
+    root = asking(tmp_path / "export")
+    (card,) = printed(acp, root)
+    assert [each["label"] for each in card["verdicts"]] == [*OPTIONS, "Something else"]
+    assert card["verdicts"][2]["choose"] == ["choice"]
+    assert (card["by"], card["claim"]) == ("cd", "What of exports above 100,000 rows?")
+    write(root, f"{PROGRESS}/cd/implementation.md", "Version: 1.1.0\n\nWrites one file.\n", 10)
+    command = shlex.split(card["verdicts"][0]["command"])
+    refused = acp(*command[1:], "--yes")
+    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    (again,) = printed(acp, root)
+    assert again["id"] == card["id"] and again["digest"] != card["digest"]
+    assert acp(*shlex.split(again["verdicts"][0]["command"])[1:], "--yes").returncode == 0
+    assert held(root)["coordination"]["pending_decisions"][0]["chosen_option"] == OPTIONS[0]
+    assert printed(acp, root) == []
