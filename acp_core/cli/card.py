@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.cli import fields, layout
@@ -119,8 +119,9 @@ def render(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) ->
 
 def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     """The section's title beside its rows, and the titles of their cells where they have any."""
+    lead = max(map(layout.width, section.leads), default=0)
     rows: Sequence[tuple[str, str]] = [
-        (text_of(row), _STYLES.get(row.tone, "")) for row in section.rows
+        (text_of(row, lead), _STYLES.get(row.tone, "")) for row in section.rows
     ]
     if section.columns:
         rows = [("  ".join(section.columns), "dim"), *rows]
@@ -134,11 +135,10 @@ def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     return lines
 
 
-def text_of(row: Row) -> str:
-    """A row in one line: met or not, then its cells."""
+def text_of(row: Row, lead: int = 0) -> str:
+    """A row in one line: met or not, then its cells, the first of several as wide as ``lead``."""
     sign = "" if row.checked is None else f"{CHECKED[row.checked]} "
-    return sign + "  ".join(_filled(row.cells))
-
-
-def _filled(cells: Iterable[str]) -> Iterable[str]:
-    return (cell for cell in cells if cell)
+    first, *others = [cell for cell in row.cells if cell] or [""]
+    if others and lead:
+        first += " " * (lead - layout.width(first))
+    return sign + "  ".join((first, *others))

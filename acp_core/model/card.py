@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from acp_core.model import Change, Row
 
+_LEAD = 24  # characters of a first cell that stands in a column of its own
+
 
 class CardVerdict(NamedTuple):
     """One way to decide: an action with preset values.
@@ -52,6 +54,12 @@ class CardSection(NamedTuple):
     title: str
     rows: tuple[Row, ...]
     columns: tuple[str, ...] = ()
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """The first cells of rows with several, where these are short enough to be a column."""
+        found = tuple(each.cells[0] for each in self.rows if sum(map(bool, each.cells)) > 1)
+        return () if any(len(each) > _LEAD for each in found) else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -27,7 +26,7 @@ from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
-from acp_tui.widgets.card_rows import items_of
+from acp_tui.widgets.card_rows import items_of, verdict_content
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import RowList
 
@@ -188,20 +187,10 @@ class CardScreen(ModalScreen[Outcome | None]):
     def _draw_verdicts(self) -> None:
         if (card := self.card) is None:
             return
-        parts: list[Content] = []
-        for number, each in enumerate(card.verdicts):
-            style = "bold reverse" if number == self._chosen else "bold"
-            parts.append(
-                text.join((f" {number + 1} ", f"{style} $text-accent"), (f" {each.label}", "bold"))
-            )
-        wide = sum(each.cell_length for each in parts) + 3 * len(parts)
-        gap = "   " if wide <= self._room() else "\n"  # beside each other where they fit
-        self.query_one("#card-verdicts", Static).update(Content(gap).join(parts))
-
-    def _room(self) -> int:
-        """How many cells a line of the card has."""
-        frame = self.query_one("#card")
-        return min(int(self.size.width * 0.96), 120) - frame.gutter.width
+        share = 1.0 if self.has_class("-narrow") else 0.96
+        room = min(int(self.size.width * share), 120) - self.query_one("#card").gutter.width
+        shown = verdict_content(card.verdicts, self._chosen, room)
+        self.query_one("#card-verdicts", Static).update(shown)
 
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:
         self.query_one("#card-why", Static).update(text.plain(sentence, style))

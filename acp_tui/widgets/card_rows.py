@@ -1,10 +1,15 @@
-"""The facts of a card as rows of a list: a section's title stands beside its first row."""
+"""The facts of a card as rows of a list, a section's title beside its first row; and its verdicts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from textual.content import Content
+
 from acp_core.cli.signs import CHECKED
 from acp_core.model import Card, Row, Target, Tone
-from acp_tui.text import fit, safe_line, width
+from acp_core.model.card import CardVerdict
+from acp_tui.text import fit, join, safe_line, width
 from acp_tui.widgets.row_list import Item
 
 _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
@@ -22,8 +27,10 @@ def items_of(card: Card) -> tuple[Item, ...]:
             cells = "  ".join(section.columns)
             items.append(_item(title, ((cells, "muted"),), wide, Target(), f"{title} columns"))
             title = ""
+        lead = max(map(width, section.leads), default=0)
         for number, row in enumerate(section.rows):
-            items.append(_item(title, _pieces(row), wide, row.target, f"{section.title} {number}"))
+            pieces = _pieces(row, lead)
+            items.append(_item(title, pieces, wide, row.target, f"{section.title} {number}"))
             title = ""
     return tuple(items)
 
@@ -41,12 +48,33 @@ def _item(
     return Item(((lead, "muted"), *pieces), tuple(hints), target, indent=wide + GAP + 2, key=key)
 
 
-def _pieces(row: Row) -> tuple[tuple[str, str], ...]:
-    """Met or not, then the cells; added lines in one colour, removed ones in another."""
+def _pieces(row: Row, lead: int) -> tuple[tuple[str, str], ...]:
+    """Met or not, then the cells, the first of several as wide as ``lead``."""
     style = _STYLES.get(row.tone, "")
     pieces = []
     if row.checked is not None:
         pieces.append((f"{CHECKED[row.checked]} ", "success" if row.checked else "error"))
-    for number, cell in enumerate(each for each in row.cells if each):
-        pieces.append((("  " if number else "") + safe_line(cell), style))
+    cells = [safe_line(each) for each in row.cells if each]
+    if len(cells) > 1 and lead:
+        cells[0] += " " * (lead - width(cells[0]))
+    for number, cell in enumerate(cells):
+        pieces.append((("  " if number else "") + cell, style))
     return tuple(pieces)
+
+
+def verdict_content(verdicts: Sequence[CardVerdict], chosen: int, room: int) -> Content:
+    """The verdicts with their numbers, beside each other where they fit, else one below the other.
+
+    Args:
+        verdicts: Those of the card.
+        chosen: The one in hand, from 0.
+        room: How many cells a line has.
+    """
+    parts = []
+    for number, each in enumerate(verdicts):
+        style = "bold reverse" if number == chosen else "bold"
+        sign = (f" {number + 1} ", f"{style} $text-accent")
+        parts.append(join(sign, (f" {each.label}", "bold")))
+    gap = "   "
+    wide = sum(each.cell_length for each in parts) + len(gap) * (len(parts) - 1)
+    return Content(gap if wide <= room else "\n").join(parts)

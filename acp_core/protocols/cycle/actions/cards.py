@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.card import Card, CardVerdict
 from acp_core.model.format import count
-from acp_core.model.snapshot import Document, Row
+from acp_core.model.snapshot import Document
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.actions.card_facts import Facts, filled
+from acp_core.protocols.cycle.actions.card_facts import Facts
 from acp_core.protocols.cycle.actions.common import is_damaged
 from acp_core.protocols.cycle.actions.names import (
     ACCEPT,
@@ -26,6 +26,7 @@ from acp_core.protocols.cycle.actions.names import (
 )
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
+from acp_core.protocols.kit.cards import texts
 from acp_core.protocols.kit.wording import safe
 
 _STRICT = ("agent", "limit", "gate", "unproven")  # decisions that are made by an option alone
@@ -50,36 +51,12 @@ def cycle_cards(cycle: Cycle | None, known: Sequence[Document]) -> tuple[Card, .
 Known = dict[str, Document]
 
 
-def _card(
-    facts: Facts,
-    id: str,
-    title: str,
-    sections: Sequence[CardSection],
-    verdicts: Sequence[CardVerdict],
-    *,
-    claim: str = "",
-    by: str = "",
-    since: datetime | None = None,
-) -> Card:
-    return Card(
-        safe(f"{facts.cycle.id}:{id}"),
-        safe(title),
-        safe(claim),
-        by,
-        facts.cycle.since(since),
-        filled(sections),
-        tuple(verdicts),
-        tuple(facts.judged.values()),
-        tuple(facts.changes),
-    )
-
-
 # --- a decision that is asked for -------------------------------------------------------------
 
 
 def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
     for each in [each for each in state.decisions(cycle) if each.id][:_MOST]:
-        facts = Facts(cycle, known)
+        facts = Facts(cycle, known=known)
         blocker = next((b for b in cycle.state.blockers if b.id and b.id == each.blocker), None)
         agent = _asker(each, blocker)
         claim = safe(each.description)
@@ -94,15 +71,14 @@ def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
             sections.append(facts.read("vas", "cd"))
         elif agent:
             sections += [facts.changed(), facts.read(agent)]
-        yield _card(
-            facts,
-            f"decision:{each.id}",
+        yield facts.card(
+            f"{cycle.id}:decision:{each.id}",
             _asks(each, agent, cycle),
             sections,
             tuple(_options(each)),
             claim=claim,
             by=agent,
-            since=each.asked_at,
+            since=cycle.since(each.asked_at),
         )
 
 
@@ -117,7 +93,7 @@ def _asks(decision: Decision, agent: str, cycle: Cycle) -> str:
         "limit": _at_limit(cycle),
         "gate": "The first phase ends, and no test passes",
         "unproven": f"{agent or 'vas'} reported no tests that ran",
-        "agent": f"{agent or 'An agent'} failed, and the cycle waits for you",
+        "agent": f"{agent or 'An agent'} failed",
     }
     usual = f"{agent or 'The cycle'} asks for your decision"
     return f"{titles.get(decision.kind, usual)} ({decision.id})"
@@ -138,15 +114,14 @@ def _options(decision: Decision) -> Iterator[CardVerdict]:
 
 def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
     for each in [each for each in state.for_a_person(cycle) if each.id][:_MOST]:
-        facts, which = Facts(cycle, known), ("blocker", safe(each.id))
+        facts, which = Facts(cycle, known=known), ("blocker", safe(each.id))
         agent, claim = each.reported_by.lower(), safe(each.description)
         agent = agent if agent in AGENTS else ""
         sections = [facts.blocker(each, claim, agent)]
         if agent:
             sections += [facts.said(agent, claim), facts.waiting(agent), facts.read(agent)]
-        yield _card(
-            facts,
-            f"blocker:{each.id}",
+        yield facts.card(
+            f"{cycle.id}:blocker:{each.id}",
             f"{agent or 'The cycle'} is blocked ({each.id})",
             sections,
             (
@@ -157,7 +132,7 @@ def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
             ),
             claim=claim,
             by=agent,
-            since=each.reported_at,
+            since=cycle.since(each.reported_at),
         )
 
 
@@ -167,10 +142,9 @@ def _failed(cycle: Cycle, known: Known) -> Iterator[Card]:
     for name in AGENTS:
         if state.agent_status(cycle, name) != "failed" or name in asked:
             continue
-        facts, claim = Facts(cycle, known), safe(cycle.agent(name).error)
-        yield _card(
-            facts,
-            f"failed:{name}:{cycle.iteration}",
+        facts, claim = Facts(cycle, known=known), safe(cycle.agent(name).error)
+        yield facts.card(
+            f"{cycle.id}:failed:{name}:{cycle.iteration}",
             f"{name} failed",
             (
                 facts.said(name, claim),
@@ -182,7 +156,7 @@ def _failed(cycle: Cycle, known: Known) -> Iterator[Card]:
             _again(cycle, name),
             claim=claim,
             by=name,
-            since=_failed_at(cycle, name),
+            since=cycle.since(_failed_at(cycle, name)),
         )
 
 
@@ -272,7 +246,7 @@ def _result_card(
     verdicts: Sequence[CardVerdict],
     since: datetime | None,
 ) -> Card:
-    facts = Facts(cycle, known)
+    facts = Facts(cycle, known=known)
     claim = facts.summary("vas")
     sections = (
         facts.tests(),
@@ -282,7 +256,8 @@ def _result_card(
         facts.changed(),
         facts.read("vas", "cd"),
     )
-    return _card(facts, id, title, sections, verdicts, claim=claim, by="vas", since=since)
+    id, since = f"{cycle.id}:{id}", cycle.since(since)
+    return facts.card(id, title, sections, verdicts, claim=claim, by="vas", since=since)
 
 
 # --- what agents ask and do not answer --------------------------------------------------------
@@ -298,12 +273,11 @@ def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
     for name in AGENTS:
         if state.agent_status(cycle, name) != "waiting":
             continue
-        facts, agent = Facts(cycle, known), cycle.agent(name)
+        facts, agent = Facts(cycle, known=known), cycle.agent(name)
         claim = safe(agent.last_message or agent.message)
         questions = (facts.questions(),) if name == "cd" else ()
-        yield _card(
-            facts,
-            f"waiting:{name}:{cycle.iteration}",
+        yield facts.card(
+            f"{cycle.id}:waiting:{name}:{cycle.iteration}",
             f"{name} waits for an answer",
             (*questions, facts.said(name, claim), facts.waiting(name), facts.read(name)),
             (
@@ -312,7 +286,7 @@ def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
             ),
             claim=claim,
             by=name,
-            since=cycle.last_write,
+            since=cycle.since(cycle.last_write),
         )
 
 
@@ -323,22 +297,17 @@ def _unanswered(cycle: Cycle, known: Known) -> Iterator[Card]:
     late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(each.target.lower() for each in late):
         own = [each for each in late if each.target.lower() == name]
-        facts = Facts(cycle, known)
+        facts = Facts(cycle, known=known)
         told = [f"{each.source or 'somebody'}: {each.content}" for each in own[1:_MOST]]
-        yield _card(
-            facts,
-            f"unanswered:{name}:{own[0].id or own[0].timestamp}",
+        yield facts.card(
+            f"{cycle.id}:unanswered:{name}:{own[0].id or own[0].timestamp}",
             f"{name} has not answered what {safe(own[0].source) or 'somebody'} told it",
-            (_rows("Told besides", told), facts.said(name), facts.read(name)),
+            (texts("Told besides", told), facts.said(name), facts.read(name)),
             (
                 *_again(cycle, name)[:1],
                 CardVerdict("Tell it more", FEEDBACK, (("agent", name),), ("text",)),
             ),
             claim=own[0].content,
             by=own[0].source.lower() if own[0].source.lower() in AGENTS else "",
-            since=own[0].reached,
+            since=cycle.since(own[0].reached),
         )
-
-
-def _rows(title: str, texts: Sequence[str]) -> CardSection:
-    return CardSection(title, tuple(Row((safe(each),)) for each in texts))
