@@ -10,6 +10,7 @@ import pytest
 
 from acp_core.agents import registry
 from tests.agents.support import end_what_runs
+from tests.cli.conftest import acp as acp
 
 
 @pytest.fixture(autouse=True)

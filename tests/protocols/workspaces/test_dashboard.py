@@ -34,7 +34,7 @@ async def do(pilot: Pilot[Any], name: str, **values: object) -> None:
     app = pilot.app
     assert isinstance(app, AcpApp)
     key = next(iter(app.fleet.snapshots))
-    app.perform(key, name)
+    app.perform_in_form(key, name)
     await fill(pilot, **values)
 
 
@@ -71,8 +71,10 @@ async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         await until(pilot, lambda: "f fix" in screen_text(app))
         await pilot.press("f")
+        await until(pilot, lambda: "1  Accept what is there" in screen_text(app))
+        assert "The rest is missing." in screen_text(app)
+        await pilot.press("e")  # the whole form
         await until(pilot, lambda: ready(app.screen))
-        await until(pilot, lambda: "The rest is missing." in screen_text(app))
         await fill(pilot, decision="accept", reason="enough")
         await until(pilot, lambda: "ready to integrate" in screen_text(app))
     assert states(root) == {"ann": "success", "ben": "partial (accept)"}

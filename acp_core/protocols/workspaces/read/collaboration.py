@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.files import claims
 from acp_core.files.run_folder import run_folder
-from acp_core.model import Action, Cause, DocumentText, Snapshot
+from acp_core.model import Action, Card, Cause, DocumentText, Snapshot
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
@@ -102,6 +102,12 @@ class Workspaces(Collaboration):
         from acp_core.protocols.workspaces.actions.offered import action  # only who acts needs it
 
         return action(self.key, name, now)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        """What a person has to decide in the run; see `Collaboration.cards`."""
+        from acp_core.protocols.workspaces.actions.cards import run_cards  # only who decides
+
+        return run_cards(self.key, self.refresh(now).documents, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""

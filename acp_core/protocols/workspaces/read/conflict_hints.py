@@ -220,6 +220,31 @@ def _stated(text: str) -> dict[tuple[str, str], str]:
     return {at: value for at, value in once.items() if value}
 
 
+def places(text: str, topic: str) -> list[tuple[int, str]]:
+    """Where an output speaks of a topic: the lines that state it, else those that mention it.
+
+    Args:
+        text: the output's text.
+        topic: as a hint names it, see `topic_of`.
+
+    Returns:
+        Lines with their numbers, from 1.
+    """
+    text = markdown.normalise(text)
+    sections = {h.line: _words(h.title) for h in markdown.headings(text) if h.level > 1}
+    section, wanted = "", topic_of(topic).lower()
+    stated, mentioned = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        section = sections.get(number, section)
+        match = _VALUE.match(line) or _CELLS.match(line)
+        key = match[1].strip().lower() if match else ""
+        if key and wanted in (topic_of(key), topic_of(f"{section}: {key}").lower()):
+            stated.append((number, line))
+        elif wanted in line.lower() or f'"{wanted.rpartition(".")[2]}":' in line.lower():
+            mentioned.append((number, line))
+    return stated or mentioned
+
+
 def _keys(text: str) -> dict[str, str]:
     """The simple values of a JSON object, by the names that lead to them."""
     try:

@@ -80,9 +80,9 @@ def draft(place: Layout) -> Step:
     path = draft_file(place)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already: edit that one, or move it away")
-    resolved = [each.sentence for each in _resolved(run)]
+    settled = [each.sentence for each in resolved(run)]
     hints = [each.question for each in state.open_hints(run)]
-    material = drafting.Material(reading(run, manifest), resolved, gaps(run), hints)
+    material = drafting.Material(reading(run, manifest), settled, gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
     text = make(run, manifest, material)
     return Step(
@@ -143,13 +143,13 @@ def prompt(place: Layout) -> str:
     return prompts.integration(
         ended,
         [
-            *(each.sentence for each in _resolved(run)),
+            *(each.sentence for each in resolved(run)),
             *(f"Not settled: {each.question}." for each in state.open_hints(run)),
         ],
         [str(path) for _, path, _ in reading(run, manifest)],
         final_file(place),
         draft_file(place),
-        [*_decisions(run), *[f"Gap: {gap}" for gap in gaps(run)]],
+        [*decisions(run), *[f"Gap: {gap}" for gap in gaps(run)]],
     )
 
 
@@ -269,9 +269,9 @@ def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Objec
         "integrated": [a.name for a in run.agents if a.name in used | done],
         "skipped": [a.name for a in run.agents if a.name not in used | done],
         "gaps": all_gaps,
-        "conflicts": [_record(each) for each in _resolved(run)],
+        "conflicts": [_record(each) for each in resolved(run)],
         "not_settled": [each.question for each in state.open_hints(run)],
-        "decisions": _decisions(run),
+        "decisions": decisions(run),
         "sources": [{"agent": name, "file": str(path)} for name, path, _ in reading(run, manifest)],
     }
 
@@ -281,12 +281,13 @@ def _record(conflict: Conflict) -> Object:
     return {key: conflict.raw[key] for key in kept if key in conflict.raw}
 
 
-def _resolved(run: Run) -> list[Conflict]:
+def resolved(run: Run) -> list[Conflict]:
+    """The conflicts that were resolved, each with its record sentence."""
     found = run.recorded.conflicts if run.conflicts else ()
     return [each for each in found if each.sentence and not each.is_dismissed]
 
 
-def _decisions(run: Run) -> list[str]:
+def decisions(run: Run) -> list[str]:
     """A line for each decision that holds."""
     holding = {agent.name: agent.decision for agent in run.agents}
     held: dict[str, str] = {}
