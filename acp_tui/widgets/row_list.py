@@ -23,6 +23,8 @@ CURSOR = "❯ "
 GUTTER = 2
 DETAIL_ROWS = 12
 """How many rows one paragraph of the details takes at most."""
+UNPLACED = 120
+"""Cells that a list is arranged for before it has a place: arranged for none, it would fill the screen."""
 WRAPPED_UP_TO = 500
 """Lists with more items show each of them in one row."""
 
@@ -122,7 +124,7 @@ class RowList(Lines):
             self.jump(first - above, context=0)
 
     def _arrange(self) -> None:
-        self._width = max(12, self.scrollable_content_region.width)
+        self._width = max(12, self.scrollable_content_region.width or UNPLACED)
         self._starts = array("l")
         if self._wrapped and len(self.items) <= WRAPPED_UP_TO:
             row = 0
