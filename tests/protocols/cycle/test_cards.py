@@ -278,6 +278,29 @@ def verdicts(root: Path) -> dict[str, list[str]]:
     return {each.title: [one.label for one in each.verdicts] for each in cards(root)}
 
 
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [
+        ("failed", "cd failed (DEC-001)"),
+        ("completed", "The cycle asks how to go on with cd (DEC-001)"),
+    ],
+)
+def test_a_decision_about_an_agent_says_whether_it_failed(
+    tmp_path: Path, word: str, title: str
+) -> None:
+    asked = decision(
+        kind="agent",
+        agent="cd",
+        description="CD failed 2 times, the last time: no space left",
+        options=["Run it again", "Stop the cycle"],
+    )
+    found = coordination(pending_decisions=[asked])
+    held_by = agents(cd=agent(word, error="no space left"))
+    cycle(tmp_path, "paused", agents=held_by, coordination=found)
+    assert verdicts(tmp_path) == {title: ["Run it again", "Stop the cycle"]}
+    assert [each.title for each in cards(tmp_path)[0].sections] == ["Waiting"]  # no error twice
+
+
 def test_a_limit_at_which_nobody_was_asked_is_a_card_of_its_own(tmp_path: Path) -> None:
     failing(tmp_path, "running", max_iterations=1)
     assert verdicts(tmp_path) == {

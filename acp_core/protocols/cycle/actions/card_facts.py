@@ -36,7 +36,7 @@ class Facts(Evidence):
         """What an agent says last: the summary of its run, and its message."""
         agent = self.cycle.agent(name)
         told = (self.summary(name), safe(agent.last_message or agent.message), safe(agent.error))
-        lines = [each for each in dict.fromkeys(told) if each and each != besides]
+        lines = [each for each in dict.fromkeys(told) if each and each not in besides]
         target = self.target(self._report(name))
         return CardSection(f"{name} says", tuple(Row((each,), target=target) for each in lines))
 
@@ -48,14 +48,14 @@ class Facts(Evidence):
         reporter = each.reported_by.lower()
         told = f"reported by {safe(each.reported_by)}" if reporter not in ("", by) else ""
         asked = f"{safe(each.routed_to)} was asked" if each.routed_to else ""
-        cells = ("" if what == besides else what, told, asked)
+        cells = ("" if what in besides else what, told, asked)
         row = Row((safe(each.id), *cells), tone=Tone.BLOCKED)
         return CardSection("Blocker", (row,) if any(cells) else ())
 
     def errors(self, name: str, besides: str = "") -> CardSection:
         """How an agent's runs came to nothing, the last one first."""
         told = [safe(e.error) for e in self.cycle.state.phase_errors if e.phase.lower() == name]
-        lines = [each for each in dict.fromkeys(reversed(told)) if each != besides]
+        lines = [each for each in dict.fromkeys(reversed(told)) if each not in besides]
         return texts("Errors", lines, Tone.REVISE)
 
     def waiting(self, name: str) -> CardSection:

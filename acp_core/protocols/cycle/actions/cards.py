@@ -77,7 +77,7 @@ def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
             sections,
             tuple(_options(each)),
             claim=claim,
-            by=agent,
+            by=agent if each.kind != "agent" or _has_failed(cycle, agent) else "",
             since=cycle.since(each.asked_at),
         )
 
@@ -93,10 +93,18 @@ def _asks(decision: Decision, agent: str, cycle: Cycle) -> str:
         "limit": _at_limit(cycle),
         "gate": "The first phase ends, and no test passes",
         "unproven": f"{agent or 'vas'} reported no tests that ran",
-        "agent": f"{agent or 'An agent'} failed",
+        "agent": f"{agent} failed" if _has_failed(cycle, agent) else _about(agent),
     }
     usual = f"{agent or 'The cycle'} asks for your decision"
     return f"{titles.get(decision.kind, usual)} ({decision.id})"
+
+
+def _has_failed(cycle: Cycle, agent: str) -> bool:
+    return bool(agent) and state.agent_status(cycle, agent) == "failed"
+
+
+def _about(agent: str) -> str:
+    return f"The cycle asks how to go on with {agent or 'an agent'}"
 
 
 def _options(decision: Decision) -> Iterator[CardVerdict]:
