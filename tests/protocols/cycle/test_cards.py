@@ -359,6 +359,17 @@ def test_where_nothing_can_be_decided_there_is_no_card(
     assert Cycles(str(tmp_path)).cards(NOW - timedelta(seconds=50)) == ()
 
 
+def test_a_decision_with_an_odd_id_is_made_all_the_same(acp: Acp, tmp_path: Path) -> None:
+    root, id = tmp_path / "export", "DEC  1 'x'"
+    asked = coordination(pending_decisions=[decision(id=id), decision(id="DEC-2")])
+    cycle(root, "paused", coordination=asked)
+    first, second = printed(acp, root)
+    assert acp(*shlex.split(first["verdicts"][1]["command"])[1:], "--yes").returncode == 0
+    made = held(root)["coordination"]["pending_decisions"]
+    assert [each.get("chosen_option") for each in made] == ["Refuse", None]
+    assert printed(acp, root)[0]["digest"] == second["digest"]
+
+
 def test_what_agents_wrote_cannot_draw_on_the_screen(tmp_path: Path) -> None:
     evil = "Now\x1b[2J\u202e [red]this[/red]"
     asked = decision(description=evil, options=[evil, "b"], agent="cd", blocker="BLK-001")

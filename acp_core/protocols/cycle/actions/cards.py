@@ -109,7 +109,7 @@ def _about(agent: str) -> str:
 
 def _options(decision: Decision) -> Iterator[CardVerdict]:
     """Each option, and the answer in words where that is taken."""
-    which = ("decision", safe(decision.id))
+    which = ("decision", decision.id)  # as it stands in the state, and as needs name it
     for number, option in enumerate(decision.options, 1):
         yield CardVerdict(safe(option), DECIDE, (which, ("choice", str(number))))
     if decision.kind not in _STRICT or not decision.options:
@@ -122,7 +122,7 @@ def _options(decision: Decision) -> Iterator[CardVerdict]:
 
 def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
     for each in [each for each in state.for_a_person(cycle) if each.id][:_MOST]:
-        facts, which = Facts(cycle, known=known), ("blocker", safe(each.id))
+        facts, which = Facts(cycle, known=known), ("blocker", each.id)
         agent, claim = each.reported_by.lower(), safe(each.description)
         agent = agent if agent in AGENTS else ""
         sections = [facts.blocker(each, claim, agent)]
