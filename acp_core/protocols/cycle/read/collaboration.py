@@ -124,7 +124,7 @@ class Cycles(Collaboration):
         from acp_core.protocols.cycle.actions.cards import cycle_cards  # only who decides needs it
 
         snapshot = self.refresh(now)
-        return cycle_cards(self._project.shown if self._project else None, snapshot.documents)
+        return cycle_cards(self._project.selected if self._project else None, snapshot.documents)
 
     def _open(self, now: datetime) -> OpenProject:
         """The project as it stands now, for its actions."""

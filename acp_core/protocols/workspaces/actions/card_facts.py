@@ -74,7 +74,7 @@ class Facts(Evidence):
         """What the agent says that it wrote: whether it is there, how large, what it holds."""
         rows = []
         for each in agent.results[:MOST]:
-            about = safe(schema.text(each.item.get("description")))
+            about = safe(each.item.description)
             if each.file is None:
                 cells = (safe(each.written.rpartition("/")[2]), "is not there", about)
                 rows.append(Row(cells, checked=False, tone=Tone.REVISE))

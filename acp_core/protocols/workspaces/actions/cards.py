@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from acp_core.files.decode import moment
 from acp_core.model import Finding
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import count
@@ -167,7 +168,7 @@ def _conflicts(run: OpenRun, known: Known, waiting: Sequence[Conflict]) -> Itera
             ),
             _settlements(each),
             claim=claim,
-            since=schema.moment(each.raw.get("at")),
+            since=moment(each.raw.get("at")),
         )
 
 
