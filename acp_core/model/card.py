@@ -116,8 +116,10 @@ class Card:
             for each in self.sections
         ]
         ways = sorted((each.action, sorted(each.given)) for each in self.verdicts)
+        changed = [[each.path, each.verb, each.diff] for each in self.changes]
         matter = [
             self.id, self.title, self.claim, self.by, facts, ways, _versions(self.documents),
+            changed,
         ]  # fmt: skip
         text = json.dumps(matter, ensure_ascii=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()[:32]
@@ -128,7 +130,14 @@ def _row_contents(row: Row) -> list[object]:
     aging = {place for place, _ in row.ages}
     cells = ["" if place in aging else cell for place, cell in enumerate(row.cells)]
     target = row.target
-    points = [target.document, target.line, target.event, target.finding, target.action]
+    points = [
+        target.document,
+        target.line,
+        target.event,
+        target.finding,
+        target.action,
+        target.change,
+    ]
     return [cells, row.checked, row.tone.value, points, target.given]
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from acp_core.model import Row, Target
+from acp_core.model import Change, Row, Target
 from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
 
 SINCE = datetime(2026, 3, 1, tzinfo=UTC)
@@ -62,6 +62,7 @@ def test_the_same_matter_has_the_same_digest() -> None:
             )
         },
         {"verdicts": CARD.verdicts[:1]},
+        {"changes": (Change("ROADMAP.md", "change", "+one"),)},
         {"documents": (CardDocument("roadmap", "1/3"), CARD.documents[1])},
     ],
 )
