@@ -41,8 +41,12 @@ def listed(parsed: Parsed) -> set[str]:
 
 @cache
 def options() -> dict[tuple[str, ...], set[str]]:
-    """The options of every command, by its words."""
-    return {words: listed(parsed) | {"-h", "--help"} for words, parsed in commands().items()}
+    """The options of every command, by its words; of `acp act` those that each action has."""
+    own = {("act",): {"--matter", "--yes", "--dry-run"}}
+    return {
+        words: listed(parsed) | {"-h", "--help"} | own.get(words, set())
+        for words, parsed in commands().items()
+    }
 
 
 def unknown(words: list[str]) -> list[str]:

@@ -47,7 +47,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
         await until(pilot, lambda: shows("its cross-repo gate waits for you"), "the gate")
         await pilot.press("f")
         await until(pilot, lambda: shows(" 1  Approve"), "the card")
-        assert shows("All 3 workstreams ask to leave planning") and shows("web  OBJ-001")
+        assert shows("All 3 workstreams ask to leave planning") and shows("OBJ-001")
         await pilot.press("1")
         await until(pilot, lambda: state(root, "web")["phase"] == "implementation", "the crossing")
         assert {state(root, name)["phase"] for name in NAMES} == {"implementation"}

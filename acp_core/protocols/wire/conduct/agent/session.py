@@ -120,7 +120,11 @@ class Session:
         nonce, own = proof.nonce(), self.agent.card()
         try:
             async with asyncio.timeout(self.agent.config.limits.hello_seconds):
-                await self._send(CARD, message_id=new_id("card"), card=own, nonce=nonce)
+                try:
+                    await self._send(CARD, message_id=new_id("card"), card=own, nonce=nonce)
+                except ChannelClosed:
+                    await self._first()  # what came before the end says why
+                    raise
                 frame = await self._first(CARD, MESSAGE)
                 if frame["type"] == MESSAGE:
                     self._early.append(frame)
