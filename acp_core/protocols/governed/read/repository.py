@@ -31,6 +31,8 @@ _SAFE = (
 OWN = (".agentxchain/", ".acp/", schema.TALK)
 """What belongs to the run itself and is no product of a turn; reviews are (`_own`)."""
 REVIEWS = ".agentxchain/reviews/"
+NOT_NOW = "not read now: "
+"""How the marker of a file begins that could not be read for a reason that says nothing of the file."""
 
 
 class GitFailed(Unusable):
@@ -113,6 +115,9 @@ def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observe
         base,
         head,
         left_out,
+        doubt=next(
+            (f"{n}: {m[len(NOT_NOW) :]}" for n, m in markers.items() if m.startswith(NOT_NOW)), ""
+        ),
     )
 
 
@@ -191,6 +196,8 @@ def marker(root: Path, name: str) -> str:
     try:
         return "sha256:" + hashlib.sha256(read_bounded(path, _LARGEST)).hexdigest()
     except Unreadable as error:
+        if error.passing:
+            return f"{NOT_NOW}{error.reason}"
         return "missing" if error.missing else f"unread: {error.reason}"
 
 

@@ -44,7 +44,8 @@ class Observed(NamedTuple):
     """What was seen in the repository since the turn was assigned.
 
     ``files`` are the paths that changed; ``excluded`` those that a human said are not the
-    agent's; ``known`` says that the repository could be looked at.
+    agent's; ``known`` says that the repository could be looked at. ``doubt`` says which file could not be
+    read at this moment, for a reason that says nothing of the file; "" where none.
     """
 
     files: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class Observed(NamedTuple):
     head: str = ""
     excluded: tuple[str, ...] = ()
     known: bool = True
+    doubt: str = ""
 
 
 def assigned(

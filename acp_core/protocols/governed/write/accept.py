@@ -99,7 +99,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
         excluded: paths that a human says are not the agent's.
 
     Raises:
-        Refused: no turn is under way, or nothing is staged.
+        Refused: no turn is under way, nothing is staged, or a changed file cannot be read at this moment.
     """
     turn = active_turn(opened.state, turn_id)
     name = prompts.staged(turn["turn_id"])
@@ -107,6 +107,10 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     if data is None:
         raise Refused(f"Staged turn result not found: {name}")
     observed = repository.observe(opened.root, obj(turn, "baseline"), excluded)
+    if observed.doubt:
+        raise Refused(
+            clean_line(f"What changed cannot be read now: {observed.doubt}. Try again", 500)
+        )
     try:
         result = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -1,0 +1,38 @@
+"""A repository that cannot be looked at for a moment: nothing is concluded from that, nor written."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.read import repository
+from acp_core.protocols.governed.write import accept
+from tests.protocols.governed import states
+from tests.protocols.governed.states import NOW
+
+
+def test_a_file_that_cannot_be_read_at_this_moment_fails_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    notes = root / "notes.md"
+    notes.write_text("one\n")
+    before = (root / states.STATE).read_bytes()
+
+    def read(path: Path, limit: int) -> bytes:
+        if path == notes:
+            raise Unreadable("the system call was interrupted", errno.EINTR)
+        return read_bounded(path, limit)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(repository, "read_bounded", read)
+        with pytest.raises(Refused, match=r"notes\.md: the system call was interrupted") as raised:
+            accept.accept(root, None, NOW)
+        assert not isinstance(raised.value, accept.NotAccepted)
+    assert (root / states.STATE).read_bytes() == before
+    with pytest.raises(accept.NotAccepted, match=r"observed in actual diff\): notes\.md"):
+        accept.accept(root, None, NOW)
