@@ -141,9 +141,10 @@ PICTURES = (
         filled(
             "continue",
             {"answer": "All devices. Signing in again is a nuisance, a stranger is not."},
-            *("see 13:16", "f", "see Answer"),
+            *("see 13:16", "f", "see 1  ", "e", "see Answer"),
         ),
     ),
+    Picture("card", "work/session-tokens", keys("see 13:16", "f", "see 1  ")),
     Picture(
         "completed",
         "work/page-cursors",

@@ -17,7 +17,7 @@ from tests.golden.sandbox import Sandbox, fixed_place, written
 from tests.golden.state import State
 
 DATA = Path(__file__).parent / "data"
-ASKED = ("status", "show", "why", "validate", "stats", "act")
+ASKED = ("status", "show", "why", "card", "validate", "stats", "act")
 WIDTH = 110
 STARTS = "it starts a program that goes on"
 
@@ -113,6 +113,8 @@ class _Capture:
             out = self._normal.value(json.loads(ended.stdout))
         except ValueError:
             out = self._normal.text(ended.stdout).splitlines()
+        if isinstance(out, dict) and isinstance(out.get("card"), dict):
+            out["card"] = out["card"]["id"]  # the whole of it is what `acp card` prints
         printed: Captured = {"exit": ended.returncode, "out": out}
         if ended.stderr:
             printed["err"] = self._normal.text(ended.stderr).splitlines()
