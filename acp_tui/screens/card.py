@@ -26,6 +26,7 @@ from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
+from acp_tui.terminal.key_queue import NEVER_HELD
 from acp_tui.widgets.card_rows import items_of, verdict_content
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import RowList
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from acp_core.model.card import CardVerdict
     from acp_core.protocols.contract import Collaboration
     from acp_tui.app import AcpApp
+
+PAUSE = 0.3
+"""Seconds after which a card that is not there yet says that it loads."""
 _SCROLLING = ("card-facts", "card-writes", "card-inputs")
 
 
@@ -87,15 +91,21 @@ class CardScreen(ModalScreen[Outcome | None]):
         self.facts = self.query_one(RowList)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.set_interval(30.0, self._draw_title)
+        self.set_timer(PAUSE, self._say_that_it_loads)
         self._load()
 
     def on_key(self, event: events.Key) -> None:
         """Take no verdict from a key that was pressed before the card was drawn."""
-        if event.time < self._drawn_at and event.key != "escape":
+        if event.time < self._drawn_at and event.key not in NEVER_HELD:
             event.stop()
             event.prevent_default()
 
     # --- the matter ------------------------------------------------------------------------
+
+    def _say_that_it_loads(self) -> None:
+        if self.card is None and not self._in_form and not self.has_class("-over"):
+            self.query_one("#card-title", Static).update(text.plain("Loading…", text.MUTED))
+            self.add_class("-loading")
 
     def _changed(self, batch: Batch) -> None:
         settled = self._busy or self._in_form or self.has_class("-over")
@@ -113,6 +123,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             card = None  # the form says what is wrong, or does without a card
         if card is None and self.card is None:
             self._in_form = True
+            self.remove_class("-loading")
             self.app.perform_in_form(self.key, self._wanted, self._formed, self._given)
             self.is_being_made = False
         elif card is None:
@@ -145,6 +156,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         self.facts.items = items_of(card)
         self._draw_verdicts()
         self._explain("The matter has changed: this is how it is now." if again else "")
+        self.remove_class("-loading")
         self.add_class("-loaded")
         if self._action is None:
             self.facts.focus()

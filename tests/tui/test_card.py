@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -174,3 +175,19 @@ async def test_a_question_is_answered(tmp_path: Path) -> None:
         await pilot.press(*"The green one", "ctrl+s")
         await until(pilot, lambda: status(root)[0] == "active")
     assert "The green one" in (root / ".agentxchain/decision-ledger.jsonl").read_text()
+
+
+async def test_a_card_that_takes_long_says_so_and_can_be_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path) as pilot:
+        held = threading.Event()
+        monkeypatch.setattr(CardScreen, "_find", lambda screen, opened: held.wait(30) and None)
+        try:
+            await pilot.press("f")
+            await until(pilot, lambda: "Loading…" in seen(pilot))
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        finally:
+            held.set()
