@@ -224,7 +224,9 @@ def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
         ("unanswered", "ra", "ra has not answered its feedback"),
         ("unproven", None, "Completed, but 1 of 2 tasks of the plan is not done"),
     ]
-    assert needs[0].since == NOW - timedelta(minutes=50)
+    assert needs[0].since == NOW - timedelta(minutes=50) and needs[0].action is None
+    (need, *_) = read(cycle(tmp_path, "paused", coordination=fed, plan=plan)).needs
+    assert (need.code, need.action, need.given) == ("unanswered", "feedback", (("agent", "ra"),))
 
 
 def test_a_discovery_is_told_by_what_it_is_about(tmp_path: Path) -> None:

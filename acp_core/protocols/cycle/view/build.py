@@ -24,7 +24,7 @@ from acp_core.model import (
     Visit,
 )
 from acp_core.protocols.cycle import rules, schema, state
-from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, RERUN, RESOLVE, SELECT
+from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, FEEDBACK, RERUN, RESOLVE, SELECT
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
@@ -290,7 +290,11 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         sent = [each.timestamp for each in late if each.target.lower() == name]
         since = min((at for at in sent if at), default=None)
         key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
-        needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))
+        text = f"{name} has not answered its feedback"
+        act = FEEDBACK if cycle.status in schema.OPEN else None
+        needs.append(
+            Need(key, "unanswered", text, name, since, act, (("agent", name),) if act else ())
+        )
     if cycle.status == "completed" and found == state.UNPROVEN and not taken:
         key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
         text = f"Completed, but {state.unproven(cycle)}"
