@@ -19,7 +19,7 @@ from acp_core.loops.acts.names import NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
+from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger
 
 _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")
@@ -166,7 +166,7 @@ class Diagnosis:
         collaboration: Collaboration,
         snapshot: Snapshot,
         loops: tuple[RunnerState, ...],
-        claims: tuple[Claim, ...],
+        strangers: tuple[Stranger, ...],
         now: datetime,
         runners: tuple[Runner, ...] = (),
     ) -> Snapshot:
@@ -176,14 +176,14 @@ class Diagnosis:
             collaboration: as it was opened.
             snapshot: what was read of it.
             loops: those of its participants.
-            claims: of other processes to play a participant.
+            strangers: processes that acp did not start, and that act for a participant.
             now: the time (aware, UTC).
             runners: who runs it now, of every account.
 
         Returns:
             ``snapshot`` with its causes and runners; the very object of the last call where nothing changed.
         """
-        seen = (loops, claims, runners)
+        seen = (loops, strangers, runners)
         last, due = self._for, self._recheck is not None and self._recheck <= now
         if (
             self._result is not None
@@ -198,7 +198,7 @@ class Diagnosis:
             snapshot=snapshot,
             clock=clock,
             loops=loops,
-            claims=claims,
+            strangers=strangers,
             patience=self._patience,
             has_turns=collaboration.has_turns,
             durations=collaboration.durations,

@@ -22,7 +22,7 @@ from acp_core.files.run_folder import run_folder
 from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Claim, Patience, safe_id
+from acp_core.protocols.kit.diagnosis import Patience, Stranger, safe_id
 
 if TYPE_CHECKING:
     from acp_core.agents.registry import Registry
@@ -133,11 +133,11 @@ class Observer:
         """
         try:
             loops = self.loops(snapshot.key)
-            claims: tuple[Claim, ...] = ()
+            strangers: tuple[Stranger, ...] = ()
             if snapshot.status is Status.ACTIVE and snapshot.turns:
-                claims = self._processes().of(snapshot.key, loops)
+                strangers = self._processes().of(snapshot.key, loops)
             runners = _runners(snapshot, loops)
-            return diagnosis.diagnose(collaboration, snapshot, loops, claims, now, runners)
+            return diagnosis.diagnose(collaboration, snapshot, loops, strangers, now, runners)
         except Exception:
             _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
             return snapshot

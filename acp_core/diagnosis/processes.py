@@ -20,7 +20,7 @@ from acp_core.files import claims
 from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
 from acp_core.person.paths import key_of
-from acp_core.protocols.kit.diagnosis import Claim
+from acp_core.protocols.kit.diagnosis import Stranger
 
 PACE = 10.0  # seconds between two looks at all processes
 _FRESH = 10.0  # seconds before a program's last word in which a busy child may have begun
@@ -28,9 +28,9 @@ _SHOWN = 300
 
 
 class _Seen(NamedTuple):
-    """A claim, with its session and the ids of itself, its ancestors and its session's leader."""
+    """A process, with its session and the ids of itself, its ancestors and its session's leader."""
 
-    claim: Claim
+    stranger: Stranger
     session: int
     line: frozenset[int]
 
@@ -46,7 +46,7 @@ class Strangers:
         self._looked = float("-inf")
         self._found: dict[str, list[_Seen]] = {}
 
-    def of(self, key: str, loops: Sequence[RunnerState]) -> tuple[Claim, ...]:
+    def of(self, key: str, loops: Sequence[RunnerState]) -> tuple[Stranger, ...]:
         """Those in one collaboration that belong to none of its ``loops``; looks now and then."""
         with self._lock:
             if time.monotonic() - self._looked >= PACE:
@@ -64,7 +64,7 @@ class Strangers:
             self._looked = float("-inf")
 
 
-def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Claim]:
+def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Stranger]:
     """Loops of other accounts, which their claims in the collaboration's folder show."""
     known = {loop.pid for loop in loops}
     for seen in claims.listed(key, "loops") if "://" not in key else ():
@@ -73,7 +73,7 @@ def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Claim]:
             command = f"{owner.program} of {owner.account}"
             process = identify(owner.process.pid)
             created = process.created if process else 0.0
-            yield Claim(owner.about, owner.process.pid, created, clean_line(command))
+            yield Stranger(owner.about, owner.process.pid, created, clean_line(command))
 
 
 def _own(loops: Sequence[RunnerState]) -> frozenset[int]:
@@ -84,16 +84,16 @@ def _own(loops: Sequence[RunnerState]) -> frozenset[int]:
     return frozenset(pids)
 
 
-def _one_each(strange: Iterable[_Seen]) -> tuple[Claim, ...]:
-    """One claim per participant and session: a loop, and what it runs just now."""
-    first: dict[tuple[str, int], Claim] = {}
+def _one_each(strange: Iterable[_Seen]) -> tuple[Stranger, ...]:
+    """One process per participant and session: a loop, and what it runs just now."""
+    first: dict[tuple[str, int], Stranger] = {}
     for seen in strange:  # oldest first
-        first.setdefault((seen.claim.participant, seen.session), seen.claim)
+        first.setdefault((seen.stranger.participant, seen.session), seen.stranger)
     return tuple(first.values())
 
 
 def _scan_processes() -> dict[str, list[_Seen]]:
-    """Every claim by collaboration."""
+    """Every such process by collaboration."""
     found: dict[str, list[_Seen]] = {}
     for each in waiting_processes():
         pid = each.process.pid
@@ -104,14 +104,16 @@ def _scan_processes() -> dict[str, list[_Seen]]:
             session = os.getsid(pid)
         except (AttributeError, OSError, psutil.Error):  # no sessions on Windows
             continue
-        claim = Claim(
+        stranger = Stranger(
             participant=each.participant,
             pid=pid,
             created=each.process.created,
             command=clean_line(" ".join(mask_command(words)), _SHOWN),
             waits=not any(word == "loop" for word in words),
         )
-        found.setdefault(each.folder, []).append(_Seen(claim, session, frozenset(line | {session})))
+        found.setdefault(each.folder, []).append(
+            _Seen(stranger, session, frozenset(line | {session}))
+        )
     return found
 
 

@@ -19,7 +19,7 @@ from acp_core.loops import heartbeat
 from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import clock, dated
-from acp_core.protocols.kit.diagnosis import Case, Claim, safe_id
+from acp_core.protocols.kit.diagnosis import Case, Stranger, safe_id
 
 
 def causes(case: Case) -> Iterator[Cause]:
@@ -256,17 +256,17 @@ def _of_program(loop: RunnerState) -> tuple[str, ...]:
 
 
 def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
-    claims = case.claims_of(turn.participant)
-    waiter = next((each for each in claims if each.waits), None)
+    strangers = case.strangers_of(turn.participant)
+    waiter = next((each for each in strangers if each.waits), None)
     if waiter:
         settle = case.patience.scaled(case.patience.settle)
         born = datetime.fromtimestamp(waiter.created, case.clock.now.tzinfo)
         if case.clock.over(_later(turn.since, born), max(settle, case.patience.scaled(60.0))):
             yield _waits_wrongly(turn, waiter)
         return
-    if claims:
+    if strangers:
         if case.stalled(turn.participant, turn.since):
-            yield _elsewhere(turn, claims)
+            yield _elsewhere(turn, strangers)
         return
     known = case.participant(turn.participant)
     first = case.snapshot.events[0].id if case.snapshot.events else None
@@ -285,7 +285,10 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
 
 def _is_abandoned(case: Case, waited: set[str]) -> bool:
     """Whether nothing has happened for days, and nothing is known of anybody at work."""
-    if any(loop.alive or safe_id(loop.participant) in waited for loop in case.loops) or case.claims:
+    if (
+        any(loop.alive or safe_id(loop.participant) in waited for loop in case.loops)
+        or case.strangers
+    ):
         return False
     long = case.patience.scaled(case.patience.abandoned)
     return case.clock.over(case.snapshot.changed, long)
@@ -332,20 +335,20 @@ def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
     )
 
 
-def _elsewhere(turn: Turn, claims: tuple[Claim, ...]) -> Cause:
+def _elsewhere(turn: Turn, strangers: tuple[Stranger, ...]) -> Cause:
     name = turn.participant
-    listed = tuple(f"process {each.pid}: {each.command}" for each in claims)
+    listed = tuple(f"process {each.pid}: {each.command}" for each in strangers)
     return _unknown(
         "B14",
         turn,
         f"{name} is run by a process that acp does not manage, and takes longer than usual",
         "look at the terminal in which it runs",
         listed,
-        ",".join(str(each.pid) for each in claims),
+        ",".join(str(each.pid) for each in strangers),
     )
 
 
-def _waits_wrongly(turn: Turn, waiter: Claim) -> Cause:
+def _waits_wrongly(turn: Turn, waiter: Stranger) -> Cause:
     name = turn.participant
     return _unknown(
         "B10",
@@ -372,14 +375,14 @@ def _abandoned(case: Case, turn: Turn) -> Cause:
 
 def _duplicate(case: Case, name: str) -> Cause | None:
     loop = case.loop(name)
-    claims = case.claims_of(name)
+    strangers = case.strangers_of(name)
     ours = loop is not None and (loop.alive or loop.program_alive)
-    if len(claims) + ours < 2:
+    if len(strangers) + ours < 2:
         return None
-    listed = [f"process {each.pid}, not started by acp: {each.command}" for each in claims]
+    listed = [f"process {each.pid}, not started by acp: {each.command}" for each in strangers]
     if ours and loop is not None:
         listed.append(f"process {loop.pid}: acp's own loop, since {dated(loop.started)}")
-    pids = ",".join(str(each.pid) for each in claims)
+    pids = ",".join(str(each.pid) for each in strangers)
     return Cause(
         "B13",
         f"two processes act for {name} at once",
@@ -390,7 +393,7 @@ def _duplicate(case: Case, name: str) -> Cause | None:
         given=(("participant", name),),
         participant=name,
         since=min(
-            (datetime.fromtimestamp(each.created, case.clock.now.tzinfo) for each in claims),
+            (datetime.fromtimestamp(each.created, case.clock.now.tzinfo) for each in strangers),
             default=None,
         ),
         key=f"B13:{name}:{pids}",

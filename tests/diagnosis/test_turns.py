@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, RunnerState
-from acp_core.protocols.kit.diagnosis import Claim, Patience
+from acp_core.protocols.kit.diagnosis import Patience, Stranger
 from tests.diagnosis.support import (
     NOON,
     after,
@@ -101,9 +101,11 @@ class TestNobodyKnownHere:
         assert (found.code, found.wanted) == ("E9", True)
 
     def test_a_stranger_that_waits_although_it_is_its_turn(self) -> None:
-        waiter = Claim("reader", 77, NOON.timestamp(), "acp wait --participant reader", waits=True)
-        assert causes(at=after(seconds=30), claims=(waiter,)) == []
-        found = cause(at=after(minutes=2), claims=(waiter,))
+        waiter = Stranger(
+            "reader", 77, NOON.timestamp(), "acp wait --participant reader", waits=True
+        )
+        assert causes(at=after(seconds=30), strangers=(waiter,)) == []
+        found = cause(at=after(minutes=2), strangers=(waiter,))
         assert (found.code, found.certain) == ("B10", False)
         assert "process 77" in " ".join(found.evidence)
 
@@ -294,20 +296,20 @@ class TestWrongBelief:
 
 
 class TestTwoOfThem:
-    def claim(self, pid: int) -> Claim:
-        return Claim("reader", pid, NOON.timestamp(), "acp loop --participant reader")
+    def stranger(self, pid: int) -> Stranger:
+        return Stranger("reader", pid, NOON.timestamp(), "acp loop --participant reader")
 
     def test_ours_and_a_stranger(self) -> None:
-        found = causes(loop(run=run()), at=after(1), claims=(self.claim(77),))
+        found = causes(loop(run=run()), at=after(1), strangers=(self.stranger(77),))
         assert [each.code for each in found] == ["B13"]
         assert found[0].remedy == "stop_duplicate"
 
     def test_two_strangers(self) -> None:
-        found = causes(at=after(1), claims=(self.claim(77), self.claim(78)))
+        found = causes(at=after(1), strangers=(self.stranger(77), self.stranger(78)))
         assert [each.code for each in found] == ["B13"]
 
     def test_one_stranger_is_nobody_s_twin(self) -> None:
-        assert causes(at=after(1), claims=(self.claim(77),)) == []
+        assert causes(at=after(1), strangers=(self.stranger(77),)) == []
 
 
 def test_a_demo_is_as_impatient_as_it_is_fast() -> None:

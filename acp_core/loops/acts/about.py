@@ -16,7 +16,7 @@ from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context
-from acp_core.protocols.kit.diagnosis import Claim, safe_id
+from acp_core.protocols.kit.diagnosis import Stranger, safe_id
 
 
 class About:
@@ -27,7 +27,7 @@ class About:
         key: str,
         snapshot: Snapshot | None = None,
         loops: Sequence[RunnerState] | None = None,
-        claims: Callable[[], tuple[Claim, ...]] = tuple,
+        strangers: Callable[[], tuple[Stranger, ...]] = tuple,
     ) -> None:
         """Make it.
 
@@ -35,10 +35,10 @@ class About:
             key: the collaboration's.
             snapshot: what was read of it; by default it is read when it is asked for.
             loops: this account's loops; by default they are looked for.
-            claims: gives processes of others that act for a participant.
+            strangers: gives processes of others that act for a participant.
         """
         self.key = key
-        self._snapshot, self._found, self._claims = snapshot, loops, claims
+        self._snapshot, self._found, self._strangers = snapshot, loops, strangers
 
     @classmethod
     def of(cls, context: Context) -> About:
@@ -78,9 +78,9 @@ class About:
         return others | self.loops
 
     @cached_property
-    def claims(self) -> tuple[Claim, ...]:
+    def strangers(self) -> tuple[Stranger, ...]:
         """Processes of others that act for a participant."""
-        return self._claims()
+        return self._strangers()
 
     @cached_property
     def programs(self) -> Programs:

@@ -12,7 +12,7 @@ import psutil
 
 from acp_core.agents.identity import Identity
 from acp_core.model import Outcome, OutcomeState
-from acp_core.protocols.kit.diagnosis import Claim
+from acp_core.protocols.kit.diagnosis import Stranger
 
 PATIENCE = 5.0  # seconds between asking and making
 _STEP = 0.05
@@ -40,14 +40,14 @@ def end_group(leader: Identity) -> bool:
     return False
 
 
-def end_stranger(claim: Claim) -> Outcome:
+def end_stranger(stranger: Stranger) -> Outcome:
     """End a process that acp did not start, if it still is the one that was looked at."""
     try:
-        process = psutil.Process(claim.pid)
-        if abs(process.create_time() - claim.created) > _SAME:
-            return Outcome(OutcomeState.DONE, f"Process {claim.pid} has ended already.")
+        process = psutil.Process(stranger.pid)
+        if abs(process.create_time() - stranger.created) > _SAME:
+            return Outcome(OutcomeState.DONE, f"Process {stranger.pid} has ended already.")
         if process.uids().real != os.getuid():
-            text = f"process {claim.pid} belongs to another user of this machine"
+            text = f"process {stranger.pid} belongs to another user of this machine"
             return Outcome(OutcomeState.REFUSED, text)
         process.terminate()
         with contextlib.suppress(psutil.TimeoutExpired):
@@ -58,5 +58,5 @@ def end_stranger(claim: Claim) -> Outcome:
     except psutil.NoSuchProcess:
         pass
     except (psutil.Error, OSError) as error:
-        return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {claim.pid}: {error}")
-    return Outcome(OutcomeState.DONE, f"Ended process {claim.pid}.")
+        return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {stranger.pid}: {error}")
+    return Outcome(OutcomeState.DONE, f"Ended process {stranger.pid}.")

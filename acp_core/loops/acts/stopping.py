@@ -15,7 +15,7 @@ from acp_core.loops.stopping import stop_loops
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.diagnosis import Claim, safe_id
+from acp_core.protocols.kit.diagnosis import Stranger, safe_id
 from acp_core.protocols.kit.values import Values
 
 
@@ -101,7 +101,7 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
     names = [name for name in about.agents if _twins(about, name)]
     choices = [choice for name in names for choice in _twins(about, name)]
 
-    def chosen(values: Values) -> Claim | RunnerState:
+    def chosen(values: Values) -> Stranger | RunnerState:
         found = _twins(about, values.participant).get(values.process)
         if found is None:
             raise Refused(f"{values.process} does not act for {values.participant}")
@@ -109,12 +109,12 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         found = chosen(values)
-        what = found.command if isinstance(found, Claim) else "acp's own loop, and its program"
+        what = found.command if isinstance(found, Stranger) else "acp's own loop, and its program"
         return Preview(f"End {values.process}: {what}")
 
     def perform(values: Values) -> Outcome:
         found = chosen(values)
-        if isinstance(found, Claim):
+        if isinstance(found, Stranger):
             return end_stranger(found)
         (stopped,) = stop_loops([found])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
@@ -130,12 +130,12 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
     )
 
 
-def _twins(about: About, name: str) -> dict[str, Claim | RunnerState]:
+def _twins(about: About, name: str) -> dict[str, Stranger | RunnerState]:
     """The processes that act for a participant, where there are several; strangers first."""
-    found: dict[str, Claim | RunnerState] = {
-        f"process {claim.pid}": claim
-        for claim in about.claims
-        if safe_id(claim.participant) == name
+    found: dict[str, Stranger | RunnerState] = {
+        f"process {stranger.pid}": stranger
+        for stranger in about.strangers
+        if safe_id(stranger.participant) == name
     }
     loop = about.loops.get(name)
     if loop is not None and (loop.alive or loop.program_alive):

@@ -101,7 +101,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Stranger:
     """A process that acts for a participant and was not started by acp.
 
     Attributes:
@@ -135,7 +135,7 @@ class Case:
     Attributes:
         snapshot: what stands in it.
         loops: this machine's loops for it.
-        claims: processes of others that act in it.
+        strangers: processes of others that act in it.
         clock: the moment.
         patience: how long things may last.
         has_turns: loops can take its participants' turns.
@@ -147,7 +147,7 @@ class Case:
     snapshot: Snapshot
     clock: Clock
     loops: tuple[RunnerState, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    strangers: tuple[Stranger, ...] = ()
     patience: Patience = Patience()
     has_turns: bool = True
     durations: Callable[[str], Sequence[float]] = unknown
@@ -158,9 +158,9 @@ class Case:
         """The loop of a participant (an id as the Snapshot shows it), None where there is none."""
         return next((each for each in self.loops if safe_id(each.participant) == participant), None)
 
-    def claims_of(self, participant: str) -> tuple[Claim, ...]:
+    def strangers_of(self, participant: str) -> tuple[Stranger, ...]:
         """The processes of others that act for a participant."""
-        return tuple(each for each in self.claims if safe_id(each.participant) == participant)
+        return tuple(each for each in self.strangers if safe_id(each.participant) == participant)
 
     def participant(self, id: str) -> Participant | None:
         """The participant of this id."""
