@@ -110,11 +110,12 @@ class _Capture:
     def _printed(self, ended: _Ended) -> Captured:
         """Exit code and output; as JSON where it is JSON, else as lines."""
         try:
-            out = self._normal.value(json.loads(ended.stdout))
+            read = json.loads(ended.stdout)
+            if isinstance(read, dict) and isinstance(read.get("card"), dict):
+                read["card"] = read["card"]["id"]  # the whole of it is what `acp card` prints
+            out = self._normal.value(read)
         except ValueError:
             out = self._normal.text(ended.stdout).splitlines()
-        if isinstance(out, dict) and isinstance(out.get("card"), dict):
-            out["card"] = out["card"]["id"]  # the whole of it is what `acp card` prints
         printed: Captured = {"exit": ended.returncode, "out": out}
         if ended.stderr:
             printed["err"] = self._normal.text(ended.stderr).splitlines()

@@ -31,6 +31,7 @@ _ID = re.compile(
 )
 _VERSION_OF_FILE = re.compile(r"[0-9a-f]{14,16}(\.[0-9a-f]+){2,3}|\d+/\d+/\d+")
 _LASTED = re.compile(r'(_ms": )\d{10,}')  # in a line of a log, longer than anything in a state
+_MATTER = re.compile(r"(--matter )[0-9a-f]{32}\b")  # of a card: times of files are in it
 _PID = re.compile(r"(\bpids?\b[\s\"':=]*)\d+")
 _PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d{2,5}")
 
@@ -88,6 +89,7 @@ class Normal:
 
     def _rules(self) -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]:
         return (
+            (_MATTER, r"\1<digest>"),
             (_ISO, self._time),
             (_SAID, self._said),
             (_EPOCH, self._epoch),
@@ -101,6 +103,8 @@ class Normal:
         )
 
     def _string(self, given: str, key: str) -> str:
+        if key == "digest":
+            return "<digest>"
         if key == "version" and _VERSION_OF_FILE.fullmatch(given):
             return "<version>"
         return self.text(given)
