@@ -14,10 +14,10 @@ from textual.widgets import Input, TextArea
 
 from acp_tui.screens.card import CardScreen
 from tests.protocols.governed import states
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import make_app, open_screen, seen, settle
 from tests.tui.stage import until
 from tests.tui.support import make_snapshot
-from tests.tui.test_card import dashboard, open_card
 
 WORDS = "bxnqAxaLSRTfobjections zhlbyv"
 """Thirty letters, most of which are commands where no text is typed."""

@@ -4,50 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
 
-from acp_core.person.attention import Attention
-from acp_core.person.settings import Settings
-from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.protocols.governed import states
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
 ROADMAP = ".planning/ROADMAP.md"
-
-
-@asynccontextmanager
-async def dashboard(
-    root: Path, state: Path, size: tuple[int, int] = (120, 36), *, needs: bool = True
-) -> AsyncIterator[Pilot[Any]]:
-    """The dashboard on one collaboration, which needs somebody where ``needs`` says so."""
-    app = AcpApp(
-        [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
-    )
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: not needs or "f fix" in seen(pilot))
-        yield pilot
-
-
-async def open_card(pilot: Pilot[Any]) -> CardScreen:
-    await pilot.press("f")
-    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, CardScreen)
-    await until(pilot, lambda: screen._drawn_at < time.monotonic())
-    await until(pilot, lambda: "1 " in seen(pilot))
-    return screen
 
 
 def status(root: Path) -> tuple[object, object]:

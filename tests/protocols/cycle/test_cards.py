@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from acp_core.model import Card
-from acp_core.person.attention import Attention
-from acp_core.person.settings import Settings
 from acp_core.protocols.cycle.read.collaboration import Cycles
-from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -35,6 +29,7 @@ from tests.protocols.cycle.making import (
     task,
     write,
 )
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -47,30 +42,6 @@ FAILING = {
 OPTIONS = ["Stream the rows", "Refuse the export"]
 WAITS = agent("waiting", run="001-cd", last_message="Need DEC-001")
 DONE = agents(cd=agent(run="001-cd"), vas=agent(at=20, run="001-vas"))
-
-
-@asynccontextmanager
-async def dashboard(
-    root: Path, state: Path, size: tuple[int, int] = (120, 36)
-) -> AsyncIterator[Pilot[Any]]:
-    """The dashboard on one cycle, which needs somebody."""
-    app = AcpApp(
-        [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
-    )
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "f fix" in seen(pilot))
-        yield pilot
-
-
-async def open_card(pilot: Pilot[Any]) -> CardScreen:
-    """The card of the first need."""
-    await pilot.press("f")
-    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, CardScreen)
-    await until(pilot, lambda: screen._drawn_at < time.monotonic())
-    await until(pilot, lambda: "1 " in seen(pilot))
-    return screen
 
 
 def reports(root: Path) -> None:

@@ -24,9 +24,9 @@ from tests.protocols.folder.support import (
     say,
     write_protocol,
 )
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen, settle
 from tests.tui.stage import until
-from tests.tui.test_card import dashboard, open_card
 
 QUESTION = "Which store holds the index?"
 

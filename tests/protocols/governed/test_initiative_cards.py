@@ -17,9 +17,9 @@ from tests.protocols.folder.test_cards import open_of
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
 from tests.protocols.governed.test_coordinator_told import script
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
-from tests.tui.test_card import dashboard, open_card
 
 
 def at_the_gate(root: Path) -> Path:

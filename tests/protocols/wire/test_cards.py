@@ -18,8 +18,8 @@ from tests.protocols.wire.support import ROOT, Process, until
 from tests.protocols.wire.test_remote import OPTIONS, post
 from tests.support import forked
 from tests.tui import stage
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
-from tests.tui.test_card import dashboard, open_card
 
 WORDS = "I can keep the index in either store.\nWhich one is it to be?"
 STORES = ("Postgres, in one table with an index on the time of expiry", "SQLite")

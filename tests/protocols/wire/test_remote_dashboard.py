@@ -22,8 +22,8 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.wire.support import OWNER, Process
 from tests.protocols.wire.test_remote import OPTIONS, free, panel, post
+from tests.tui.cards import open_card
 from tests.tui.stage import screen_text, until
-from tests.tui.test_card import open_card
 
 
 async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:

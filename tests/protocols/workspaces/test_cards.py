@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from acp_core.model import Card, Status
-from acp_core.person.attention import Attention
-from acp_core.person.settings import Settings
 from acp_core.protocols.workspaces.read.conflict_hints import places
-from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -34,34 +29,11 @@ from tests.protocols.workspaces.making import (
     status,
     write,
 )
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
 COORD = "agent-workspaces/.coord"
-
-
-@asynccontextmanager
-async def dashboard(
-    root: Path, state: Path, size: tuple[int, int] = (120, 36)
-) -> AsyncIterator[Pilot[Any]]:
-    """The dashboard on one run, which needs somebody."""
-    app = AcpApp(
-        [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
-    )
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "f fix" in seen(pilot))
-        yield pilot
-
-
-async def open_card(pilot: Pilot[Any]) -> CardScreen:
-    """The card of the first need."""
-    await pilot.press("f")
-    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, CardScreen)
-    await until(pilot, lambda: screen._drawn_at < time.monotonic())
-    await until(pilot, lambda: "1 " in seen(pilot))
-    return screen
 
 
 async def is_left(pilot: Pilot[Any]) -> None:
