@@ -101,12 +101,12 @@ class Conductor:
     def elsewhere(self) -> Seen | None:
         """Who holds its claim, or left a program at work, without that our own folder knows it."""
 
-        def look() -> Seen | None:
+        def unknown_holder() -> Seen | None:
             found = elsewhere.seen(self.folder, self.name, self.claim)
             return None if found is None or elsewhere.is_known(found, self.last()) else found
 
-        found = look()
-        return elsewhere.settled(look) if found and found.mine else found
+        found = unknown_holder()
+        return elsewhere.settled(unknown_holder) if found and found.mine else found
 
     def other(self) -> Seen | None:
         """Who else holds its claim, for whoever only looks: as `elsewhere`, and never waits.
@@ -138,12 +138,12 @@ def strangers(folder: str) -> list[Seen]:
     if not elsewhere.has_claims(folder):
         return []
 
-    def look() -> list[Seen]:
+    def unknown_holders() -> list[Seen]:
         held = [each for each in claims.listed(folder, "loops") if each.held]
         known = {state.pid for state in registry.runners(folder)} if held else set()
         return [each for each in held if not each.owner or each.owner.process.pid not in known]
 
-    return elsewhere.settled(look) or []
+    return elsewhere.settled(unknown_holders) or []
 
 
 def loops_of_others(folder: str) -> list[RunnerState]:

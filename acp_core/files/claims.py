@@ -92,10 +92,10 @@ class Seen:
         if self.owner is None:
             return f"another process holds {self.path}"
         who = clean_line(self.owner.account, 80) or str(self.owner.uid)
-        return f"{who} {doing(self.name)} ({_whereabouts(self.owner)})"
+        return f"{who} {activity(self.name)} ({_whereabouts(self.owner)})"
 
 
-def doing(name: str) -> str:
+def activity(name: str) -> str:
     """What the holder of a claim does: ``conducts this run``."""
     kind, _, rest = name.rpartition("/")
     return f"plays {clean_line(rest, 80)}" if kind == "loops" else "conducts this run"

@@ -43,7 +43,7 @@ def state(loop: RunnerState) -> str:
     return f"using {run.tool}" if run.tool else "running"
 
 
-def doing(loop: RunnerState | None) -> str:
+def activity(loop: RunnerState | None) -> str:
     """Its program and what it is doing, in one line."""
     return " · ".join(filter(None, (program(loop), state(loop)))) if loop else "no loop"
 

@@ -50,7 +50,7 @@ def bind_stop(context: Context, now: datetime) -> Action:
         words = f"{words}." if words else "No loop runs."
         return Outcome(state, words, done=Preview(words, data={"loops": ended}))
 
-    labels = {name: f"{name}: {wording.doing(about.all_loops[name])}" for name in running}
+    labels = {name: f"{name}: {wording.activity(about.all_loops[name])}" for name in running}
     own = tuple(name for name in running if name in about.loops)
     return bound(
         STOP_LOOP,

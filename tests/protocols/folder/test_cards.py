@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from acp_core.protocols.folder.schema.questions import TEMPLATE
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -122,6 +123,16 @@ async def test_a_proposal_is_reviewed_with_what_others_say_of_it(tmp_path: Path)
     assert last(root) == ("reviewer", "review_submitted")
     written = (root / "review.md").read_text()
     assert "- Nearly" in written and "- Say who pays" in written
+
+
+def test_the_line_of_the_template_is_no_open_question_before_one_is_due(
+    tmp_path: Path, acp: Acp
+) -> None:
+    root = made(tmp_path / "cache", "reviewing", "reviewer")
+    assert "Who starts?" in acp("card", str(root)).stdout
+    edit(root, "readiness.md", "- [unresolved] Who starts?", f"- [unresolved] {TEMPLATE}")
+    age(root)
+    assert TEMPLATE not in acp("card", str(root)).stdout
 
 
 async def test_a_revision_is_submitted_beside_what_the_reviews_require(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class Facts(Evidence):
         found = phase_result.parse(text) if text else None
         return safe(found.summary if found else "")
 
-    def said(self, name: str, besides: str = "") -> CardSection:
+    def reported(self, name: str, besides: str = "") -> CardSection:
         """What an agent says last: the summary of its run, and its message."""
         agent = self.cycle.agent(name)
         told = (self.summary(name), safe(agent.last_message or agent.message), safe(agent.error))

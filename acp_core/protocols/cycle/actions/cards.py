@@ -63,7 +63,7 @@ def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
         about_result = each.kind in ("limit", "gate", "unproven") or cycle.status == "completed"
         sections = [facts.blocker(blocker, claim, agent)]
         if agent:
-            sections.append(facts.said(agent, claim))
+            sections.append(facts.reported(agent, claim))
         if agent and each.kind == "agent":
             sections += [facts.errors(agent, claim), facts.waiting(agent)]
         if about_result:
@@ -127,7 +127,7 @@ def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
         agent = agent if agent in AGENTS else ""
         sections = [facts.blocker(each, claim, agent)]
         if agent:
-            sections += [facts.said(agent, claim), facts.waiting(agent), facts.read(agent)]
+            sections += [facts.reported(agent, claim), facts.waiting(agent), facts.read(agent)]
         yield facts.card(
             f"{cycle.id}:blocker:{each.id}",
             f"{agent or 'The cycle'} is blocked ({each.id})",
@@ -155,7 +155,7 @@ def _failed(cycle: Cycle, known: Known) -> Iterator[Card]:
             f"{cycle.id}:failed:{name}:{cycle.iteration}",
             f"{name} failed",
             (
-                facts.said(name, claim),
+                facts.reported(name, claim),
                 facts.errors(name, claim),
                 facts.waiting(name),
                 facts.changed(),
@@ -260,7 +260,7 @@ def _result_card(
         facts.tests(),
         facts.tasks(),
         facts.issues(),
-        facts.said("cd"),
+        facts.reported("cd"),
         facts.changed(),
         facts.read("vas", "cd"),
     )
@@ -287,7 +287,7 @@ def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
         yield facts.card(
             f"{cycle.id}:waiting:{name}:{cycle.iteration}",
             f"{name} waits for an answer",
-            (*questions, facts.said(name, claim), facts.waiting(name), facts.read(name)),
+            (*questions, facts.reported(name, claim), facts.waiting(name), facts.read(name)),
             (
                 CardVerdict("Answer", FEEDBACK, (("agent", name),), ("text",)),
                 *_again(cycle, name)[:1],
@@ -310,7 +310,7 @@ def _unanswered(cycle: Cycle, known: Known) -> Iterator[Card]:
         yield facts.card(
             f"{cycle.id}:unanswered:{name}:{own[0].id or own[0].timestamp}",
             f"{name} has not answered what {safe(own[0].source) or 'somebody'} told it",
-            (texts("Told besides", told), facts.said(name), facts.read(name)),
+            (texts("Told besides", told), facts.reported(name), facts.read(name)),
             (
                 *_again(cycle, name)[:1],
                 CardVerdict("Tell it more", FEEDBACK, (("agent", name),), ("text",)),

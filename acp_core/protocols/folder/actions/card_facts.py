@@ -160,9 +160,10 @@ def settled(matter: Matter, *, due: bool = True) -> CardSection:
     if readiness is None:
         return section("Readiness", ())
     waiting = {*readiness.unresolved, *readiness.unreasoned, *readiness.blocking}
-    ordered = sorted(readiness.items, key=lambda item: item not in waiting)
     rows = []
-    for item in ordered:
+    for item in sorted(readiness.items, key=lambda item: item not in waiting):
+        if item in readiness.unresolved and not readiness.awaits(item, due=due):
+            continue
         done = item not in waiting and item.word in _SETTLED
         note = "no reason is given" if item in readiness.unreasoned else ""
         word = "deferred" if item.word == "deferred_nonblocking" else item.word

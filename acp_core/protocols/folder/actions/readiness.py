@@ -17,7 +17,7 @@ from acp_core.protocols.folder.actions.table_turns import CHECK_GATES, SETTLE_QU
 from acp_core.protocols.folder.causes.gates import gate_fields, nearest_line
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.documents import Readiness
-from acp_core.protocols.folder.schema.questions import OVER, TEMPLATE
+from acp_core.protocols.folder.schema.questions import OVER
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import READINESS, document_text
 from acp_core.protocols.folder.write.opened import Opened
@@ -116,7 +116,7 @@ def is_unsettled(opened: Opened) -> bool:
         return False
     scan = documents.scan_readiness(_text(opened))
     due = opened.machine.phase in ("decision_review", "readiness_check")
-    asked = [item for item in scan.unresolved if due or item.text != TEMPLATE]
+    asked = any(scan.awaits(item, due=due) for item in scan.unresolved)
     return bool(asked or scan.unreasoned or scan.blocking)
 
 

@@ -15,7 +15,7 @@ from acp_core.files.markdown import CheckBox, Lines
 from acp_core.model.light import NamedTuple
 from acp_core.protocols.folder.schema import V2, forms
 from acp_core.protocols.folder.schema.forms import Place
-from acp_core.protocols.folder.schema.questions import Asked, may_ask, questions
+from acp_core.protocols.folder.schema.questions import TEMPLATE, Asked, may_ask, questions
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
 OUTCOMES = ("proceed", "do_not_proceed", "defer", "blocked")
@@ -85,6 +85,16 @@ class Readiness(NamedTuple):
     near: tuple[Place, ...]
     under_blockers: tuple[Place, ...]
     empty: bool
+
+    def awaits(self, item: Item, *, due: bool) -> bool:
+        """Whether an item must be classified for good, or may be later.
+
+        Args:
+            item: One of `items`.
+            due: Whether the phase asks for it. Before that the line of the template does not
+                count: nobody has to replace it yet.
+        """
+        return item in self.unresolved and (due or item.text != TEMPLATE)
 
 
 # White space after the word may span lines: a bare item takes the next line as its text.

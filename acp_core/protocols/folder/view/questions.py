@@ -11,7 +11,7 @@ from acp_core.protocols.folder.actions.names import ANSWERING, SETTLE
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
 from acp_core.protocols.folder.schema.documents import Item
-from acp_core.protocols.folder.schema.questions import OVER, TEMPLATE, Asked
+from acp_core.protocols.folder.schema.questions import OVER, Asked
 from acp_core.protocols.folder.view import participants
 
 READINESS, REVIEW = "readiness.md", "review.md"
@@ -42,7 +42,7 @@ def _unsettled(facts: Facts) -> tuple[Question, ...]:
         *(
             _item(item, "unresolved")
             for item in readiness.unresolved
-            if item.text and (due or item.text != TEMPLATE)
+            if item.text and readiness.awaits(item, due=due)
         ),
     )
 

@@ -176,7 +176,7 @@ def _failure_card(opened: Opened) -> Card | None:
         verdicts = [again, *verdicts] if not found else [*verdicts, again]
     sections = (
         CardSection("In the way", tuple(map(_problem, found))),
-        CardSection("Workstreams", tuple(map(_standing, opened.initiative.workstreams))),
+        CardSection("Workstreams", tuple(map(_stream_row, opened.initiative.workstreams))),
         CardSection("Approved", tuple(_approval(opened, barrier)) if barrier else ()),
     )
     state = opened.initiative.state.value
@@ -194,7 +194,7 @@ def _problem(found: resync.Problem) -> Row:
     return Row(cells, checked=False, tone=Tone.REVISE)
 
 
-def _standing(stream: Workstream) -> Row:
+def _stream_row(stream: Workstream) -> Row:
     return Row((safe(stream.name), safe(stream.phase), safe(stream.status)))
 
 

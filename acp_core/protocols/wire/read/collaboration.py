@@ -75,16 +75,16 @@ class AgentFolder(Collaboration):
             self._last = self._without(clean_line(str(error)), damaged, now)
             return self._last
         last = self._last
-        standing = self._in_the_way(read)
+        obstacles = self._in_the_way(read)
         same = last is self._good and read is self._reading
-        if last is not None and same and last.obstacles == standing:
+        if last is not None and same and last.obstacles == obstacles:
             if last.recheck_at is None or last.recheck_at > now:
                 return last
             self._last = self._good = replace(last, as_of=now, recheck_at=self._recheck(read, now))
             return self._last
         self._reading = read
         made = build.snapshot(read, self.key, now, self._recheck(read, now))
-        self._last = self._good = replace(made, obstacles=standing)
+        self._last = self._good = replace(made, obstacles=obstacles)
         return self._last
 
     def watched(self) -> frozenset[Path]:
