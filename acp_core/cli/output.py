@@ -128,6 +128,12 @@ def to_choose(
     return {each.name: described.placeholder(each) for each in left}
 
 
+def choice_hint(snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]] = ()) -> str:
+    """What a person must choose before `act_command` can be run; "" where it is complete."""
+    left = to_choose(snapshot, action, given).values()
+    return f"you choose {' and '.join(left)}: add --help to see what is possible" if left else ""
+
+
 def fitting(
     snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from acp_core.cli import layout, signs
 from acp_core.cli.layout import Cell, Column
-from acp_core.cli.output import SHORT, Terminal, act_command
+from acp_core.cli.output import SHORT, Terminal, act_command, choice_hint
 from acp_core.model import (
     Document,
     Event,
@@ -159,9 +159,10 @@ def _needs(view: View, snapshot: Snapshot) -> list[str]:
         since = f" ({view.ago(need.since)})" if need.since else ""
         lines += view.wrap(f"{need.text}{since}", first=f"{IN}{signs.NEED} ")
         if need.action:
-            lines += view.wrap(
-                act_command(snapshot, need.action, need.given, SHORT), first="    → "
-            )
+            command = act_command(snapshot, need.action, need.given, SHORT)
+            lines += view.wrap(command, first="    → ")
+            if hint := choice_hint(snapshot, need.action, need.given):
+                lines += view.wrap(hint, first="      ")
     return lines
 
 

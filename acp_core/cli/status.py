@@ -8,7 +8,17 @@ from datetime import datetime
 from acp_core.cli import fields, layout, signs
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import sort_out
-from acp_core.cli.output import SHORT, Terminal, act_command, complain, dump, say, terminal, warn
+from acp_core.cli.output import (
+    SHORT,
+    Terminal,
+    act_command,
+    choice_hint,
+    complain,
+    dump,
+    say,
+    terminal,
+    warn,
+)
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
@@ -142,9 +152,11 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
     for need in entry.needs:
         since = f" ({format.age(need.since, now)})" if need.since else ""
         own = need in entry.snapshot.needs  # a part's need is mended in the part
-        remedy = ""
+        remedy = hint = ""
         if need.action and own:
             remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
+            hint = choice_hint(entry.snapshot, need.action, need.given)
         text = f"{need.text}{since}{remedy}"
         lines += layout.wrap(text, shown_on, indent="      ", first="    → ")
+        lines += layout.wrap(hint, shown_on, indent="      ") if hint else []
     return lines

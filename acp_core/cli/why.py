@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, act_command, dump, fitting, say, terminal, to_choose
+from acp_core.cli.output import (
+    Terminal,
+    act_command,
+    choice_hint,
+    dump,
+    fitting,
+    say,
+    terminal,
+    to_choose,
+)
 from acp_core.model import Cause, Snapshot, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.values import Values
@@ -85,18 +93,12 @@ def _cause(
     for lead, action, given in ways:
         for line in (
             f"{lead}{act_command(snapshot, action, given)}",
-            _choice(snapshot, action, given),
+            choice_hint(snapshot, action, given),
         ):
             lines += (
                 layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
             )
     return lines
-
-
-def _choice(snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]) -> str:
-    """What a person must choose before a command can be run; "" where it is complete."""
-    left = to_choose(snapshot, action, given).values()
-    return f"you choose {' and '.join(left)}: add --help to see what is possible" if left else ""
 
 
 def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:

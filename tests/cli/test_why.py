@@ -110,3 +110,13 @@ def test_what_must_be_chosen_is_said_below_each_command_that_has_it_in_capitals(
         "or: acp act queues triage --agent ben --decision DECISION --reason TEXT",
         "you choose DECISION and TEXT: add --help to see what is possible",
     ]
+
+
+def test_status_and_show_name_what_a_person_must_choose_below_the_command(acp: Acp) -> None:
+    root = acp.home / "queues"
+    run(root)
+    agent(root, "ben", "partial")
+    hint = "you choose DECISION and TEXT: add --help to see what is possible"
+    for command in ("status", "show"):
+        printed = " ".join(acp(command, "queues").stdout.split())
+        assert f"--decision DECISION --reason TEXT {hint}" in printed
