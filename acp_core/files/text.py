@@ -10,6 +10,7 @@ sees that something was there. Standard library only.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _REPLACEMENT = "\ufffd"
 _NEWLINE_SIGN = "\u2424"
@@ -46,9 +47,10 @@ _MISUSED = (
     f"|(?<![{_SELECTED}])[{_SELECTORS}]|(?<=[{_MARKS}]{{{_PILE}}})[{_MARKS}]"
 )
 _ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_SUSPECT = re.compile(f"[{_UNSAFE}{_JOINERS}{_SELECTORS}{_MARKS}]")
-_UNSAFE_SIGN = re.compile(f"[{_UNSAFE}]|{_MISUSED}")
-_UNSEEN_SIGN = re.compile(f"(?:[{_UNSEEN}]|{_MISUSED})+")
+# Compiled where they are first needed: large classes take as long as a short command.
+_SUSPECT = f"[{_UNSAFE}{_JOINERS}{_SELECTORS}{_MARKS}]"
+_UNSAFE_SIGN = f"[{_UNSAFE}]|{_MISUSED}"
+_UNSEEN_SIGN = f"(?:[{_UNSEEN}]|{_MISUSED})+"
 
 _SIGNS: dict[str, str] = (
     dict.fromkeys("\x85\u2028\u2029", _NEWLINE_SIGN)
@@ -60,6 +62,9 @@ _TAGS = 0xE0000
 _TAG_LETTERS = range(_TAGS + 0x20, _TAGS + 0x7F)
 
 
+_compiled = cache(re.compile)
+
+
 def clean(text: str) -> str:
     """``text`` safe to show over several lines.
 
@@ -67,11 +72,11 @@ def clean(text: str) -> str:
     U+2029, every lone surrogate and everything that people cannot see (see `unseen`) becomes a
     visible sign. The number of lines is that of ``text`` read with universal newlines.
     """
-    if (_ASCII if text.isascii() else _SUSPECT).search(text) is None:
+    if (_ASCII if text.isascii() else _compiled(_SUSPECT)).search(text) is None:
         return text
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNSAFE_SIGN.sub(_sign, text)
+    return _compiled(_UNSAFE_SIGN).sub(_sign, text)
 
 
 def _sign(match: re.Match[str]) -> str:
@@ -107,9 +112,9 @@ def unseen(text: str) -> str:
     joiners and variation selectors where no script or picture has them; marks beyond the eighth
     above one letter. "" for ordinary text of any language.
     """
-    if text.isascii() or _SUSPECT.search(text) is None:
+    if text.isascii() or _compiled(_SUSPECT).search(text) is None:
         return ""
-    return "".join(_UNSEEN_SIGN.findall(text))
+    return "".join(_compiled(_UNSEEN_SIGN).findall(text))
 
 
 def spelled(characters: str) -> str:

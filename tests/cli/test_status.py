@@ -142,7 +142,8 @@ def test_a_person_sees_what_needs_them(acp: Acp) -> None:
     lines = ran.stdout.splitlines()
     assert lines[1].startswith("! needs you  front-door")
     assert "acp act runs/front-door answer" in lines[2]
-    assert lines[3].startswith("○ live       garden")
+    assert lines[3] == "      you choose TEXT: add --help to see what is possible"
+    assert lines[4].startswith("○ live       garden")
     assert lines[-1] == "1 needs you · 2 live · 0 done"
 
 

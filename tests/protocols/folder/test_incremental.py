@@ -61,7 +61,8 @@ def planned(folder: Path, now: datetime) -> tuple[str, ...]:
 
 def outlook(collaboration: FolderCollaboration, now: datetime) -> tuple[str, ...]:
     try:
-        return collaboration.outlook.planned(collaboration.facts, now)
+        fixes = collaboration.outlook.planned(collaboration.facts, now)
+        return tuple(fix.sentence for fix in fixes)
     except Refused:
         return ()
 
@@ -163,6 +164,9 @@ def test_an_event_costs_no_more_than_itself(
     acts = {act.name: act for act in kept.actions(now + timedelta(seconds=30))}
     assert "review.md has no heading for seq 3, 4" in acts["repair"].sentence
     assert "proposal_revised" in acts
+    snapshot = kept.refresh(now + timedelta(seconds=30))
+    causes = diagnose(kept, Case(snapshot, Clock(now + timedelta(seconds=30))))
+    assert ("C2", "repair") in [(cause.code, cause.remedy) for cause in causes]
 
 
 def test_protocol_json_that_says_what_never_was_wants_a_human_at_once_when_opened(

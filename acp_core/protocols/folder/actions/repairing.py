@@ -26,7 +26,7 @@ def repairing(context: Context, now: datetime) -> Action:
         OSError: a file cannot be read.
     """
     collaboration = read_collaboration(context, now)
-    sentences = collaboration.outlook.planned(collaboration.facts, now)
+    fixes = collaboration.outlook.planned(collaboration.facts, now)
     folder = collaboration.key
     shown: list[damage.Plan] = []  # what the last preview showed is what is done
 
@@ -46,8 +46,8 @@ def repairing(context: Context, now: datetime) -> Action:
         collaboration,
         preview,
         perform,
-        sentence="; ".join(sentences),
-        offered=bool(sentences),
+        sentence="; ".join(fix.sentence for fix in fixes),
+        offered=bool(fixes),
     )
 
 

@@ -17,6 +17,7 @@ from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.write import Refused, damage
+from acp_core.protocols.folder.write.repair_plan import Outlook
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000
@@ -24,8 +25,14 @@ _FOLLOWS = "what else it should say follows once it names participants"
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
-def causes(facts: Facts, case: Case) -> Iterator[Cause]:
-    """Every cause, group by group."""
+def causes(facts: Facts, outlook: Outlook, case: Case) -> Iterator[Cause]:
+    """Every cause, group by group.
+
+    Args:
+        facts: What the files hold.
+        outlook: What a repair would do, kept from one reading to the next.
+        case: What else is known.
+    """
     if facts.unsettled:
         return  # a file is being written just now
     for group in (log, half_done):
@@ -33,24 +40,25 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             doubtful = cause.remedy == REPAIR and (
                 cause.code in _DOUBTFUL or not facts.participants
             )
-            yield _as_far_as_it_goes(facts, case, cause) if doubtful else cause
+            yield _as_far_as_it_goes(facts, outlook, case, cause) if doubtful else cause
     if facts.lines.broken is None:  # else nothing that a gate asks for leads on
         yield from acceptance.causes(facts, case)
         yield from gates.causes(facts, case)
     yield from human.causes(facts, case)
 
 
-def _as_far_as_it_goes(facts: Facts, case: Case, cause: Cause) -> Cause:
+def _as_far_as_it_goes(facts: Facts, outlook: Outlook, case: Case, cause: Cause) -> Cause:
     """The cause with a repair as its remedy only where that mends the file.
 
     That nobody takes part is a cause of its own, which says what mends it.
     """
+    now = case.snapshot.as_of
     try:
-        plan = damage.diagnose(facts.folder, case.snapshot.as_of)
+        if any(fix.name == cause.document for fix in outlook.planned(facts, now)):
+            return cause
+        plan = damage.diagnose(facts.folder, now)
     except (Refused, OSError) as error:
         return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
-    if any(fix.name == cause.document for fix in plan.fixes):
-        return cause
     if not facts.participants and cause.document == schema.PROTOCOL_FILE:
         return replace(cause, advice=_FOLLOWS, remedy=None)
     advice = "; ".join(plan.hopeless) or f"bring {cause.document} back from a copy"

@@ -167,7 +167,7 @@ class FolderCollaboration(Collaboration):
     def causes(self, case: Case) -> Sequence[Cause]:
         from acp_core.protocols.folder.causes import causes  # only diagnoses need it
 
-        return tuple(causes(self.facts, case))
+        return tuple(causes(self.facts, self._mended, case))
 
     def durations(self, participant: str) -> Sequence[float]:
         return self._pace.of(self.facts.history, participant)
@@ -190,6 +190,13 @@ class FolderCollaboration(Collaboration):
     def outlook(self) -> Outlook:
         """What a repair would do."""
         from acp_core.protocols.folder.write.repair_plan import Outlook  # only actions need it
+
+        return Outlook()
+
+    @cached_property
+    def _mended(self) -> Outlook:
+        """The same for causes, which another thread looks for."""
+        from acp_core.protocols.folder.write.repair_plan import Outlook  # only diagnoses need it
 
         return Outlook()
 

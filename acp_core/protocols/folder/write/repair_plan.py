@@ -7,6 +7,7 @@ wrong, it is asked. Standard library only.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.folder import schema
@@ -26,8 +27,15 @@ def opened(facts: Facts) -> Opened | None:
     return Opened(facts.folder, facts.protocol, facts.history, facts.log_size, facts.log_lines)
 
 
+class Planned(NamedTuple):
+    """A fix that a repair would make: the file's name, and the sentence that says what is done."""
+
+    name: str
+    sentence: str
+
+
 class Outlook:
-    """The sentences of the fixes that `damage.diagnose` would plan for one collaboration."""
+    """The fixes that `damage.diagnose` would plan for one collaboration."""
 
     def __init__(self) -> None:
         self._history: History | None = None
@@ -36,7 +44,7 @@ class Outlook:
         self._there: dict[int, str] = {}
         self._lacking: list[int] = []
 
-    def planned(self, facts: Facts, now: datetime) -> tuple[str, ...]:
+    def planned(self, facts: Facts, now: datetime) -> tuple[Planned, ...]:
         """What a repair would do after the last look of ``facts``.
 
         Raises:
@@ -48,13 +56,15 @@ class Outlook:
         lacking = self._without_heading(facts)
         if lacking is None:
             return self._asked(facts, now)
-        sentences = [damage.lacking_headings(lacking)] if lacking else []
+        fixes = [Planned(review.REVIEW, damage.lacking_headings(lacking))] if lacking else []
         if here.participants:  # else no state follows from the log
-            sentences.append(damage.lag(here.protocol, with_state(here)))
-        return tuple(filter(None, sentences))
+            sentence = damage.lag(here.protocol, with_state(here))
+            fixes += [Planned(schema.PROTOCOL_FILE, sentence)] if sentence else []
+        return tuple(fixes)
 
-    def _asked(self, facts: Facts, now: datetime) -> tuple[str, ...]:
-        return tuple(fix.sentence for fix in damage.diagnose(facts.folder, now).fixes)
+    def _asked(self, facts: Facts, now: datetime) -> tuple[Planned, ...]:
+        fixes = damage.diagnose(facts.folder, now).fixes
+        return tuple(Planned(fix.name, fix.sentence) for fix in fixes)
 
     def _lacks_files(self, here: Opened, now: datetime) -> bool:
         try:
