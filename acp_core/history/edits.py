@@ -11,12 +11,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.history.observing import LARGEST, LARGEST_LOG
+from acp_core.history.observing import LARGEST
 from acp_core.model import Document, Notice, Snapshot
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 
 if TYPE_CHECKING:
+    from acp_core.history.growing_log import GrowingLog
     from acp_core.history.schema import Version
     from acp_core.history.store import Store
 
@@ -30,18 +31,53 @@ class Edits:
     def __init__(self) -> None:
         self._for: Snapshot | None = None
         self._made: Snapshot | None = None
-        self._asked: tuple[Document, ...] = ()
-        self._edited: frozenset[str] = frozenset()
+        self._known: dict[Document, bool] = {}
+        self._log: GrowingLog | None = None
 
     def marked(self, snapshot: Snapshot, collaboration: Collaboration) -> Snapshot:
         """The Snapshot with the documents that were edited too late; the same for the same one."""
         if snapshot is self._for and self._made is not None:
             return self._made
         asked = tuple(each for each in snapshot.documents if _may_be_edited(each, snapshot))
-        if asked != self._asked:
-            self._asked, self._edited = asked, _edited(asked, snapshot, collaboration)
-        self._for, self._made = snapshot, _with_edits(snapshot, self._edited)
+        new = [each for each in asked if each not in self._known]
+        kept = {each: self._known[each] for each in asked if each in self._known}
+        self._known = kept | (self._compared(new, snapshot, collaboration) if new else {})
+        edited = frozenset(each.id for each in asked if self._known[each])
+        self._for, self._made = snapshot, _with_edits(snapshot, edited)
         return self._made
+
+    def _compared(
+        self, documents: list[Document], snapshot: Snapshot, collaboration: Collaboration
+    ) -> dict[Document, bool]:
+        """Whether each of them holds something else than when its event was seen."""
+        from acp_core.history import (
+            library,
+        )  # late: a fleet whose documents rest needs no recording
+        from acp_core.history.growing_log import GrowingLog
+        from acp_core.history.store import BadRecording
+
+        edited = dict.fromkeys(documents, False)
+        files = {file.document: file for file in collaboration.tracked_files()}
+        log = next((file for file in files.values() if file.log), None)
+        try:
+            store = library.find(snapshot.key) if log is not None else None
+        except BadRecording:
+            return edited
+        if store is None or log is None:
+            return edited
+        try:
+            if self._log is None or self._log.path != log.path:
+                self._log = GrowingLog(log.path)
+            self._log.read()
+            for each in documents:
+                if each.id in files and each.settled_after is not None:
+                    end = self._log.end_of(snapshot.events, each.settled_after - 1)
+                    edited[each] = _differs(store, log, files[each.id], end, collaboration)
+            return edited
+        except (BadRecording, Unreadable, KeyError, IndexError):
+            return dict.fromkeys(documents, False)
+        finally:
+            store.close()
 
 
 def _with_edits(snapshot: Snapshot, edited: frozenset[str]) -> Snapshot:
@@ -69,39 +105,6 @@ def _may_be_edited(document: Document, snapshot: Snapshot) -> bool:
     at = snapshot.events[count - 1].at
     room = _ROUNDED if document.group == "state" else timedelta(0)
     return at is not None and document.changed - room >= at
-
-
-def _edited(
-    asked: tuple[Document, ...], snapshot: Snapshot, collaboration: Collaboration
-) -> frozenset[str]:
-    """Which of them hold something else than when their event was seen."""
-    if not asked:
-        return frozenset()
-    from acp_core.history import library  # late: a fleet whose documents rest needs no recording
-    from acp_core.history.store import BadRecording
-    from acp_core.history.whole_log import event_ends
-
-    files = {file.document: file for file in collaboration.tracked_files()}
-    log = next((file for file in files.values() if file.log), None)
-    try:
-        store = library.find(snapshot.key) if log is not None else None
-    except BadRecording:
-        return frozenset()
-    if store is None or log is None:
-        return frozenset()
-    try:
-        ends = event_ends(snapshot.events, read_bounded(log.path, LARGEST_LOG))
-        return frozenset(
-            each.id
-            for each in asked
-            if each.id in files
-            and each.settled_after is not None
-            and _differs(store, log, files[each.id], ends[each.settled_after - 1], collaboration)
-        )
-    except (BadRecording, Unreadable, KeyError, IndexError):
-        return frozenset()
-    finally:
-        store.close()
 
 
 def _differs(

@@ -40,25 +40,47 @@ def _latest(at: datetime) -> float:
     return min(second + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000), max(_LAST, second))
 
 
-def event_ends(events: Sequence[Event], log: bytes) -> list[int]:
-    """Where in the log each event's line ends, its newline included.
+class LineEnds:
+    """Where the lines of a log end, and with them its events; fed with what is new.
 
-    Where the events do not know their lines, each line that holds something is one.
+    Attributes:
+        size: bytes of the lines so far.
     """
-    ends, texts, place = [], [], 0
-    while place < len(log):
-        newline = log.find(b"\n", place)
-        end = newline + 1 if newline >= 0 else len(log)
-        ends.append(end)
-        if log[place:end].strip():
-            texts.append(end)
-        place = end
-    line_of = getattr(events, "line_of", None)
-    count = len(events)
-    if line_of is not None:
-        lines = [line_of(number) for number in range(count)]
-        return [ends[line - 1] if 0 < line <= len(ends) else len(log) for line in lines]
-    return texts[:count] + [len(log)] * (count - len(texts))
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._ends: list[int] = []
+        self._texts: list[int] = []  # of lines that hold something
+
+    def add(self, data: bytes) -> None:
+        """Go on with whole lines; the last one may lack its newline where nothing follows."""
+        place = 0
+        while place < len(data):
+            newline = data.find(b"\n", place)
+            end = newline + 1 if newline >= 0 else len(data)
+            self._ends.append(self.size + end)
+            if data[place:end].strip():
+                self._texts.append(self.size + end)
+            place = end
+        self.size += len(data)
+
+    def of_event(self, events: Sequence[Event], number: int) -> int | None:
+        """Where the line of an event ends, its newline included; None where there is no such line.
+
+        Where the events do not know their lines, each line that holds something is one.
+        """
+        line_of = getattr(events, "line_of", None)
+        ends = self._texts if line_of is None else self._ends
+        place = number if line_of is None else line_of(number) - 1
+        return ends[place] if 0 <= place < len(ends) else None
+
+
+def event_ends(events: Sequence[Event], log: bytes) -> list[int]:
+    """Where in the log each event's line ends, its newline included."""
+    lines = LineEnds()
+    lines.add(log)
+    ends = (lines.of_event(events, number) for number in range(len(events)))
+    return [len(log) if end is None else end for end in ends]
 
 
 def last_generation(versions: Sequence[Known]) -> list[Known]:
