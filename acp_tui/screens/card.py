@@ -164,6 +164,7 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def on_resize(self) -> None:
         """Give the facts the room that is left."""
+        self._draw_title()
         self._draw_verdicts()
         self.call_after_refresh(self._fit)
 
@@ -192,16 +193,20 @@ class CardScreen(ModalScreen[Outcome | None]):
             return
         waits = f"waiting for you {age(card.since, self.app.now())}" if card.since else ""
         title = text.line(card.title, "bold $text-accent")
-        self.query_one("#card-title", Static).update(
-            text.join(title, (f"  {waits}" if waits else "", text.MUTED))
-        )
+        fits = text.width(title.plain) + 2 + text.width(waits) <= self._room
+        between = ("  " if fits else "\n") if waits else ""
+        self.query_one("#card-title", Static).update(text.join(title, between, (waits, text.MUTED)))
+
+    @property
+    def _room(self) -> int:
+        """Cells of a row of the card."""
+        share = 1.0 if self.has_class("-narrow") else 0.96
+        return min(int(self.size.width * share), 120) - self.query_one("#card").gutter.width
 
     def _draw_verdicts(self) -> None:
         if (card := self.card) is None:
             return
-        share = 1.0 if self.has_class("-narrow") else 0.96
-        room = min(int(self.size.width * share), 120) - self.query_one("#card").gutter.width
-        shown = verdict_content(card.verdicts, self._chosen, room)
+        shown = verdict_content(card.verdicts, self._chosen, self._room)
         self.query_one("#card-verdicts", Static).update(shown)
 
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +18,9 @@ from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
 from tests.tui.screen import seen
 from tests.tui.stage import until
+
+THEMES = ("textual-dark", "textual-light", "ansi-dark")
+SIZES = ((120, 36), (80, 24), (200, 50))
 
 
 @asynccontextmanager
@@ -39,4 +44,31 @@ async def open_card(pilot: Pilot[Any]) -> CardScreen:
     assert isinstance(screen, CardScreen)
     await until(pilot, lambda: screen._drawn_at < time.monotonic())
     await until(pilot, lambda: "1 " in seen(pilot))
+    await pictured(pilot)
     return screen
+
+
+async def pictured(pilot: Pilot[Any]) -> None:
+    """Take pictures of the card, where `screenshots/cards.py` asks for them."""
+    place = os.environ.get("ACP_PICTURES")
+    if not place:
+        return
+    app, name = pilot.app, os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
+    name = re.sub(r"\[.*", "", name.removeprefix("test_")).replace("_", "-")
+    everywhere = os.environ.get("ACP_PICTURES_EVERYWHERE") == "1"
+    before, size = app.theme, app.size
+    for theme in THEMES if everywhere else THEMES[:1]:
+        app.theme = theme
+        for width, height in SIZES if everywhere else SIZES[:1]:
+            await pilot.resize_terminal(width, height)
+            await pilot.pause(0.3)
+            drawn = app.export_screenshot(title="acp")
+            unique = f"{name}-{theme}-{width}x{height}" if everywhere else name
+            _save(Path(place, f"{unique}.svg"), re.sub(r"\bterminal-\d+", unique, drawn))
+    app.theme = before
+    await pilot.resize_terminal(size.width, size.height)
+    await pilot.pause(0.3)
+
+
+def _save(path: Path, drawn: str) -> None:
+    path.write_text(drawn, encoding="utf-8")

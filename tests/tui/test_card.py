@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -46,6 +47,13 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         await pilot.press("1")
         await until(pilot, lambda: status(root) == ("paused", "planning"))
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+
+
+async def test_how_long_it_waits_stands_on_one_row_of_a_narrow_card(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path, (80, 24)) as pilot:
+        await open_card(pilot)
+        assert re.search(r"waiting for you \d+\w+", seen(pilot))
 
 
 async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(

@@ -25,7 +25,7 @@ from tests.protocols.folder.support import (
     say,
     write_protocol,
 )
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, open_card, pictured
 from tests.tui.screen import seen, settle
 from tests.tui.stage import until
 
@@ -74,6 +74,7 @@ async def open_of(pilot: Pilot[Any], folder: Path, action: str, **given: str) ->
     screen = app.screen
     assert isinstance(screen, CardScreen)
     await until(pilot, lambda: screen._drawn_at < time.monotonic())
+    await pictured(pilot)
     return screen
 
 
