@@ -104,10 +104,10 @@ def act(arguments: list[str]) -> int:
     try:
         action = _action(fleet, snapshot, name)
     except Refused as error:
-        raise CommandError(f"{name!r} cannot be done in {folder} now: {error}") from None
+        raise CommandError(f"{name!r} is not possible in {folder} now: {error}") from None
     if action is None:
         known = ", ".join(each.name for each in _actions(fleet, snapshot)) or "nothing"
-        raise CommandError(f"{name!r} cannot be done in {folder} now; what can: {known}")
+        raise CommandError(f"{name!r} is not possible in {folder} now; possible: {known}")
     values = Parser(spec_of(action), f"{PROGRAM} {folder} {name}").parse_args(rest[1:])
     return _perform(fleet, snapshot, action, values)
 
@@ -146,7 +146,7 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
         return 0
     if not actions:
         why = snapshot.limits or snapshot.headline
-        say(f"There is nothing to do for you in {snapshot.name} now: {why}")
+        say(f"You can do nothing in {snapshot.name} now: {why}")
         return 0
     rows = [
         [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)] for action in actions
@@ -157,7 +157,7 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
     say()
     if snapshot.limits:
         say(snapshot.limits)
-    say(f"`acp act {typed(snapshot)} ACTION --help` says what an action takes.")
+    say(f"Run `acp act {typed(snapshot)} ACTION --help` to see the options of an action.")
     return 0
 
 
@@ -172,7 +172,7 @@ def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -
     preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
     card = fleet.call_sync(snapshot.key, lambda opened: _card(opened, snapshot, action, inputs))
     if preview.refused and not action.offered:
-        why = f"{action.name!r} cannot be done in {typed(snapshot)} now: {preview.refused}"
+        why = f"{action.name!r} is not possible in {typed(snapshot)} now: {preview.refused}"
         raise CommandError(why)
     if not values.json:
         if card and values.dry_run:
@@ -237,7 +237,7 @@ def _agreed(as_json: bool) -> bool:
         CommandError: there is nobody to ask.
     """
     if as_json or not sys.stdin.isatty():
-        raise CommandError("say --yes to do it without being asked, or --dry-run to only look")
+        raise CommandError("use --yes to skip the question, or --dry-run to see what would happen")
     return agreed()
 
 

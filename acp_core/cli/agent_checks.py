@@ -11,7 +11,7 @@ from acp_core.cli.check import Check, State
 from acp_core.loops import heartbeat
 from acp_core.person.settings import SettingsError, load
 
-_GROUP = "Agents' programs"
+_GROUP = "Agent programs"
 
 
 def agents() -> Iterator[Check]:
@@ -41,4 +41,4 @@ def _program(preset: Preset) -> Check:
     value = " ".join(filter(None, (version or "version unknown", f"({program})")))
     if not preset.tested or version == preset.tested:
         return Check(_GROUP, preset.name, State.OK, value)
-    return Check(_GROUP, preset.name, State.OK, f"{value}; {preset.tested} was tried with acp")
+    return Check(_GROUP, preset.name, State.OK, f"{value}; acp was tested with {preset.tested}")

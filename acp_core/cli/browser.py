@@ -56,7 +56,9 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(place[:2], family=family)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise CommandError(f"{host} port {port}: {reason}; --port 0 takes a free one") from None
+        raise CommandError(
+            f"{host} port {port}: {reason}; use --port 0 to pick a free port"
+        ) from None
 
 
 class Site(Server):
@@ -112,7 +114,9 @@ class Site(Server):
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A dashboard, unless too many are open."""
         if self._open >= MOST:
-            raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open; close one first")
+            raise web.HTTPServiceUnavailable(
+                text=(f"{MOST} dashboards are open; close one of them first")
+            )
         self._open += 1
         try:
             return await super().handle_websocket(request)
@@ -122,13 +126,13 @@ class Site(Server):
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         if not self._is_ours(request.host):
-            raise web.HTTPForbidden(text="not known by this name")
+            raise web.HTTPForbidden(text="unknown host name")
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
-            raise web.HTTPForbidden(text="another page may not do this")
+            raise web.HTTPForbidden(text="requests from other pages are not allowed")
         if request.path == "/" and "key" in request.query:
             if not _same(request.query["key"], self._key):
-                raise web.HTTPForbidden(text="this is not the key that `acp serve` printed")
+                raise web.HTTPForbidden(text="wrong key: use the address that `acp serve` printed")
             known = web.HTTPFound("/")
             session = self._session(request.host)
             known.set_cookie(self._cookie, session, httponly=True, samesite="Strict")

@@ -53,7 +53,9 @@ def between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
 def gone(snapshot: Snapshot, now: datetime) -> Change:
     """The collaboration is not there any more."""
-    return Change("gone", "gone: its folder was removed or is no collaboration now", now, {})
+    return Change(
+        "gone", "gone: the folder was removed, or is not a collaboration any more", now, {}
+    )
 
 
 def _events(old: Snapshot, new: Snapshot) -> Iterator[Change]:
@@ -102,7 +104,7 @@ def _waited(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
 
 def _waiting_text(new: Snapshot) -> str:
     if not new.turns:
-        return "waiting for nobody"
+        return "waiting for no participant"
     whats = dict.fromkeys(turn.what for turn in new.turns)
     names = ", ".join(dict.fromkeys(turn.participant for turn in new.turns))
     return f"waiting for {names}: {'; '.join(whats)}"

@@ -43,7 +43,7 @@ def chart(given: Values) -> int:
     drawn = [(each.snapshot.name, each.drawn) for each in found if each.drawn is not None]
     whole = charts.joined(drawn) if chain else next((each for _, each in drawn), None)
     if whole is None:
-        raise CommandError(f"{folder}: no times are recorded: there is nothing to draw")
+        raise CommandError(f"{folder}: nothing to draw: no times are recorded")
     if not output:
         for line in _painted(whole, terminal(), utc):
             say(line)

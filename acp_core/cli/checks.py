@@ -73,7 +73,9 @@ def versions() -> Iterator[Check]:
         advice = "" if version else f"pip install {name}"
         yield Check(group, name, State.OK if version else State.MISSING, version or "-", advice)
     if sys.platform == "win32":
-        advice = "use it under WSL to write too: the lock on a log needs flock"
+        advice = (
+            "on Windows acp only reads; run it under WSL to write (the lock on a log needs flock)"
+        )
         yield Check(group, "system", State.WARN, "Windows: reading only", advice)
 
 
@@ -83,9 +85,13 @@ def folders() -> Iterator[Check]:
 
     group = "Folders"
     for name, folder, use in (
-        ("settings", places.config_folder(), "config.toml is read from here"),
-        ("state", places.state_folder(), "acknowledgements, backups and logs are kept here"),
-        ("cache", Path(platformdirs.user_cache_dir("acp", appauthor=False)), "may be deleted"),
+        ("settings", places.config_folder(), "acp reads config.toml from here"),
+        ("state", places.state_folder(), "acp keeps acknowledgements, backups and logs here"),
+        (
+            "cache",
+            Path(platformdirs.user_cache_dir("acp", appauthor=False)),
+            ("can be deleted at any time"),
+        ),
     ):
         yield _folder(group, name, folder, use)
     _, problem = _settings()
@@ -123,23 +129,23 @@ def terminal() -> Iterator[Check]:
     if shown:
         yield Check(group, "terminal", State.OK, kind or "TERM is not set")
     else:
-        advice = "the dashboard needs one; the other commands do not"
+        advice = "the dashboard needs a terminal; the other commands do not"
         yield Check(group, "terminal", State.OPTIONAL, "this is none", advice)
     size = shutil.get_terminal_size((0, 0))
     if shown and size.columns:
         small = size.columns < 80 or size.lines < 24
         value = f"{size.columns} x {size.lines}"
-        advice = "80 x 24 or more shows everything" if small else ""
+        advice = "use a terminal of at least 80 x 24" if small else ""
         yield Check(group, "size", State.WARN if small else State.OK, value, advice)
     yield _colours(group, kind)
     encoding = (getattr(sys.stdout, "encoding", "") or locale.getpreferredencoding()).lower()
     signs = plain_signs.wanted(os.environ)
     if signs == plain_signs.CONSOLE:
-        yield Check(group, "encoding", State.OK, "UTF-8, with the signs that the console has")
+        yield Check(group, "encoding", State.OK, "UTF-8, limited to the signs of the console")
     elif encoding.replace("-", "") == "utf8" and signs == plain_signs.ALL:
         yield Check(group, "encoding", State.OK, "UTF-8")
     else:
-        advice = "signs are replaced by plain ones; set LANG=C.UTF-8 or another UTF-8 locale"
+        advice = "acp prints plain signs; set LANG=C.UTF-8 or another UTF-8 locale"
         yield Check(group, "encoding", State.WARN, encoding, advice)
     yield _clipboard(group)
 
@@ -153,7 +159,9 @@ def _colours(group: str, kind: str) -> Check:
         return Check(group, "colours", State.OK, "256 (TERM)")
     if kind in ("", "dumb"):
         return Check(group, "colours", State.OPTIONAL, "none", "every state has a sign and a word")
-    return Check(group, "colours", State.OK, "16 (COLORTERM=truecolor for all, where it can)")
+    return Check(
+        group, "colours", State.OK, ("16 (set COLORTERM=truecolor if the terminal supports it)")
+    )
 
 
 def _clipboard(group: str) -> Check:
@@ -163,12 +171,24 @@ def _clipboard(group: str) -> Check:
         mode = _output("tmux", "show-options", "-gv", "set-clipboard")
         if mode == "on":
             return Check(group, name, State.OK, "through tmux (set-clipboard on)")
-        advice = "copying needs `set -s set-clipboard on` in tmux.conf"
+        advice = "to copy, put `set -s set-clipboard on` into tmux.conf"
         return Check(group, name, State.WARN, f"tmux, set-clipboard {mode or 'unknown'}", advice)
     if os.environ.get("STY"):
-        return Check(group, name, State.WARN, "screen", "screen passes no OSC 52: copying fails")
+        return Check(
+            group,
+            name,
+            State.WARN,
+            "screen",
+            ("GNU screen does not pass OSC 52: copying does not work"),
+        )
     if sys.platform == "darwin" and os.environ.get("TERM_PROGRAM") == "Apple_Terminal":
-        return Check(group, name, State.WARN, "Terminal.app", "it knows no OSC 52: copying fails")
+        return Check(
+            group,
+            name,
+            State.WARN,
+            "Terminal.app",
+            ("the terminal does not support OSC 52: copying does not work"),
+        )
     return Check(group, name, State.OK, "OSC 52, if the terminal allows it")
 
 
@@ -181,13 +201,13 @@ def watching(paths: Sequence[str]) -> Iterator[Check]:
     if watches is not None:
         few = watches < FEW_WATCHES
         advice = f"sysctl fs.inotify.max_user_watches={FEW_WATCHES * 16}" if few else ""
-        value = f"{watches:,} folders can be watched"
+        value = f"acp can watch {watches:,} folders"
         yield Check(group, "inotify watches", State.WARN if few else State.OK, value, advice)
     instances = _number(INOTIFY / "max_user_instances")
     if instances is not None:
         few = instances < 16
         advice = "sysctl fs.inotify.max_user_instances=128" if few else ""
-        value = f"{instances:,} programs can watch"
+        value = f"{instances:,} programs can watch folders"
         yield Check(group, "inotify instances", State.WARN if few else State.OK, value, advice)
 
 
@@ -197,12 +217,12 @@ def _file_system(group: str, path: str, kind: str) -> Check:
     if not kind:
         return Check(group, path, State.OK, "file system unknown")
     if not mounts.is_shared(kind):
-        return Check(group, path, State.OK, f"{kind}: locks hold, changes are seen at once")
-    advice = "acp looks every 0.3 s instead of being told of changes; "
+        return Check(group, path, State.OK, f"{kind}: locks work, and changes show at once")
+    advice = "acp checks for changes every 0.3 s; "
     if kind.startswith("nfs"):
-        advice += "locks hold only if every machine mounts it with locking (NFSv4, no local_lock)"
+        advice += "locks work only if every machine mounts it with locking (NFSv4, no local_lock)"
     else:
-        advice += "do not trust locks here: let the agents of one machine write only"
+        advice += "locks do not work here: only run agents on one machine"
     return Check(group, path, State.WARN, f"{kind}: shared with other machines", advice)
 
 
@@ -216,20 +236,20 @@ def programs() -> Iterator[Check]:
         yield Check(group, "editor", State.OK, editor)
     elif word:
         yield Check(
-            group, "editor", State.WARN, editor, "it is not there: set $EDITOR to one that is"
+            group, "editor", State.WARN, editor, "not found: set $EDITOR to an installed editor"
         )
     else:
-        advice = "set $EDITOR (or `editor` in config.toml) to open documents in it"
+        advice = "set $EDITOR (or `editor` in config.toml) to edit documents"
         yield Check(group, "editor", State.OPTIONAL, "not set", advice)
     for name, use in (
         ("git", "working copies for agents"),
-        ("tmux", "a dashboard to come back to"),
+        ("tmux", "a dashboard that keeps running when you disconnect"),
     ):
         found = shutil.which(name)
         if found:
             yield Check(group, name, State.OK, found)
         else:
-            yield Check(group, name, State.OPTIONAL, "-", f"of use for {use}")
+            yield Check(group, name, State.OPTIONAL, "-", f"useful for {use}")
 
 
 def extras() -> Iterator[Check]:

@@ -45,8 +45,8 @@ def demo(given: Values) -> int:
     if not headless:
         for failure in rehearsal.failures():
             warn(failure)
-        say(f"The collaboration stays in {rehearsal.location}")
-        say(f"What each participant did: {rehearsal.logs}")
+        say(f"The collaboration is in {rehearsal.location}")
+        say(f"Logs of the participants: {rehearsal.logs}")
     return code
 
 
@@ -64,7 +64,7 @@ def _stuck(
     place = _own(folder)
     names = list(stuck.names(protocol)) if cause == EVERY else [cause]
     if cause == EVERY and (not headless or place):
-        raise CommandError(f"say which CAUSE: {', '.join(names)} (with --headless: all)")
+        raise CommandError(f"name a CAUSE: {', '.join(names)} (or use --headless for all)")
     for name in names:
         with stuck.stage(protocol, name, place, speed) as stage:
             if headless:
@@ -72,7 +72,7 @@ def _stuck(
                 continue
             stage.start()
             open_dashboard([stage.story.location], drawn)
-            say(f"The collaboration stays in {stage.story.location}")
+            say(f"The collaboration is in {stage.story.location}")
     return 0
 
 
@@ -80,7 +80,7 @@ def _own(folder: str | None) -> Path | None:
     """A folder that nothing else stands in; None where none is given."""
     place = Path(folder) if folder else None
     if place and os.path.lexists(place) and not _is_empty(place):
-        raise CommandError(f"{folder} is not empty; the demo wants a folder of its own")
+        raise CommandError(f"{folder} is not empty; the demo needs a new or empty folder")
     return place
 
 

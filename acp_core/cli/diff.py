@@ -39,7 +39,7 @@ def diff(given: Values) -> int:
         known = past.versions(document)
         if not known:
             names = ", ".join(each.id for each in past.present.documents)
-            raise CommandError(f"no version of {document!r} is known; there are: {names}")
+            raise CommandError(f"unknown document {document!r}; documents: {names}")
         if given.versions:
             _list(known, given.json, utc)
             return SAME
@@ -76,7 +76,7 @@ def _chosen(past: Past, known: list[Known], given: str) -> Known | None:
     until = datetime.fromtimestamp(moment.at, UTC) if when is None else end_of(when)
     earlier = [each for each in known if datetime.fromtimestamp(each.since, UTC) <= until]
     if not earlier and known[0].source != "recorded":
-        raise CommandError(f"what it was at {given} is not recorded")
+        raise CommandError(f"no version is recorded for {given}")
     return earlier[-1] if earlier else None
 
 
@@ -102,7 +102,7 @@ def _render(
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
     for each in answered:
         who = f"{each.request.participant}, event {each.request.event}"
-        text = f"touched (inferred): {who}: {each.request.text} ({each.reason})"
+        text = f"changed part (inferred): {who}: {each.request.text} ({each.reason})"
         yield shown.paint(clean_line(text, 400), "dim")
     for hunk in differ.hunks(found):
         first = hunk[0]

@@ -43,7 +43,7 @@ def launch(given: Values) -> int:
     if given.json:
         say(dump({"schema": SCHEMA, "collaboration": key_of(given.folder), "loops": loops}))
     elif not loops:
-        say("everybody has a loop already; `acp ps` lists them")
+        say("every participant has a loop already; run `acp ps` to list them")
     else:
         for each in loops:
             _show(each)
@@ -61,8 +61,8 @@ def _refuse_unnamed_programs(about: About, given: Values) -> None:
     for name in given.participant:
         if "=" not in name and about.programs.before(name) is None:
             raise CommandError(
-                f"{name} had no loop here before: say {name}=PRESET, "
-                "--agent PRESET, or a command after --"
+                f"{name} never had a loop here: give {name}=PRESET, --agent PRESET, or a command "
+                "after --"
             )
 
 

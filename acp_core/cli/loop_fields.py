@@ -40,7 +40,7 @@ def sentence(state: RunnerState, now: datetime) -> str:
     if state.account:
         return state.shown.note
     if state.died and state.program_alive and run:
-        return f"the loop died, its program runs on (process {run.process.pid})"
+        return f"the loop died; its agent still runs (process {run.process.pid})"
     if state.died:
         return "the loop died: killed, or the machine was restarted"
     if state.phase is Phase.RUNNING and run and run.ended is None:
@@ -53,7 +53,7 @@ def sentence(state: RunnerState, now: datetime) -> str:
     if state.phase is Phase.PAUSING and state.shown.retry_at:
         if state.shown.limited:
             when = format.clock(state.shown.retry_at)
-            return f"goes on at {when}, when its limit is reset: {state.shown.note}"
+            return f"resumes at {when}, when the limit resets: {state.shown.note}"
         return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
     return state.shown.note
 

@@ -63,7 +63,7 @@ def _run_all(arguments: list[str], dashboard: Dashboard) -> int:
         if os.environ.get(DEBUG):
             raise
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        hint = f"this should not happen; {DEBUG}=1 shows where"
+        hint = f"this is a bug in acp; set {DEBUG}=1 to see where"
         return _complain(arguments, f"{reason} ({hint})", 2)
     return code
 
@@ -165,8 +165,8 @@ def _unknown(word: str) -> str:
     commands = [entry.name for entry in table.ENTRIES]
     commands += [command.name for p in registry.installed() for command in p.commands]
     near = difflib.get_close_matches(word, [*commands, *_names_here()], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "`acp --help` lists the commands"
-    return f"no command and no path: {word!r} ({hint})"
+    hint = f"did you mean {near[0]!r}?" if near else "see `acp --help`"
+    return f"unknown command or path: {word!r} ({hint})"
 
 
 def _names_here() -> list[str]:

@@ -79,7 +79,11 @@ def _about_needs(
         say(dump({"schema": schema, "collaboration": noted.key, word: keys}))
         return 0
     if not open:
-        nothing = "needs nothing from you" if word == "acknowledged" else "has nothing acknowledged"
+        nothing = (
+            "has no attention item"
+            if word == "acknowledged"
+            else ("has no acknowledged attention item")
+        )
         say(f"{noted.snapshot.name} {nothing}.")
     for text in texts:
         say(f"{word}: {text}")
@@ -128,7 +132,7 @@ def unarchive(given: Values) -> int:
         done[key] = noted.attention.is_archived(key)
         _done(action.perform(given))
         if not given.json:
-            what = "in the fleet again" if done[key] else "was not archived"
+            what = "unarchived" if done[key] else "is not archived"
             say(f"{what}: {clean_line(key if is_link(folder) else folder, 4096)}")
     if given.json and not given.dry_run:
         back = [key for key, was in done.items() if was]

@@ -42,7 +42,7 @@ def open_one(folder: str) -> tuple[Fleet, Snapshot]:
         if snapshots and snapshots[0].obstacles:
             raise CommandError(f"{folder}: {refusal(snapshots[0].obstacles)}")
         if is_link(folder):
-            raise CommandError(note or "nobody answers there")
+            raise CommandError(note or "no answer from this address")
         raise CommandError(f"{folder}: {note or 'no collaboration'}{_near(folder)}")
     return fleet, snapshots[0]
 

@@ -201,7 +201,7 @@ def _timeline_title(snapshot: Snapshot, view: View) -> str:
     new = f", {view.unread:,} new since you looked" if view.unread else ""
     if view.events is None or total <= view.events:
         return f"Timeline ({format.count(total, 'event')}{new})"
-    return f"Timeline (last {view.events} of {total:,} events{new}; --all shows every one)"
+    return f"Timeline (last {view.events} of {total:,} events{new}; use --all to see every event)"
 
 
 def _timeline(snapshot: Snapshot, view: View) -> list[str]:

@@ -87,12 +87,12 @@ def place_of(past: Past, given: str) -> tuple[int, datetime | None]:
         first, last = past.present.events[:1], past.present.events[-1:]
         ids = f"{first[0].id} to {last[0].id}" if first else "none yet"
         raise CommandError(
-            f"{given!r} is neither an event (here: {ids}) nor a time like 2026-05-03T14:00"
+            f"{given!r} is neither an event ({ids}) nor a time such as 2026-05-03T14:00"
         ) from None
     if at.tzinfo is None:
         at = at.astimezone()
     place = past.nearest(at)
     if place is None:
         began = written(past.moments[0].time)
-        raise CommandError(f"nothing is known of {given}: it begins at {began}")
+        raise CommandError(f"{given} is before the beginning: {began}")
     return place, at

@@ -43,7 +43,7 @@ def ps(given: Values) -> int:
     states = _states(given.folders)
     shown = [each for each in states if given.all or each.alive or each.died or each.program_alive]
     silent = heartbeat.silent()
-    problems = [f"{silent.sentence}. `{silent.cure}` lets them go on."] if silent else []
+    problems = [f"{silent.sentence}. Run `{silent.cure}` to resume them."] if silent else []
     if given.json:
         loops = [facts(each) for each in shown]
         say(dump({"schema": SCHEMA, "loops": loops, "problems": problems}))
@@ -52,7 +52,7 @@ def ps(given: Values) -> int:
         warn(problem)
     if not shown:
         hidden = f" ({len(states)} ended: --all)" if states else ""
-        say(f"No loop runs{hidden}. `acp launch FOLDER` starts some.")
+        say(f"No loops are running{hidden}. Start some with `acp launch FOLDER`.")
         return 0
     columns = (
         Column("participant", 6),
@@ -173,7 +173,7 @@ def _chosen(folder: str, participants: Iterable[str]) -> list[RunnerState]:
             there = f"; there are: {', '.join(known)}" if known else ""
             raise CommandError(f"{name} has no loop in {folder}{there}")
     if not names:
-        raise CommandError(f"there is no loop in {folder}; `acp launch {folder}` starts some")
+        raise CommandError(f"{folder} has no loops; start some with `acp launch {folder}`")
     return [known[name] for name in names]
 
 
@@ -195,14 +195,14 @@ def stop(given: Values) -> int | None:
         CommandError: it is not clear which, or there is none.
     """
     if given.all == bool(given.folder):
-        raise CommandError("say which FOLDER, or --all")
+        raise CommandError("name a FOLDER, or use --all")
     if given.dry_run and given.folder:
         return None
     folders = [given.folder] if given.folder else _running_folders()
     bound = [bind_stop(located(STOP_LOOP, folder), utc_now()) for folder in folders]
     if given.dry_run:
         what = " ".join(each.preview(given).sentence for each in bound)
-        return show(_STOP, "stop", Preview(what or "No loop runs."), as_json=given.json)
+        return show(_STOP, "stop", Preview(what or "No loops are running."), as_json=given.json)
     loops: list[dict[str, Any]] = []
     with ThreadPoolExecutor(max_workers=32) as pool:  # each may wait for its loops to end
         outcomes = list(pool.map(lambda each: each.perform(given), bound))
@@ -214,7 +214,7 @@ def stop(given: Values) -> int | None:
     if given.json:
         say(dump({"schema": _STOP, "loops": loops}))
     else:
-        say("\n".join(each["sentence"] for each in loops) or "No loop runs.")
+        say("\n".join(each["sentence"] for each in loops) or "No loops are running.")
     return 0 if all(each["done"] for each in loops) else 1
 
 

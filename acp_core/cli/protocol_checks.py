@@ -89,7 +89,7 @@ def _problems(entry: EntryPoint) -> Iterator[str]:
     try:
         protocol = entry.load()
         if not isinstance(protocol, registry.Protocol):
-            yield f"{entry.value} is no {_REGISTRY}.Protocol"
+            yield f"{entry.value} is not a {_REGISTRY}.Protocol"
             return
         for reference in (protocol.detect, protocol.open, protocol.create, protocol.past):
             if reference is not None:
@@ -105,7 +105,7 @@ def _failure(error: Exception) -> str:
     missing = _missing(error)
     now = _now(missing)
     if now:
-        return f"cannot be loaded: {missing} is called {now} now"
+        return f"cannot be loaded: {missing} was renamed to {now}"
     return f"cannot be loaded: {type(error).__name__}: {error}"
 
 
@@ -131,5 +131,5 @@ def _overridden(kind: type[object], package: str) -> Iterator[str]:
         if each.__module__.partition(".")[0] == package:
             for old, new in RENAMED.items():
                 if old in vars(each):
-                    yield f"{each.__qualname__}.{old} is never called: it is called {new} now"
+                    yield f"{each.__qualname__}.{old} is never called: it was renamed to {new}"
         yield from _overridden(each, package)

@@ -43,7 +43,7 @@ def record(given: Values) -> int:
     if not found:
         raise CommandError(f"no collaboration in or below {', '.join(map(str, good))}")
     if recorder.problem:
-        raise CommandError(f"not everything was recorded: {recorder.problem}")
+        raise CommandError(f"some changes were not recorded: {recorder.problem}")
     return 2 if problems else 0
 
 
@@ -64,7 +64,7 @@ async def _follow(
                     say(f"recording {snapshot.name} ({snapshot.location})", now=True)
             if recorder.problem != problem:
                 problem = recorder.problem
-                warn(problem or "recording goes on")
+                warn(problem or "recording continues")
             if batch.complete and until_over and (not known or watching.over()):
                 break
     finally:

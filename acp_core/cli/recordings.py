@@ -32,7 +32,7 @@ def recordings(given: Values) -> int:
         return _forget(given.forget, given.json)
     if given.prune:
         gone = library.prune(Bounds.of(load_settings().recording))
-        _say_gone(f"{format.count(len(gone), 'recording')} thrown away", gone, given.json)
+        _say_gone(f"{format.count(len(gone), 'recording')} deleted", gone, given.json)
         return 0
     found = library.recordings()
     if given.json:
@@ -42,19 +42,19 @@ def recordings(given: Values) -> int:
         for line in layout.table(COLUMNS, [_row(each) for each in found], terminal()):
             say(line)
     else:
-        say("Nothing is recorded yet. The dashboard, `acp watch` and `acp record` do so.")
+        say("No recordings yet. The dashboard, `acp watch` and `acp record` make them.")
     return 0
 
 
 def _forget(folder: str, as_json: bool) -> int:
     place = library.path(key_of(folder))
     if not place.exists():
-        raise CommandError(f"nothing is recorded of {folder}")
+        raise CommandError(f"no recording of {folder}")
     try:
         library.forget(place)
     except OSError as error:
         raise CommandError(f"{place}: {error.strerror or error}") from None
-    _say_gone(f"what was recorded of {folder} is thrown away", [place], as_json)
+    _say_gone(f"deleted the recording of {folder}", [place], as_json)
     return 0
 
 

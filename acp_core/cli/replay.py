@@ -32,7 +32,9 @@ def replay(given: Values) -> int:
     folder = given.folder
     utc = given.utc or load_settings().utc
     if given.chain and (given.at or given.json):
-        raise CommandError("--chain goes with neither --at nor --json: name the folder instead")
+        raise CommandError(
+            "--chain cannot be combined with --at or --json: name the folder instead"
+        )
     if given.chain:
         for each in chain_of(folder):
             say(terminal().paint(clean_line(each), "head"))
@@ -80,7 +82,7 @@ def known(past: Past, utc: bool) -> list[str]:
     """How much is known of the past, in sentences."""
     if not past.recorded:
         return [
-            "Not recorded: of documents, only what stands there now is known"
+            "Not recorded: only the present content of the documents is known"
             + (", and what was committed." if _committed(past) else ".")
         ]
     start, end = past.moments[0].at, past.moments[-1].at

@@ -39,7 +39,7 @@ def report(given: Values) -> int:
         say(dump(report_json.JSON_SCHEMA))
         return 0
     if not given.folder:
-        raise CommandError("say of which FOLDER, such as: acp report . -o report.html")
+        raise CommandError("name a FOLDER, for example: acp report . -o report.html")
     settings = load_settings()
     utc = given.utc or settings.utc
     chosen = given.format or ("json" if given.json else _form(output))
@@ -67,7 +67,9 @@ def _form(output: str) -> str:
     form = FORMS.get(suffix, "" if suffix else "md")
     if not form:
         known = ", ".join(FORMS)
-        raise CommandError(f"{output}: no form ends in {suffix} (known: {known}); say --format")
+        raise CommandError(
+            f"{output}: unknown report format {suffix} (supported: {known}); use --format"
+        )
     return form
 
 

@@ -121,7 +121,10 @@ _METRICS = _object(
         "estimated": _of("boolean"),
     }
 )  # fmt: skip
-_METRICS["properties"]["uncertain"] = {**_TEXT, "description": "Why durations are; left out else"}
+_METRICS["properties"]["uncertain"] = {
+    **_TEXT,
+    "description": ("Why the durations are null; left out otherwise"),
+}
 JSON_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": SCHEMA,
@@ -129,7 +132,7 @@ JSON_SCHEMA: dict[str, Any] = {
     "$defs": {
         "span": {
             **_object({"seconds": _of("number"), "working_seconds": _of("number")}),
-            "description": "A length of time, and how much of it was working time",
+            "description": "A duration, and how much of it was working time",
         }
     },
     **_object(

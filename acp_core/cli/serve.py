@@ -44,11 +44,11 @@ def serve(given: Values) -> int:
     site = Site(command(handed_in(), [*options, *map(absolute, shown)]), listening)
     if not site.is_local:
         warn(
-            "others reach this address, and what is sent there can be read on its way; "
-            "`ssh -L` and the default address are safer"
+            "other machines can reach this address, and the connection is not encrypted; the "
+            "default address with `ssh -L` is safer"
         )
     say(f"The dashboard is at {site.address}")
-    say("Whoever has this address can do what you can do in it. Ctrl+C ends it.")
+    say("Anyone with this address can do what you can do in the dashboard. Press Ctrl+C to stop.")
     sys.stdout.flush()
     site.run()
     return 0

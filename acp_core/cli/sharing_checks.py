@@ -67,8 +67,8 @@ def _folder(path: str, found: os.stat_result, me: Me) -> Iterator[Check]:
     who = f"used by {', '.join(others)} too" if others else f"for the group {group}"
     if not modes.is_shared(found):
         lacks = [
-            *([] if found.st_mode & stat.S_IWGRP else ["is not writable for its group"]),
-            *([] if found.st_mode & stat.S_ISGID else ["does not hand its group on (setgid)"]),
+            *([] if found.st_mode & stat.S_IWGRP else ["is not writable by its group"]),
+            *([] if found.st_mode & stat.S_ISGID else ["does not pass its group on (setgid)"]),
         ]
         yield Check(_GROUP, path, State.WARN, f"{who}, but {' and '.join(lacks)}", _mend(path))
     elif closed := _closed(path):

@@ -123,7 +123,7 @@ def unusable(path: str) -> str:
     except FileNotFoundError:
         return f"{path}: no such folder"
     except NotADirectoryError:
-        return f"{path}: not a folder (name the folder that it stands in)"
+        return f"{path}: not a folder (name the folder that contains the file)"
     except (OSError, ValueError) as error:
         return f"{path}: {getattr(error, 'strerror', None) or error}"
     return ""

@@ -100,9 +100,9 @@ def render(
         lines.append("")
         lines.append(shown_on.paint(counts.sentence(), "head"))
     else:
-        lines.append("No collaboration here. `acp init --help` says how to start one.")
+        lines.append("No collaborations here. To start one, see `acp init --help`.")
     if counts.archived and not everything:
-        lines.append(f"{counts.archived} archived (--all lists them)")
+        lines.append(f"{counts.archived} archived (use --all to list them)")
     return lines
 
 

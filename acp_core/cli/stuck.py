@@ -179,7 +179,7 @@ def play(stage: Stage, speed: float) -> int:
     for line in render(replace(stuck, causes=stuck.causes[:1]), utc_now(), terminal()):
         say(line, now=True)
     if not cause.remedy:
-        raise CommandError(f"{cause.code} has no remedy", NOT_FIXED)
+        raise CommandError(f"{cause.code} has no fix", NOT_FIXED)
     location = follower.do(cause.remedy, dict(cause.given) | dict(story.answers))
     if location:
         stage.folders.append(location)
@@ -230,7 +230,7 @@ class _Follower:
                 shown, since = now, time.monotonic()
             if time.monotonic() - since > self._patience:
                 logs = ", ".join(loop.log for loop in loops)
-                text = f"waited in vain for {what}: {seen.headline} (logs: {logs})"
+                text = f"timed out waiting for {what}: {seen.headline} (logs: {logs})"
                 raise CommandError(text, NOT_FIXED)
             time.sleep(LOOK)
 

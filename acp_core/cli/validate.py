@@ -23,7 +23,7 @@ _VERDICTS = {
 }
 _UNKNOWN = (
     "unknown",
-    "ACP validation: nothing was checked; this kind of collaboration has no rules",
+    "ACP validation: nothing to check; this protocol has no rules",
 )
 
 
@@ -130,7 +130,7 @@ def _require_read(snapshot: Snapshot) -> None:
 
     if snapshot.source.state is SourceState.UNREACHABLE:
         reason = refusal(snapshot.obstacles) if snapshot.obstacles else snapshot.source.note
-        raise CommandError(reason or "nobody answers there")
+        raise CommandError(reason or "no answer from this address")
 
 
 def _exit_code(snapshot: Snapshot, strict: bool) -> int:

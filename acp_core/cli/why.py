@@ -65,12 +65,12 @@ def render(snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
 
 def _nothing(snapshot: Snapshot, now: datetime) -> str:
     if snapshot.status is Status.COMPLETED:
-        return "It is completed: nothing is left to do."
+        return "Completed: nothing is left to do."
     if snapshot.turns:
         turn = snapshot.turns[0]
         age = f" ({format.age(turn.since, now)})" if turn.since else ""
-        return f"Nothing keeps it from going on. It waits for {turn.participant}{age}: {turn.what}."
-    return "Nothing is known to keep it from going on."
+        return f"Not stuck: waiting for {turn.participant}{age}: {turn.what}."
+    return "No problem found."
 
 
 def _cause(

@@ -42,7 +42,7 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
             "for a new reason."
         ),
         "",
-        "`acp act talk ACTION --help` says what an action takes.",
+        "Run `acp act talk ACTION --help` to see the options of an action.",
     ]
     told = json.loads(acp("act", "talk", "--json").stdout)
     assert told["schema"] == "acp.act/1"
@@ -58,7 +58,7 @@ def test_where_nothing_can_be_done_it_says_how_it_stands(acp: Acp) -> None:
     ran = acp("act", "talk")
     assert (ran.returncode, ran.stdout) == (
         0,
-        "There is nothing to do for you in talk now: Talking.\n",
+        "You can do nothing in talk now: Talking.\n",
     )
 
 
@@ -112,7 +112,7 @@ def test_without_a_person_to_ask_nothing_is_done(acp: Acp, talk: Path) -> None:
     for more in ([], ["--json"]):
         ran = acp("act", "talk", "answer", "--text", "Blue", *more, typed="y\n")
         assert ran.returncode == 2
-        assert ran.stderr.startswith("error: say --yes")
+        assert ran.stderr.startswith("error: use --yes")
     assert log(talk) == before
 
 
@@ -134,7 +134,7 @@ def test_a_person_is_asked_after_the_preview(acp: Acp, talk: Path, key: str, cod
         (["answer"], "--text: is missing"),
         (["answer", "--text", ""], "--text: is missing"),
         (["answer", "--txt", "x"], "unrecognized arguments: --txt; did you mean --text?"),
-        (["answr"], "'answr' cannot be done in talk now; what can: answer"),
+        (["answr"], "'answr' is not possible in talk now; possible: answer"),
         (["answer", "--text", "x", "more"], "unrecognized arguments: more"),
     ],
 )
@@ -150,7 +150,7 @@ def test_what_became_impossible_meanwhile_is_refused(acp: Acp, talk: Path) -> No
     (talk / toy.LOG).write_text(before + "2026-01-02T03:04:05Z ann answered Blue\n")
     ran = acp("act", "talk", "answer", "--text", "Green", "--yes")
     assert ran.returncode == 2
-    assert "cannot be done" in ran.stderr
+    assert "is not possible" in ran.stderr
 
 
 # --- options from any model ----------------------------------------------------------------

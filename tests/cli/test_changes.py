@@ -65,7 +65,7 @@ def test_the_end_is_a_phase_and_a_status(folder: Path, look: Look) -> None:
         ("event", "3 ann answered: Blue"),
         ("event", "4 ann done: Blue it is"),
         ("phase", "phase: talking → done"),
-        ("waiting", "waiting for nobody"),
+        ("waiting", "waiting for no participant"),
         ("need_met", "no longer needed: ben asks: Which one?"),
         ("status", "completed: Done."),
     ]

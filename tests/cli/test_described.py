@@ -48,7 +48,7 @@ def test_a_folder_by_name_leaves_the_words_to_the_others(acp: Acp) -> None:
     done = acp("act", "--folder=talk", "answer", "--text", "Blue", "--yes")
     assert done.returncode == 0 and "you answered Blue" in (folder / toy.LOG).read_text()
     acked = acp("ack", "--folder", "talk", "question:9")
-    assert acked.stdout == "talk needs nothing from you.\n"
+    assert acked.stdout == "talk has no attention item.\n"
 
 
 @pytest.mark.parametrize(

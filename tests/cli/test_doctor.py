@@ -67,8 +67,8 @@ def test_folders_that_cannot_be_made_are_told(
     [
         ("ext4", State.OK, ""),
         ("nfs4", State.WARN, "NFSv4, no local_lock"),
-        ("9p", State.WARN, "do not trust locks here"),
-        ("fuse.sshfs", State.WARN, "do not trust locks here"),
+        ("9p", State.WARN, "locks do not work here"),
+        ("fuse.sshfs", State.WARN, "locks do not work here"),
         ("", State.OK, ""),
     ],
 )

@@ -10,7 +10,7 @@ from acp_core.protocols import registry
 from tests.cli.support import Acp
 
 TOKEN = "tok_5ecre7f00dbeef01"
-HOST = "127.0.0.1:9"  # nobody answers there
+HOST = "127.0.0.1:9"  # no answer from this address
 GOES_ON = {"agent", "bridge", "dashboard", "demo", "record", "relay", "serve", "watch"}
 """Commands that would not end by themselves with a link alone."""
 COMMANDS = sorted(
@@ -51,7 +51,7 @@ def test_what_a_link_leads_to_is_checked_or_the_reason_is_said(acp: Acp) -> None
     ran = acp("validate", f"http://{HOST}/{TOKEN}")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == f"error: nobody answers at {HOST}; trying again\n"
-    assert acp("unarchive", f"http://{HOST}/{TOKEN}").stdout == f"was not archived: http://{HOST}\n"
+    assert acp("unarchive", f"http://{HOST}/{TOKEN}").stdout == f"is not archived: http://{HOST}\n"
     assert acp("unarchive", "acp://").stderr.startswith("error: the link names no host")
 
 

@@ -117,19 +117,19 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["statuss"], "error: no command and no path: 'statuss' (did you mean 'status'?)"),
-        (["runns"], "error: no command and no path: 'runns' (did you mean 'runs'?)"),
-        (["zzz"], "error: no command and no path: 'zzz' (`acp --help` lists the commands)"),
-        (["toy-sey"], "error: no command and no path: 'toy-sey' (did you mean 'toy-say'?)"),
+        (["statuss"], "error: unknown command or path: 'statuss' (did you mean 'status'?)"),
+        (["runns"], "error: unknown command or path: 'runns' (did you mean 'runs'?)"),
+        (["zzz"], "error: unknown command or path: 'zzz' (see `acp --help`)"),
+        (["toy-sey"], "error: unknown command or path: 'toy-sey' (did you mean 'toy-say'?)"),
         (["./nowhere"], "error: ./nowhere: no such folder"),
-        (["notes.md"], "error: notes.md: not a folder (name the folder that it stands in)"),
+        (["notes.md"], "error: notes.md: not a folder (name the folder that contains the file)"),
         (["nul\x00byte/"], "error: nul␀byte/: embedded null byte"),
         (
             ["status", "--jsn"],
             "error: unrecognized arguments: --jsn; did you mean --json? (`acp status --help` explains)",
         ),
         (["show"], "error: FOLDER (or --folder): is missing"),
-        (["x\x1b]52;c;aGk=\x07y"], "error: no command and no path: "),
+        (["x\x1b]52;c;aGk=\x07y"], "error: unknown command or path: "),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(
@@ -223,7 +223,7 @@ def test_a_closed_output_is_no_error(closed: str) -> None:
 def test_a_terminal_without_our_signs_gets_plain_ones(acp: Acp) -> None:
     ran = acp("doctor", env={"PYTHONIOENCODING": "ascii"})
     assert "v ok" in ran.stdout
-    assert "signs are replaced by plain ones" in ran.stdout
+    assert "acp prints plain signs" in ran.stdout
     assert ran.stderr == ""
 
 

@@ -33,7 +33,7 @@ def test_an_acknowledged_need_goes_from_the_top_until_there_is_a_new_one(
     assert counts(acp)["need"] == 0
     [only] = json.loads(acp("status", "--json").stdout)["collaborations"]
     assert only["needs"][0]["acknowledged"] is True
-    assert acp("ack", "talk").stdout == "talk needs nothing from you.\n"
+    assert acp("ack", "talk").stdout == "talk has no attention item.\n"
     toy.say(talk, "ann", "asked", "Or red?")
     assert counts(acp)["need"] == 1
 
@@ -62,18 +62,18 @@ def test_the_archive_hides_nothing_that_cannot_be_found(acp: Acp, talk: Path) ->
         "need": 0, "live": 0, "done": 0, "blocked": 0, "unknown": 0, "archived": 1,
     }  # fmt: skip
     out = acp("status").stdout
-    assert "1 archived (--all lists them)" in out and "front" not in out
+    assert "1 archived (use --all to list them)" in out and "front" not in out
     assert "talk" in acp("status", "--all").stdout
     assert {name: (talk / name).read_bytes() for name in os.listdir(talk)} == before
-    assert acp("unarchive", "talk").stdout == "in the fleet again: talk\n"
-    assert acp("unarchive", "talk").stdout == "was not archived: talk\n"
+    assert acp("unarchive", "talk").stdout == "unarchived: talk\n"
+    assert acp("unarchive", "talk").stdout == "is not archived: talk\n"
     assert counts(acp)["live"] == 1
 
 
 def test_what_is_gone_can_still_be_taken_from_the_archive(acp: Acp, talk: Path) -> None:
     acp("archive", "talk")
     talk.rename(acp.home / "moved")
-    assert acp("unarchive", "talk").stdout == "in the fleet again: talk\n"
+    assert acp("unarchive", "talk").stdout == "unarchived: talk\n"
 
 
 @pytest.mark.parametrize("command", ["ack", "archive"])

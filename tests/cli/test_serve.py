@@ -224,7 +224,7 @@ def test_it_is_this_machine_s_own_unless_asked_for_more(serve: Callable[..., Ser
     other = serve("--host", "0.0.0.0", ".")
     other.process.send_signal(signal.SIGTERM)
     _, warned = other.process.communicate(timeout=PLENTY)
-    assert warned.startswith("warning: others reach this address")
+    assert warned.startswith("warning: other machines can reach this address")
     assert warned.count("\n") == 1
 
 
@@ -237,7 +237,7 @@ def refused(ran: subprocess.CompletedProcess[str], words: str) -> None:
 def test_what_cannot_be_served_is_said_in_one_line(acp: Acp) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        refused(acp("serve", "--port", port, "."), "--port 0 takes a free one")
+        refused(acp("serve", "--port", port, "."), "use --port 0 to pick a free port")
     refused(acp("serve", "--host", "nowhere.invalid", "."), "nowhere.invalid port 8000: ")
     refused(acp("serve", "nothing-here"), "nothing-here: no such folder")
 

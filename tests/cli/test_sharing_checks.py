@@ -31,7 +31,7 @@ def test_a_folder_of_ones_own_is_not_spoken_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "lacks"),
-    [(0o775, "(setgid)"), (0o2755, "is not writable for its group")],
+    [(0o775, "(setgid)"), (0o2755, "is not writable by its group")],
 )
 def test_what_a_shared_folder_lacks_is_named_with_the_commands(
     tmp_path: Path, mode: int, lacks: str

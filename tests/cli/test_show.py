@@ -95,7 +95,7 @@ def test_what_is_new_since_the_last_visit_is_marked(snapshot: Snapshot) -> None:
 
 def test_a_long_timeline_shows_its_end(snapshot: Snapshot) -> None:
     lines = page(snapshot, view(events=1))
-    assert "Timeline (last 1 of 2 events; --all shows every one)" in lines
+    assert "Timeline (last 1 of 2 events; use --all to see every event)" in lines
     assert not any("Let us choose" in line for line in lines)
 
 

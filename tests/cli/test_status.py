@@ -60,7 +60,7 @@ def test_the_table_at_100_columns(fleet: list[FleetEntry]) -> None:
         "✓ done       garden         toy       done     ██████████  -                -  -",
         "",
         "1 needs you · 3 live · 1 done",
-        "1 archived (--all lists them)",
+        "1 archived (use --all to list them)",
     ]
 
 
@@ -160,7 +160,7 @@ def test_without_a_path_it_looks_here_or_where_the_settings_say(acp: Acp) -> Non
 def test_where_there_is_nothing_it_says_how_to_start(acp: Acp) -> None:
     ran = acp("status")
     assert ran.returncode == 0
-    assert ran.stdout == "No collaboration here. `acp init --help` says how to start one.\n"
+    assert ran.stdout == "No collaborations here. To start one, see `acp init --help`.\n"
 
 
 def test_a_path_that_cannot_be_read_is_exit_code_2_and_the_rest_is_shown(acp: Acp) -> None:

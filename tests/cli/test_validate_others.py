@@ -45,7 +45,7 @@ def test_a_protocol_without_rules_is_not_called_valid(
     monkeypatch.setattr(toy, "open_toy", without_rules)
     owner = next(each for each in registry.bundled() if each.name == "folder")
     assert of_another([str(folder)], owner) == 2
-    assert capsys.readouterr().out.startswith("ACP validation: nothing was checked; ")
+    assert capsys.readouterr().out.startswith("ACP validation: nothing to check; ")
     assert of_another([str(folder), "--json"], owner) == 2
     assert json.loads(capsys.readouterr().out)["verdict"] == "unknown"
 

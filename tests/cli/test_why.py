@@ -69,7 +69,7 @@ def test_nothing_is_stuck(acp: Acp) -> None:
     ended = acp("why", "done")
     assert (ended.returncode, ended.stdout.splitlines()[1:]) == (
         0,
-        ["It is completed: nothing is left to do."],
+        ["Completed: nothing is left to do."],
     )
     toy.make(acp.home / "talk")
     ended = acp("why", "talk")

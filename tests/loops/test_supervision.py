@@ -152,7 +152,7 @@ def test_a_stopped_loop_says_so_and_takes_its_program_with_it(
     assert is_gone(program.process.pid)
     assert {each.phase for each in registry.runners()} == {Phase.STOPPED}
     assert not any(each.died for each in registry.runners())
-    assert acp(capsys, "stop", str(folder))[1] == "No loop runs.\n"
+    assert acp(capsys, "stop", str(folder))[1] == "No loops are running.\n"
 
 
 # --- one loop for each ---------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["nobody", "--", "sh"], "nobody is no participant of c: server, reader, reviewer are"),
         (["reader", "--", "no-such-program"], "no-such-program: not found on PATH"),
         (["reader=nothing"], "there is no preset 'nothing' (there are: claude, codex,"),
-        (["reader"], "reader had no loop here before"),
+        (["reader"], "reader never had a loop here"),
         ([], "no loop was started here before"),
         (["--", "sh"], "say whose turns the command takes"),
         (["=claude"], "names no participant"),
@@ -206,7 +206,7 @@ def test_a_folder_without_collaboration_has_no_loops(
     code, _, err = acp(capsys, "launch", str(tmp_path), "reader", "--", "sh")
     assert code == 2
     assert "there is no collaboration here" in err
-    assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loop runs.")
+    assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loops are running.")
     assert "there is no loop in" in acp(capsys, "logs", str(tmp_path))[2]
 
 

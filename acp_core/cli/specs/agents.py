@@ -16,22 +16,23 @@ LOOP = command_of(
     ActionSpec(
         "loop",
         "Loop",
-        "Wait for a participant's turns and run a program once for each.",
+        "Wait for a participant's turns and run an agent for each.",
         fields=(
-            Field("participant", help="Whose turns are taken.", metavar="ID", required=True,
+            Field("participant", help="Participant whose turns the agent takes.", metavar="ID", required=True,
                   position=True),
             Field(
-                "agent", help="Take a known program instead of a COMMAND.", metavar="PRESET",
+                "agent", help="Use the preset of a known agent in place of a COMMAND.", metavar="PRESET",
                 aliases=("--preset",),
             ),
             *RUN,
-            Field("interval", help="Time between two looks.", kind=Kind.DURATION, default=1.0),
-            Field("leave", help="End instead of waiting for a person's help.", kind=Kind.FLAG),
+            Field("interval", help="Time between two checks.", kind=Kind.DURATION, default=1.0),
+            Field("leave", help="Exit instead of waiting for help from a person.", kind=Kind.FLAG),
         ),
         command="loop",
-        help="COMMAND gets the turn's prompt on its standard input, or where its words say "
-        "{prompt} or {prompt_file}. Its exit code proves nothing: a turn is taken when the "
-        "participant's event appears. One that was not is tried again, with what was refused.",
+        help=("COMMAND gets the turn's prompt on its standard input, or in place of {prompt} or "
+              "{prompt_file} among its arguments. The exit code does not decide: a turn counts as "
+              "done when the participant's event appears. Otherwise acp runs another attempt, and "
+              "its prompt says what was refused."),
         examples=(
             "acp loop --folder checkout --participant reviewer -- my-agent --task {prompt}",
         ),
@@ -53,10 +54,10 @@ LAUNCH = command_of(table.LAUNCH)
 PS = command_of(
     QuerySpec(
         "ps",
-        "List the loops of this machine, or those of the collaborations in each FOLDER.",
+        "List the loops on this machine, or the loops of the collaborations in each FOLDER.",
         fields=(
             FOLDERS,
-            Field("all", help="List those that ended or were stopped too.", kind=Kind.FLAG),
+            Field("all", help="Also list loops that ended or were stopped.", kind=Kind.FLAG),
         ),
         command="ps",
         examples=("acp ps", "acp ps checkout --all --json"),
@@ -66,15 +67,15 @@ PS = command_of(
 LOGS = command_of(
     QuerySpec(
         "logs",
-        "Show what the loops of the collaboration in FOLDER did, and what their programs printed.",
+        "Show what the loops of the collaboration in FOLDER did, and what their agents printed.",
         fields=(
             FOLDER,
             _PARTICIPANTS,
-            Field("follow", help="Go on with what comes, until interrupted.", kind=Kind.FLAG,
+            Field("follow", help="Keep printing new lines until interrupted.", kind=Kind.FLAG,
                   short="-f"),
             Field("lines", help="Show this many lines.", kind=Kind.NUMBER, default=40, least=0,
                   short="-n"),
-            Field("raw", help="Show what the program printed in its last run, as it was.",
+            Field("raw", help="Show the output of the last attempt, unchanged.",
                   kind=Kind.FLAG),
         ),
         command="logs",

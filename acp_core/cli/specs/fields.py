@@ -9,22 +9,23 @@ from acp_core.protocols.kit.command import Commands
 FOLDER = PLACE._replace(default=None, required=True)
 """The collaboration, which must be named."""
 FOLDERS = Field(
-    "folders", help="The collaborations' folders.", kind=Kind.LIST, items=Kind.FOLDER,
+    "folders", help="Folders of the collaborations.", kind=Kind.LIST, items=Kind.FOLDER,
     position=True, flag="--folder", metavar="FOLDER", form=False,
 )  # fmt: skip
 PATHS = Field(
-    "paths", help="Look in and below this folder (default: here, or `paths` in config.toml).",
+    "paths", help=("Folder to search, with all folders below it (default: here, or `paths` in "
+                   "config.toml)."),
     kind=Kind.LIST, items=Kind.FOLDER, position=True, flag="--path", aliases=("--folder",),
     metavar="PATH", form=False,
 )  # fmt: skip
 UTC = Field("utc", help="Show times in UTC.", kind=Kind.FLAG)
-THEME = Field("theme", help="Use this theme instead of the one in config.toml.", metavar="NAME")
+THEME = Field("theme", help="Theme to use instead of the one in config.toml.", metavar="NAME")
 CHAIN = Field(
-    "chain", help="Go through those that the folder continues, and that continue it, too.",
+    "chain", help="Include the collaborations that FOLDER continues, and those that continue FOLDER.",
     kind=Kind.FLAG,
 )  # fmt: skip
 OUTPUT = Field(
-    "output", help="Write it to this file, whole or not at all (default: print it).",
+    "output", help="Output file, written completely or not at all (default: standard output).",
     kind=Kind.FILE, short="-o",
 )  # fmt: skip
 

@@ -8,19 +8,19 @@ from acp_core.model.action_spec import Field, Kind, QuerySpec
 
 ACT_LIST = QuerySpec(
     "act",
-    "List what you can do in the collaboration in FOLDER now, or do it.",
-    fields=(FOLDER, Field("action", help="Show what this act would do, ask, and do it; what it "
-                          "takes follows, and `--help` there lists that.", position=True, listed=False)),
+    "List the actions that are possible in the collaboration in FOLDER, or run one.",
+    fields=(FOLDER, Field("action", help=("Action to run: acp shows what it would do, asks, and "
+                                          "does it. Its options follow; `--help` lists them."), position=True, listed=False)),
     command="act",
-    help="`acp act FOLDER ACTION --help` says what an act takes.",
+    help="Run `acp act FOLDER ACTION --help` to see the options of an action.",
     examples=(
         "acp act checkout",
         "acp act checkout block --help",
         'acp act checkout block --reason "No access" --dry-run',
     ),
     exits=(
-        (0, "listed, done, or handed to whoever must pick it up"),
-        (1, "it is not known how it ended"),
+        (0, "success, or queued for the process that runs the collaboration"),
+        (1, "the result is unknown"),
         (2, "refused, nothing done"),
         (130, "interrupted"),
     ),
@@ -33,15 +33,15 @@ UNARCHIVE = command_of(personal_table.UNARCHIVE)
 DOCTOR = command_of(
     QuerySpec(
         "doctor",
-        "Print versions, folders, the terminal's abilities, and what is missing.",
-        fields=(PATHS._replace(help="Say which file system this folder is on, and whether locks "
-                               "and changes can be trusted there (default: here)."),),
+        "Check versions, folders, the terminal and optional parts.",
+        fields=(PATHS._replace(help=("Folder whose file system is checked for working locks and "
+                                     "change notifications (default: here).")),),
         command="doctor",
         examples=("acp doctor", "acp doctor ~/work --json"),
         exits=(
             (0, "all is well"),
-            (1, "something needed is missing"),
-            (2, "refused, or bad input: one line says why"),
+            (1, "a required part is missing"),
+            (2, "refused, or bad input"),
         ),
         run="acp_core.cli.doctor:doctor",
     )
@@ -51,13 +51,13 @@ COMPLETION = command_of(
         "completion",
         "Print the completion script for SHELL.",
         fields=(
-            Field("shell", help="Name the shell.", kind=Kind.CHOICE,
+            Field("shell", help="Shell to complete for.", kind=Kind.CHOICE,
                   choices=("bash", "zsh", "fish"), position=True, required=True),
         ),
         command="completion",
-        help="Write it to ~/.local/share/bash-completion/completions/acp (bash 4.4 or newer), to "
-        '"${fpath[1]}/_acp" (zsh) or to ~/.config/fish/completions/acp.fish (fish). The script '
-        "asks acp itself, so it never goes out of date.",
+        help=("Save the script as ~/.local/share/bash-completion/completions/acp (bash 4.4 or "
+              'newer), "${fpath[1]}/_acp" (zsh) or ~/.config/fish/completions/acp.fish (fish). '
+              "The script asks acp for completions, so it never goes out of date."),
         examples=("acp completion bash",),
         run="acp_core.cli.completion:completion",
         json=False,

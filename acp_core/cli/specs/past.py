@@ -9,22 +9,26 @@ RECORD = command_of(
     ActionSpec(
         "record",
         "Record",
-        "Keep every version of the files of the collaborations in and below each PATH.",
+        "Record every version of the files of the collaborations in and below each PATH.",
         fields=(
             PATHS,
-            Field("once", help="Keep what stands there now, and end.", kind=Kind.FLAG),
+            Field("once", help="Record the present state once, and exit.", kind=Kind.FLAG),
             Field(
-                "until_over", help="End when everything is completed or blocked.", kind=Kind.FLAG
+                "until_over",
+                help="Exit when all collaborations are completed or blocked.",
+                kind=Kind.FLAG,
             ),
         ),
         command="record",
-        help="The dashboard and `acp watch` do so too; this does nothing else, and goes on until "
-        "it is interrupted. What is kept lies in your own state folder (see `acp recordings`), "
-        "never in the collaboration's.",
+        help=(
+            "Runs until interrupted. The dashboard and `acp watch` record too. Recordings are "
+            "stored in your own state folder (see `acp recordings`), never in the "
+            "collaboration."
+        ),
         examples=("acp record ~/work", "acp record --once checkout"),
         exits=(
-            (0, "ended as asked"),
-            (2, "a PATH cannot be read, or it holds no collaboration"),
+            (0, "success"),
+            (2, "a PATH cannot be read, or contains no collaboration"),
             (130, "interrupted"),
         ),
         place=None,
@@ -36,19 +40,19 @@ RECORD = command_of(
 RECORDINGS = command_of(
     QuerySpec(
         "recordings",
-        "List what was recorded: of which collaborations, until when, how large.",
+        "List the recordings: collaboration, last change and size.",
         fields=(
             Field(
-                "prune", help="Throw away what is older or more than the settings say.",
+                "prune", help="Delete recordings that exceed the limits in config.toml.",
                 kind=Kind.FLAG,
             ),
             Field(
-                "forget", help="Throw away what was recorded of this folder.", kind=Kind.FOLDER
+                "forget", help="Delete the recording of this folder.", kind=Kind.FOLDER
             ),
         ),
         command="recordings",
-        help="Recordings are bounded by `[recording] days` and `megabytes` in config.toml; "
-        "`on = false` there turns them off. What is thrown away cannot be had back.",
+        help=("`[recording] days` and `megabytes` in config.toml limit the recordings; `on = "
+              "false` turns them off. Deleted recordings cannot be restored."),
         examples=("acp recordings", "acp recordings --forget checkout"),
         run="acp_core.cli.recordings:recordings",
     )
@@ -56,16 +60,18 @@ RECORDINGS = command_of(
 REPLAY = command_of(
     QuerySpec(
         "replay",
-        "Print what happened in FOLDER, moment by moment; with --at, how it stood then.",
+        "Print the history of FOLDER step by step, or its state at one point in time (--at).",
         fields=(
             FOLDER,
-            Field("at", help="Show how it stood then.", metavar="EVENT|TIME"),
+            Field("at", help="Show the state at this point in time.", metavar="EVENT|TIME"),
             CHAIN,
             UTC,
         ),
         command="replay",
-        help="Known are the events, what was recorded (see `acp record`), what was committed in "
-        "git, and what stands there now. What is not known is said: not recorded.",
+        help=(
+            "acp knows the events, the recording (see `acp record`), the commits in git and the "
+            'present files. Everything else is marked "not recorded".'
+        ),
         examples=("acp replay checkout", "acp replay checkout --at 12 --json"),
         run="acp_core.cli.replay:replay",
     )
@@ -73,31 +79,30 @@ REPLAY = command_of(
 DIFF = command_of(
     QuerySpec(
         "diff",
-        "Print what became of DOCUMENT (such as proposal.md) between two moments, word by word.",
+        "Compare two versions of DOCUMENT (such as proposal.md) word by word.",
         fields=(
             FOLDER,
             Field(
-                "document", help="Name the document; the end of its name is enough where no other "
-                "one ends so.", position=True, required=True,
+                "document", help="Name of the document, or the end of its name if that is unique.", position=True, required=True,
             ),
             Field(
-                "since", help="Take the version of this moment as the earlier one (default: the "
-                "version before).", flag="--from", metavar="EVENT|TIME",
+                "since", help=("Earlier version: an event or a time (default: the version before "
+                               "the later one)."), flag="--from", metavar="EVENT|TIME",
             ),
             Field(
-                "until", help="Take the version of this moment as the later one (default: now).",
+                "until", help="Later version: an event or a time (default: now).",
                 flag="--to", metavar="EVENT|TIME",
             ),
-            Field("versions", help="List the known versions, and end.", kind=Kind.FLAG),
+            Field("versions", help="List the known versions, and exit.", kind=Kind.FLAG),
             UTC,
         ),
         command="diff",
-        help="Words that came stand between {+ and +}, those that went between [- and -].",
+        help="Added words are marked {+ +}, removed words [- -].",
         examples=("acp diff checkout proposal.md", "acp diff checkout proposal.md --from 2 --to 7"),
         exits=(
             (0, "the same"),
             (1, "different"),
-            (2, "FOLDER, DOCUMENT or a moment is not known, or bad input"),
+            (2, "unknown FOLDER, DOCUMENT or point in time, or bad input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.diff:diff",
@@ -106,11 +111,13 @@ DIFF = command_of(
 STATS = command_of(
     QuerySpec(
         "stats",
-        "Print where the time went in each FOLDER; several stand side by side.",
+        "Print how much time the phases, turns and waits of each FOLDER took, side by side.",
         fields=(FOLDERS._replace(required=True), CHAIN, UTC),
         command="stats",
-        help="Spans are given whole, and in working time (`[working] hours` and `days` in "
-        'config.toml). What nothing tells of is "not recorded".',
+        help=(
+            "Durations are printed in full and in working time (`[working] hours` and `days` in "
+            'config.toml). Unknown values are marked "not recorded".'
+        ),
         examples=("acp stats checkout", "acp stats checkout checkout-2 --json"),
         run="acp_core.cli.stats:stats",
     )
@@ -118,10 +125,9 @@ STATS = command_of(
 CHART = command_of(
     QuerySpec(
         "chart",
-        "Draw who did what when in FOLDER: phases, turns, hand-overs, findings, who was waited "
-        "for.",
-        fields=(FOLDER, OUTPUT._replace(help="Write it to this file as SVG, whole or not at all "
-                                        "(default: draw it here)."), CHAIN, UTC),
+        "Draw a timeline chart of FOLDER: phases, turns, hand-overs, findings and waits.",
+        fields=(FOLDER, OUTPUT._replace(help=("SVG file to write (default: draw the chart in the "
+                                              "terminal).")), CHAIN, UTC),
         command="chart",
         examples=("acp chart checkout", "acp chart checkout -o chart.svg"),
         run="acp_core.cli.chart:chart",
@@ -131,28 +137,29 @@ CHART = command_of(
 REPORT = command_of(
     QuerySpec(
         "report",
-        "Tell what happened in FOLDER, where the time went, and what was decided.",
+        "Write a report on FOLDER: the outcome, the decisions, what happened, and how long it took.",
         fields=(
             FOLDER._replace(required=False),
             OUTPUT,
             Field(
-                "format", help="Markdown for a pull request, one HTML file with a chart and a "
-                "replay, JSON (acp.report/1), CSV of the turns, or an OpenTelemetry trace "
-                "(default: by the file's ending, else md).", kind=Kind.CHOICE,
+                "format", help=("Format: Markdown for a pull request, one HTML file with a chart "
+                                "and a replay, JSON (acp.report/1), CSV of the turns, or an "
+                                "OpenTelemetry trace (default: by the suffix of the file, else "
+                                "md)."), kind=Kind.CHOICE,
                 choices=("md", "html", "json", "csv", "otlp"), metavar="FORMAT",
             ),
             Field(
-                "no_redact", help="Keep what looks like a secret or a mail address.",
+                "no_redact", help="Keep text that looks like a secret or a mail address.",
                 kind=Kind.FLAG,
             ),
             UTC,
             Field(
-                "schema", help="Print the JSON Schema of acp.report/1, and end.", kind=Kind.FLAG
+                "schema", help="Print the JSON Schema of acp.report/1, and exit.", kind=Kind.FLAG
             ),
         ),
         command="report",
-        help="What looks like a key, a password or a mail address is left out unless --no-redact "
-        "is given. What is not recorded is said.",
+        help=("Text that looks like a key, a password or a mail address is removed unless "
+              '--no-redact is given. Unknown values are marked "not recorded".'),
         examples=("acp report checkout -o report.html", "acp report checkout -o report.json"),
         run="acp_core.cli.report:report",
     )
@@ -161,15 +168,14 @@ EXPORT = command_of(
     ActionSpec(
         "export",
         "Export",
-        "Write the collaboration in FOLDER, with what was recorded of it, into one file.",
+        "Write the collaboration in FOLDER and its recording into one archive file.",
         fields=(
-            OUTPUT._replace(help="Write the archive to this file (default: FOLDER's name with "
-                            ".acp.zip)."),
-            Field("no_recording", help="Leave the recording out.", kind=Kind.FLAG),
+            OUTPUT._replace(help="Archive file to write (default: the name of FOLDER with .acp.zip)."),
+            Field("no_recording", help="Do not include the recording.", kind=Kind.FLAG),
         ),
         command="export",
-        help="Nothing is left out of the documents: see `acp report` for something to show to "
-        "others.",
+        help=("The archive contains the complete documents; to share a redacted summary, use `acp "
+              "report`."),
         examples=("acp export checkout", "acp export checkout -o /tmp/checkout.acp.zip"),
         place=FOLDER,
         dry_run=False,
@@ -180,14 +186,14 @@ IMPORT = command_of(
     ActionSpec(
         "import",
         "Import",
-        "Unpack an archive into FOLDER, which must be new or empty, and take over its recording.",
+        "Unpack an archive into FOLDER, which must be new or empty, and import its recording.",
         fields=(
             Field("file", help="The archive.", kind=Kind.FILE, position=True, required=True),
-            Field("folder", help="Where to (default: named as the collaboration was).",
+            Field("folder", help="Folder to create (default: the name of the collaboration).",
                   kind=Kind.FOLDER, position=True),
         ),
         command="import",
-        help="Nothing is unpacked outside of FOLDER.",
+        help="acp writes nothing outside FOLDER.",
         examples=("acp import checkout.acp.zip",),
         place=None,
         dry_run=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_core.cli.specs.fields import FOLDER, PATHS, THEME, UTC, command_of
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
 
-_HERE = "Without PATH: those of `paths` in config.toml, or else the present folder."
+_HERE = "Without PATH, acp uses `paths` from config.toml, or the current folder."
 
 
 DASHBOARD = command_of(
@@ -23,24 +23,24 @@ DASHBOARD = command_of(
 SERVE = command_of(
     QuerySpec(
         "serve",
-        "Show the dashboard of the collaborations in and below each PATH in a web browser.",
+        "Serve the dashboard of the collaborations in and below each PATH to a web browser.",
         fields=(
             PATHS,
             Field(
-                "host", help="Listen on this address. Any but this machine's own is reached by "
-                "others, unencrypted.", metavar="ADDRESS", default="127.0.0.1",
+                "host", help=("Address to listen on. Other machines can reach any address but the "
+                              "loopback ones, without encryption."), metavar="ADDRESS", default="127.0.0.1",
             ),
             Field(
-                "port", help="Listen on this port; 0 takes a free one.", kind=Kind.NUMBER,
+                "port", help="Port to listen on; 0 picks a free port.", kind=Kind.NUMBER,
                 default=8000, least=0, most=65_535,
             ),
             THEME,
             UTC,
         ),
         command="serve",
-        help="Prints an address with a key: whoever has it can do what you can do in the "
-        "dashboard. Every visit gets a dashboard of its own; it ends when the page is closed. "
-        f"Needs the extra `web` (pip install 'acp-tui[web]'). {_HERE}",
+        help=("Prints an address with a key: anyone who has the address can do what you can do in "
+              "the dashboard. Every visit starts a dashboard of its own, which ends when the page "
+              f"is closed. Needs the extra `web` (pip install 'acp-tui[web]'). {_HERE}"),
         examples=("acp serve ~/work", "acp serve ~/work --port 9000"),
         run="acp_core.cli.serve:serve",
         json=False,
@@ -50,39 +50,40 @@ DEMO = command_of(
     ActionSpec(
         "demo",
         "Demo",
-        "Watch a collaboration happen: three participants settle a small design question.",
+        "Run a scripted demo: three participants settle a small design question.",
         fields=(
             Field(
-                "headless", help="Open no dashboard: run to the end, a line per event.",
+                "headless", help=("Run to the end without a dashboard, and print a line for each "
+                                  "event."),
                 kind=Kind.FLAG,
             ),
             Field(
-                "speed", help="How many times as fast; at 1 it takes about a minute and a half "
-                "(default: 1, with --stuck 20).", kind=Kind.DECIMAL, least=0.1, most=1000,
+                "speed", help=("Speed factor; at 1 the demo takes about a minute and a half "
+                               "(default: 1, with --stuck 20)."), kind=Kind.DECIMAL, least=0.1, most=1000,
             ),
             Field(
-                "folder", help="Make it in this folder, new or empty (default: a new temporary "
-                "folder, which is kept).", kind=Kind.FOLDER, position=True,
+                "folder", help=("New or empty folder for the demo (default: a new temporary "
+                                "folder, which stays)."), kind=Kind.FOLDER, position=True,
             ),
             Field(
-                "scenario", help="Play another story; an unknown name lists them.", metavar="NAME"
+                "scenario", help="Story to play; an unknown name lists all stories.", metavar="NAME"
             ),
             Field(
-                "stuck", help="Play one that gets stuck, and what gets it going; an unknown CAUSE "
-                "lists them.", metavar="CAUSE", bare="all",
+                "stuck", help=("Play a collaboration that gets stuck for this CAUSE; an unknown "
+                               "CAUSE lists all causes."), metavar="CAUSE", bare="all",
             ),
         ),
         command="demo",
-        help="They are real processes that use the same commands as agents do, and edit real "
-        "files; only what they write was written beforehand. They end when you leave. With "
-        "--stuck CAUSE two participants run in real loops, and something goes wrong: find out "
-        "why on the dashboard, and mend it with a key. With --headless the demo does what you "
-        "would; without a CAUSE, for one after the other.",
+        help=("The participants are real processes that run the same commands as agents, and edit "
+              "real files; only their texts are scripted. They end when you quit. With --stuck "
+              "CAUSE, two participants run in real loops and something goes wrong: find the "
+              "problem on the dashboard, and fix it with one key. With --headless, the demo also "
+              "plays your part; without a CAUSE, it plays every story in turn."),
         examples=("acp demo", "acp demo --headless --speed 100", "acp demo --stuck idle"),
         exits=(
-            (0, "completed, and valid; or the dashboard was left"),
-            (1, "--headless: it did not complete; says why"),
-            (2, "refused, or bad input: one line says why"),
+            (0, "completed and valid, or you quit the dashboard"),
+            (1, "with --headless: the collaboration did not complete"),
+            (2, "refused, or bad input"),
             (130, "interrupted"),
         ),
         place=None,
@@ -94,13 +95,13 @@ DEMO = command_of(
 STATUS = command_of(
     QuerySpec(
         "status",
-        "Print the collaborations in and below each PATH, what needs you on top.",
+        "Print the collaborations in and below each PATH; those that need you come first.",
         fields=(
             PATHS,
-            Field("all", help="List archived collaborations too.", kind=Kind.FLAG),
+            Field("all", help="Also list archived collaborations.", kind=Kind.FLAG),
         ),
         command="status",
-        help="Then comes what is live, the latest change first, then what is over.",
+        help="Active collaborations follow, the latest change first, then finished ones.",
         examples=("acp status ~/work", "acp status --json --all"),
         exits=(
             (0, "printed"),
@@ -113,23 +114,29 @@ STATUS = command_of(
 WATCH = command_of(
     QuerySpec(
         "watch",
-        "Print one line for every change of the collaborations in and below each PATH.",
+        "Print a line for each change of the collaborations in and below each PATH.",
         fields=(
-            PATHS._replace(help="Look in and below this folder.", required=True),
-            Field("once", help="Print how each stands now, and end.", kind=Kind.FLAG),
+            PATHS._replace(help="Folder to watch, with all folders below it.", required=True),
+            Field(
+                "once",
+                help="Print the present state of each collaboration, and exit.",
+                kind=Kind.FLAG,
+            ),
             UTC,
         ),
         command="watch",
-        help="Changes are: an event, another phase, other participants waited for, a document, a "
-        "finding, a need, the status. It ends when everything watched is completed, blocked or "
-        "unreadable. With --json each line is an object.",
+        help=(
+            "acp reports new events, changes of phase, status and documents, who is waited for, "
+            "findings and attention items. The command exits when every collaboration is "
+            "completed, blocked or unreadable. With --json, each line is a JSON object."
+        ),
         examples=(
             "acp watch ~/work",
             "acp watch checkout --json",
             "acp watch checkout --once",
         ),
         exits=(
-            (0, "completed; of several collaborations the worst counts"),
+            (0, "completed (of several collaborations, the worst result counts)"),
             (1, "still running (only with --once)"),
             (2, "unreadable, or no collaboration, or bad input"),
             (5, "blocked"),
@@ -141,10 +148,10 @@ WATCH = command_of(
 SHOW = command_of(
     QuerySpec(
         "show",
-        "Print the collaboration in FOLDER: how it stands, what happened, what is next.",
+        "Print the collaboration in FOLDER: its state, what happened, and what is next.",
         fields=(
             FOLDER,
-            Field("all", help="Print every event, not only the last 15.", kind=Kind.FLAG),
+            Field("all", help="Print all events, not only the last 15.", kind=Kind.FLAG),
             UTC,
         ),
         command="show",
@@ -155,16 +162,18 @@ SHOW = command_of(
 WHY = command_of(
     QuerySpec(
         "why",
-        "Say why the collaboration in FOLDER does not go on, and what you can do about it.",
+        "Explain why the collaboration in FOLDER is stuck, and how to fix it.",
         fields=(FOLDER,),
         command="why",
-        help="The first cause counts most; each has its evidence, whether it was seen or only "
-        "inferred, and the command that mends it.",
+        help=(
+            "The most important problem comes first. Each problem is printed with its evidence, "
+            "whether acp saw or inferred it, and the command that fixes it."
+        ),
         examples=("acp why checkout", "acp why ~/work/checkout --json"),
         exits=(
-            (0, "nothing keeps it from going on, or it will pass by itself"),
-            (1, "you are wanted"),
-            (2, "it cannot be read, or bad input"),
+            (0, "not stuck, or the problem will pass by itself"),
+            (1, "a problem needs you"),
+            (2, "FOLDER cannot be read, or bad input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.why:why",
@@ -191,17 +200,17 @@ CARD = command_of(
 FIND = command_of(
     QuerySpec(
         "find",
-        "Find collaborations that hold all WORDS in their name, objective or documents.",
+        "Find collaborations whose name, objective or documents contain all WORDS.",
         fields=(
             Field(
-                "terms", help="What to look for.", kind=Kind.LIST, position=True, required=True,
+                "terms", help="Words to search for.", kind=Kind.LIST, position=True, required=True,
                 metavar="WORDS",
             ),
             PATHS._replace(position=False),
         ),
         command="find",
-        help="Upper and lower case and accents do not matter. What was named, decided or "
-        "concluded counts for more than what was said along the way. Archived ones are found too.",
+        help=("The search ignores case and accents. Matches in names, decisions and conclusions "
+              "rank first. Archived collaborations are included."),
         examples=("acp find rate limit", "acp find retry --json"),
         exits=(
             (0, "found"),
