@@ -273,6 +273,13 @@ class AcpApp(PaintingApp):
 
     # Where one can go from anywhere.
 
+    @property
+    def fleet_screen(self) -> FleetScreen:
+        """The screen below all others."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, FleetScreen)
+        return screen
+
     def open_collaboration(self, key: str, target: Target | None = None) -> None:
         """Show a collaboration; at a document's line, an event or a finding where given."""
         from acp_tui.screens.collaboration import CollaborationScreen

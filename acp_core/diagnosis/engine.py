@@ -99,6 +99,7 @@ def with_causes(
         causes=causes,
         needs=_needs(snapshot, causes),
         headline=_headline(snapshot, causes[0]),
+        summary=snapshot.summary or snapshot.headline,
         recheck_at=soonest,
     )
 

@@ -353,7 +353,9 @@ class Snapshot:
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
     are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
     that stood, or stand, at the same place; "" where the protocol names none. ``runners`` are the
-    loops and conductors at work, of every account, as far as this machine can see.
+    loops and conductors at work, of every account, as far as this machine can see. ``headline`` is
+    one sentence that says everything; ``summary`` is the part of it that a screen shows which tells
+    beside it who is waited for and what needs somebody ("" where that is the whole headline).
     """
 
     key: str
@@ -394,6 +396,7 @@ class Snapshot:
     changed: datetime | None = None
     recheck_at: datetime | None = None
     run_id: str = ""
+    summary: str = ""
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

@@ -133,19 +133,29 @@ class CollaborationActions(Screen[None]):
         if snapshot := self.in_hand():
             self.app.list_actions(snapshot.key, self.performed)
 
-    def action_remedy(self) -> None:
-        """Do what the first need asks for."""
+    @property
+    def place_of_need(self) -> int:
+        """Which of the needs is in hand: the one that is shown with the key that helps."""
+        return 0
+
+    def _need_in_hand(self) -> tuple[Snapshot, Need] | None:
+        """The need in hand with whose it is; None, which is told, where nothing needs the person."""
         if self.in_hand() is None:
-            return
+            return None
         asked = self.asking()
-        for whose, need in asked:
+        if not asked:
+            self.app.tell("Nothing here needs you.")
+            return None
+        return asked[min(self.place_of_need, len(asked) - 1)]
+
+    def action_remedy(self) -> None:
+        """Do what the need in hand asks for."""
+        if wanted := self._need_in_hand():
+            whose, need = wanted
             if need.action:
                 self.app.perform(whose.key, need.action, self.performed, dict(need.given))
-                return
-        if asked:
-            self.app.tell("No action settles this by itself: open it and look.")
-        else:
-            self.app.tell("Nothing here needs you.")
+            else:
+                self.app.tell("No action settles this by itself: open it and look.")
 
     def action_launch(self) -> None:
         """Start loops for its participants."""
@@ -159,14 +169,9 @@ class CollaborationActions(Screen[None]):
 
     def action_acknowledge(self) -> None:
         """Take a need off the top, with a note."""
-        if self.in_hand() is None:
-            return
-        asked = self.asking()
-        if not asked:
-            self.app.tell("Nothing here needs you.")
-            return
-        snapshot, need = asked[0]  # a part's needs are acknowledged part by part
-        self.app.perform(snapshot.key, ACK.name, self.performed, {"need": need.key})
+        if wanted := self._need_in_hand():
+            whose, need = wanted  # a part's needs are acknowledged part by part
+            self.app.perform(whose.key, ACK.name, self.performed, {"need": need.key})
 
     async def action_archive(self) -> None:
         """Put it away, or take it back."""

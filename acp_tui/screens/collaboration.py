@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from acp_core.model import Snapshot, Target
+from acp_core.model import Need, Snapshot, Target
 from acp_tui.screens.collaboration_source import FleetSource
 from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
@@ -38,6 +39,7 @@ class CollaborationScreen(SnapshotScreen):
         self._target = target
         self._visit: LastVisit | None = None
         self._gone = False
+        self._need = ""  # the key of the need in hand
         self._drawn_at = 0.0
         self._pending: Timer | None = None
 
@@ -98,8 +100,10 @@ class CollaborationScreen(SnapshotScreen):
         first = self.snapshot is None
         snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
         if snapshot is not None:
-            needs, now = self.needs_of(snapshot), self.app.now()
-            self.show_data(PaneData(snapshot, needs, now, self.app.utc, self._gone))
+            asked = self.asking(snapshot)
+            needs = tuple(need for _, need in asked)
+            data = PaneData(snapshot, needs, self.app.now(), self.app.utc, self._gone)
+            self.show_data(data._replace(current=self._place_of_need(needs)), asked)
             if first:
                 self._begin(snapshot)
             self.ask_what_it_offers()
@@ -121,6 +125,33 @@ class CollaborationScreen(SnapshotScreen):
                 self._draw()  # nobody told: a signal leaves out a screen that is not ready for it
         elif data is not None:
             self.data = data._replace(now=self.app.now())
+
+    # --- the need in hand ------------------------------------------------------------------
+
+    def _place_of_need(self, needs: Sequence[Need]) -> int:
+        """Where the need in hand stands now; the first one where it is gone."""
+        return next((place for place, need in enumerate(needs) if need.key == self._need), 0)
+
+    @property
+    def place_of_need(self) -> int:
+        """Which of the needs the headline shows."""
+        return self.data.current if self.data is not None else 0
+
+    def action_next_need(self) -> None:
+        """Show the next need; after the last one, that of the next collaboration that has one."""
+        data = self.data
+        if data is None:
+            return
+        after = data.current + 1
+        other = self.app.fleet_screen.next_in_need(self.key)
+        if after >= len(data.needs) and other not in (None, self.key):
+            self.app.switch_screen(CollaborationScreen(other))
+        elif len(data.needs) < 2:
+            self.app.tell("Nothing else needs you." if data.needs else "Nothing needs you.")
+        else:
+            current = after % len(data.needs)
+            self._need = data.needs[current].key
+            self.data = data._replace(current=current)
 
     # --- what only the present has ---------------------------------------------------------
 

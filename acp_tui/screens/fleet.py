@@ -263,6 +263,30 @@ class FleetScreen(CollaborationActions):
         if snapshot := self.in_hand():
             self.app.open_collaboration(snapshot.key)
 
+    def next_in_need(self, key: str | None) -> str | None:
+        """The key of the collaboration after this one that needs the person; after the last, the first.
+
+        Args:
+            key: This one; None, or one that is not listed, stands before the first.
+
+        Returns:
+            None where nothing needs the person.
+        """
+        entries = self.table.entries if self.is_current else tuple(self._entries.values())
+        place = next((place for place, each in enumerate(entries) if each.key == key), -1) + 1
+        after = (*entries[place:], *entries[:place])
+        needing = (e.key for e in after if e.needs and not e.depth and not e.archived)
+        return next(needing, None)
+
+    def action_next_need(self) -> None:
+        """Select the next collaboration that needs the person."""
+        selected = self.in_hand()
+        key = self.next_in_need(selected.key) if selected else None
+        if key is None:
+            self.app.tell("Nothing needs you.")
+        else:
+            self.table.choose(key)
+
     def action_replay(self) -> None:
         """Show the selected collaboration's past."""
         if snapshot := self.in_hand():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_core.files.text import clean
-from acp_core.model import Document, Event
+from acp_core.model import Document, Event, Need, Snapshot
 from acp_tui.actions.collaboration_actions import offered
 from acp_tui.actions.labels import Labels
 from acp_tui.screens.collaboration_source import Source
@@ -30,6 +30,7 @@ class PaneLoader:
         self._screen = screen
         self._source = source
         self._labels = Labels(screen.app, self._relabel)
+        self._askers: dict[str, str] = {}  # by action: the collaboration whose need it helps
 
     def load_text(self, document: Document) -> None:
         """Get a document's text for the pane of documents."""
@@ -69,18 +70,26 @@ class PaneLoader:
 
     def label(self, action: str) -> str:
         """What an action is called; the words of its name until that is known."""
-        return self._labels.of(self._screen.key, action)
+        return self._labels.of(self._askers.get(action, self._screen.key), action)
 
-    def want_labels(self, data: PaneData) -> None:
-        """See to it that it is known what the actions of needs and findings are called."""
+    def want_labels(self, data: PaneData, asked: Sequence[tuple[Snapshot, Need]] = ()) -> None:
+        """See to it that it is known what the actions of needs and findings are called.
+
+        Args:
+            data: What the panes show.
+            asked: Its needs, each with the collaboration (itself, or a part) whose it is.
+        """
+        wanted = {need.action: whose for whose, need in asked if need.action}
+        self._askers = {name: whose.key for name, whose in wanted.items()}
         names = [need.action for need in data.needs]
         names += [finding.action for finding in data.snapshot.findings]
-        self._labels.want_soon((data.snapshot, name) for name in dict.fromkeys(names) if name)
+        wanted = {name: data.snapshot for name in names if name} | wanted
+        self._labels.want_soon((whose, name) for name, whose in wanted.items())
 
     def _relabel(self) -> None:
         """It is known now what actions are called."""
         screen = self._screen
-        for pane in (screen.findings, screen.next, screen.documents.panel):
+        for pane in (screen.headline, screen.findings, screen.next, screen.documents.panel):
             pane.called = self.label
 
     def copy_event(self, event: Event) -> None:

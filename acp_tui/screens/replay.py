@@ -38,7 +38,7 @@ AGAIN = 1.0
 """Seconds after a change until the past is read again, which then has more moments."""
 _PRESENT = frozenset(
     {"halt", "actions", "remedy", "acknowledge", "archive", "validate", "launch", "stop", "log",
-     "why", "people", "lineage", "replay"}
+     "why", "people", "lineage", "replay", "next_need"}
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ They differ in where a Snapshot comes from; each is a `SnapshotScreen`, and neit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,7 +30,8 @@ from acp_tui.text import MUTED, line
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import STORY, Documents
 from acp_tui.widgets.findings import Findings
-from acp_tui.widgets.headline import Headline, Keys
+from acp_tui.widgets.headline import Headline
+from acp_tui.widgets.headline_rows import Keys
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
@@ -45,8 +47,11 @@ from acp_tui.widgets.timeline_view import TimelineView
 if TYPE_CHECKING:
     from acp_core.model import Outcome
 
-HINTED = ("act.acknowledge", "act.remedy", "collaboration.before", "collaboration.after")
-"""The keys that the headline speaks of."""
+HINTED = (
+    "act.acknowledge", "act.remedy", "act.next_need", "collaboration.why",
+    "collaboration.before", "collaboration.after",
+)  # fmt: skip
+"""The keys that the headline speaks of, as `Keys` has them."""
 
 
 def _places() -> type[Provider]:
@@ -85,9 +90,7 @@ class SnapshotScreen(CollaborationActions):
         self._fit(*self.app.size)
         self._make_panes()
         data = SnapshotScreen.data
-        headline = Headline(id="headline").data_bind(data)
-        headline.keys = Keys(*(keys.display(self.app, id) for id in HINTED))
-        yield headline
+        yield self.headline.data_bind(data)
         yield PhaseRail(id="rail").data_bind(data)
         yield TabStrip(id="pane-bar")
         yield Static(id="waiting")
@@ -103,6 +106,8 @@ class SnapshotScreen(CollaborationActions):
         yield KeyLine()
 
     def _make_panes(self) -> None:
+        self.headline = Headline(id="headline")
+        self.headline.keys = Keys(*(keys.display(self.app, id) for id in HINTED))
         self.timeline = Timeline(id="timeline")
         self.documents = Documents(id="documents")
         self.documents.fix_key = keys.called(self.app, "act.remedy")
@@ -110,7 +115,8 @@ class SnapshotScreen(CollaborationActions):
         self.findings = Findings(id="findings")
         self.next = NextActions(id="next")
         self.loader = PaneLoader(self, self.make_source())
-        self.findings.called = self.next.called = self.documents.panel.called = self.loader.label
+        for pane in (self.headline, self.findings, self.next, self.documents.panel):
+            pane.called = self.loader.label
 
     def make_source(self) -> Source:
         """Where texts, events as they were written and loops come from."""
@@ -156,14 +162,23 @@ class SnapshotScreen(CollaborationActions):
                 widget.display = False
         self.refresh(layout=over)  # what shows now has its place in the very next picture
 
-    def show_data(self, data: PaneData) -> None:
-        """Have the panes show a Snapshot as of a time."""
+    def show_data(self, data: PaneData, asked: Sequence[tuple[Snapshot, Need]] = ()) -> None:
+        """Have the panes show a Snapshot as of a time.
+
+        Args:
+            data: The Snapshot.
+            asked: Its needs, each with the collaboration (itself, or a part) whose it is.
+        """
         self.wait(over=True)
+        self.loader.want_labels(data, asked)
         self.data = data
-        self.loader.want_labels(data)
         self._entitle()
 
     # --- what panes ask for ----------------------------------------------------------------
+
+    @on(Headline.Drawn)
+    def _stands_above(self, message: Headline.Drawn) -> None:
+        self.next.above = message.whole
 
     @on(Documents.TextWanted)
     def _text_wanted(self, message: Documents.TextWanted) -> None:

@@ -121,7 +121,7 @@ def empty(verdict: Verdict) -> str:
     """What to say where there is no finding."""
     if verdict is Verdict.UNKNOWN:
         return "Not validated yet."
-    return "Nothing to report: everything that is checked is in order."
+    return "No findings."
 
 
 def items(

@@ -11,6 +11,7 @@ from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
 from acp_core.model.format import age
 from acp_tui.text import width
+from acp_tui.widgets.headline_rows import DOUBT, notice_key
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
@@ -22,6 +23,8 @@ class NextActions(RowList):
 
     data: var[PaneData | None] = var(None, always_update=True)
     """What to show."""
+    above: var[frozenset[str]] = var(frozenset[str](), init=False)
+    """The keys of needs and notices that stand above the panes already."""
     called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
     """What an action is called, by its name; set again where that is another name now."""
 
@@ -33,6 +36,11 @@ class NextActions(RowList):
         if data is not None and (before is None or _parts(before) != _parts(data)):
             self._draw(data)
 
+    def watch_above(self) -> None:
+        """Show what does not stand above."""
+        if self.data is not None:
+            self._draw(self.data)
+
     def watch_called(self) -> None:
         """Show what actions are called."""
         if self.data is not None:
@@ -42,12 +50,14 @@ class NextActions(RowList):
         snapshot, needs, now = data.snapshot, data.needs, data.now
         acknowledged = [] if data.past else [n for n in snapshot.needs if n not in needs]
         self.empty = _empty(snapshot)
-        self.items = (
+        items = (
             *(need_item(need, now, self.called, past=data.past) for need in needs),
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
+            *doubt_items(snapshot.doubt),
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
         )
+        self.items = tuple(item for item in items if item.key not in self.above)
 
 
 def _parts(data: PaneData) -> tuple[object, ...]:
@@ -88,6 +98,13 @@ def need_item(
     )
 
 
+def doubt_items(doubt: str) -> list[Item]:
+    """Why what was read is not certain."""
+    return [Item((("? ", "warning"), (f"Not certain: {doubt}", "warning")), key=DOUBT)] * bool(
+        doubt
+    )
+
+
 def notice_item(notice: Notice, now: datetime) -> Item:
     """A notice: what it says, since when, and the document that it speaks of."""
     since = f"  {age(notice.since, now)} ago" if notice.since else ""
@@ -96,7 +113,7 @@ def notice_item(notice: Notice, now: datetime) -> Item:
         (("! ", "warning"), (notice.text, "warning"), (since, "muted")),
         details,
         Target(document=notice.document),
-        key=f"{notice.code} {notice.document}",
+        key=notice_key(notice.code, notice.document),
     )
 
 

@@ -19,7 +19,7 @@ class PaneData(NamedTuple):
 
     ``needs`` are those that nobody acknowledged, ``gone`` says that it was read before it went
     away, ``utc`` that times are shown so, and ``past`` that it is as it was then: nothing of it can be
-    acted on or acknowledged.
+    acted on or acknowledged. ``current`` is the place of the need in hand among them.
     """
 
     snapshot: Snapshot
@@ -28,6 +28,12 @@ class PaneData(NamedTuple):
     utc: bool = False
     gone: bool = False
     past: bool = False
+    current: int = 0
+
+    @property
+    def need(self) -> Need | None:
+        """The need in hand: the one that the headline shows and that keys act on."""
+        return self.needs[min(self.current, len(self.needs) - 1)] if self.needs else None
 
     @property
     def minute(self) -> int:

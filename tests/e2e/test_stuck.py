@@ -119,7 +119,7 @@ def test_on_the_dashboard_one_key_mends_it(acp: Acp, tmp_path: Path) -> None:
     command = acp.command("demo", "--stuck", "idle", "--speed", SPEED, "--folder", str(folder))
     with Terminal(command, env=acp.env, cwd=tmp_path, columns=150, rows=45) as terminal:
         terminal.wait_for("ended well, but without an event", PLENTY)  # perhaps on the fleet still
-        terminal.wait_for("f fix", PLENTY)
+        terminal.wait_for("f: ", PLENTY)
         terminal.send("f")
         terminal.wait_for("begins its turn anew at once", PLENTY)
         terminal.send("\x13")  # ctrl+s: do it

@@ -32,7 +32,7 @@ async def dashboard(
         [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
     )
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: not needs or "f fix" in seen(pilot))
+        await until(pilot, lambda: not needs or "f: " in seen(pilot))
         yield pilot
 
 

@@ -117,7 +117,7 @@ async def test_acknowledged_needs_leave_the_top(tmp_path: Path) -> None:
     app = make_app(make_snapshot(needs=(need,)), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert "needs you: reader has not reviewed" in seen(pilot)
+        assert "! reader has not reviewed · 50m" in seen(pilot)
         app.attention.acknowledge(KEY, need.key, "known", NOW)
         app.attention_changed()
         await settle(pilot)

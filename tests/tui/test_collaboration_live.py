@@ -99,4 +99,4 @@ async def test_events_documents_and_findings_show_by_themselves(
 
         append(folder, "reader", "blocked", "Nobody can measure", 2)
         await until(pilot, shows("■"), "that it is blocked")
-        await until(pilot, shows("needs you"), "that it needs somebody")
+        await until(pilot, shows("1 of 2 · J next"), "that it needs somebody")

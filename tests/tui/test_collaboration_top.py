@@ -10,6 +10,7 @@ import pytest
 
 from acp_core import model
 from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status
+from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.phase_rail import rail
@@ -23,7 +24,7 @@ async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> 
         screen = await open_screen(pilot)
         first, second = headline(screen)
         assert first.startswith("checkout-redesign — Reviewing, round 1: waiting for reader.")
-        assert first.endswith("✓ valid")
+        assert first.endswith("files valid")
         assert second.startswith("waiting for reader 48 min (since 12:02Z)")
         assert second.endswith("Decide where sessions are kept")
         # the time goes on without anything being read again
@@ -45,16 +46,13 @@ async def test_what_a_signal_did_not_tell_is_shown_a_moment_later(tmp_path: Path
 
 
 async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> None:
-    for words, place in (("Waiting. " * 3, 0), ("Waiting. " * 30, 1)):
-        app = make_app(make_snapshot(headline=words.strip()), folder=tmp_path)
+    for number, rows in ((3, 1), (10, 2), (30, 2)):
+        app = make_app(make_snapshot(headline=("Waiting. " * number).strip()), folder=tmp_path)
         async with app.run_test(size=(80, 24)) as pilot:
-            screen = await open_screen(pilot)
-            assert headline(screen)[place].endswith("✓ valid")
-    long = make_snapshot(
-        headline="Waiting. " * 30, turns=(model.Turn("a reader with a long name " * 3, "x"),)
-    )
-    async with make_app(long, folder=tmp_path).run_test(size=(80, 24)) as pilot:
-        assert headline(await open_screen(pilot))[2] == "✓ valid"
+            lines = headline(await open_screen(pilot))
+            assert lines[0].endswith("files valid") and len(lines) == rows + 1
+            assert "".join(lines[:rows]).count("Waiting.") == min(number, 13)
+            assert lines[rows].startswith("waiting for reader 48 min")
 
 
 async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
@@ -75,16 +73,30 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         lines = headline(screen)
         assert lines[0].startswith("checkout-redesign — ■ Blocked by reader: no data.")
         assert lines[1] == "~ stale, last read 0s ago: protocol.json is half written"
-        assert lines[3] == "? Not certain: seq 4 is illegal"
-        assert lines[4] == "! needs you: reason 0 50m  f fix  a acknowledge"
-        assert lines[6] == "  and 2 more (see Next)"
-        assert lines[7] == "! proposal.md changed after it was accepted, 50m ago"
+        assert lines[2].startswith("! reason 0 · 50m · f: repair · a: acknowledge  ")
+        assert lines[2].endswith("  1 of 4 · J next")
+        assert lines[3].startswith("waiting for reader 48 min") and len(lines) == 4
         next_list = screen.query_one(NextActions)
-        assert [item.key for item in next_list.items[:5]] == [
-            *("n0", "n1", "n2", "n3"),
-            "LATE proposal.md",
-        ]
+        below = ["doubt", "LATE proposal.md"]  # for which there is no room on top
+        assert [item.key for item in next_list.items[:5]] == ["n1", "n2", "n3", *below]
         assert screen.query_one("#pane-next", Pane).heading == "Next · 4 for you"
+
+
+async def test_a_doubt_and_a_notice_stand_on_top_where_there_is_room(tmp_path: Path) -> None:
+    late = Notice("LATE", "proposal.md changed after it was accepted", "proposal.md", START)
+    snapshot = make_snapshot(doubt="seq 4 is illegal", notices=(late,))
+    async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        assert headline(screen)[2:] == [
+            "? Not certain: seq 4 is illegal",
+            "! proposal.md changed after it was accepted, 50m ago",
+        ]
+        text = seen(pilot)
+        assert text.count("seq 4 is illegal") == text.count("after it was accepted") == 1
+        change(screen.app, make_snapshot(doubt="seq 4 is illegal " * 20))
+        await until(pilot, lambda: "…" in headline(screen)[2])
+        kept = screen.query_one(NextActions).items[0]
+        assert kept.key == "doubt" and text_of(kept.pieces).count("is illegal") == 20
 
 
 async def test_a_folder_that_goes_away_keeps_what_was_read_last(tmp_path: Path) -> None:
@@ -93,7 +105,7 @@ async def test_a_folder_that_goes_away_keeps_what_was_read_last(tmp_path: Path) 
         screen = await open_screen(pilot)
         del app.fleet.snapshots[KEY]  # type: ignore[attr-defined]
         app.snapshots_changed.publish(gone_batch(KEY))
-        gone = "! It is gone from here; what was read last is shown."
+        gone = "! Folder not found. Showing the last version read."
         await until(pilot, lambda: gone in headline(screen))
         assert headline(screen)[1] == gone
         assert "initialized" in seen(pilot)
@@ -160,4 +172,4 @@ async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
     )
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert headline(screen)[2] == "! needs you: a reason  f fix  ^k acknowledge"
+        assert headline(screen)[1] == "! a reason · f: repair · ^k: acknowledge"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,10 +15,10 @@ from textual.screen import Screen
 
 from acp_core.model import Need, Notice
 from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
-from acp_tui.widgets.headline import HOLD, Headline
+from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
-from tests.tui.stage import Clock, StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 
 
 class Nothing(BaseModel):
@@ -46,13 +45,11 @@ async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
         await until(pilot, lambda: "Another title" in screen_text(app))
 
 
-async def test_a_row_that_is_needed_no_more_goes_away_after_a_while(tmp_path: Path) -> None:
-    """A state that comes and goes makes nothing below it jump."""
+async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> None:
     calm = snapshot("a")
     told = replace(calm, notices=(Notice("hand", "protocol.json was written by hand"),))
-    clock = Clock()
     fleet = StageFleet(calm)
-    app: Any = dashboard(fleet, tmp_path, clock=clock)
+    app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: "1 live" in screen_text(app))
         await pilot.press("enter")
@@ -63,10 +60,7 @@ async def test_a_row_that_is_needed_no_more_goes_away_after_a_while(tmp_path: Pa
         await until(pilot, lambda: headline.size.height == rows + 1)
         fleet.show(calm)
         await until(pilot, lambda: "by hand" not in screen_text(app))
-        assert headline.size.height == rows + 1
-        clock.forward(HOLD.total_seconds() + 1)
         await until(pilot, lambda: headline.size.height == rows)
-        assert timedelta() < HOLD
 
 
 async def test_keys_are_looked_at_again_only_where_other_ones_are_of_use(

@@ -88,7 +88,7 @@ async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_p
 
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)
-        await until(pilot, lambda: shows("needs you: Lamp · auth: Nobody has a turn"), "the need")
+        await until(pilot, lambda: shows("! Lamp · auth: Nobody has a turn"), "the need")
         await until(
             pilot,
             lambda: shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn"),

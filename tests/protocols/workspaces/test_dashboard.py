@@ -69,7 +69,7 @@ async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
     app = AcpApp([str(root)])
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: "f fix" in screen_text(app))
+        await until(pilot, lambda: "f: " in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: "1  Accept what is there" in screen_text(app))
         assert "The rest is missing." in screen_text(app)

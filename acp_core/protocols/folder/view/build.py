@@ -97,6 +97,7 @@ class Builder:
             location=clean_line(self._folder, 4_096),
             as_of=now,
             headline=_headline(facts),
+            summary=_summary(facts),
             status=Status.ACTIVE
             if machine.phase and machine.phase not in _STATUS
             else _STATUS.get(machine.phase, Status.UNKNOWN),
@@ -232,10 +233,18 @@ def _headline(facts: Facts) -> str:
         return _blocked(facts)
     if not machine.phase:
         return "nothing has happened yet: the log holds no event."
-    phase = machine.phase.replace("_", " ")
-    number = f", round {machine.round}" if machine.round > 1 else ""
     shown = tuple(clean_name(name, 60) for name in machine.waiting)
-    return f"{phase}{number}. Waiting for {participants.names(shown)}."
+    return f"{_summary(facts)}. Waiting for {participants.names(shown)}."
+
+
+def _summary(facts: Facts) -> str:
+    """Phase and round, where the headline says more than that."""
+    machine = facts.history.machine
+    known = facts.dialect != UNKNOWN_DIALECT and machine.phase
+    if not known or machine.phase == "completed":
+        return ""
+    number = f", round {machine.round}" if machine.round > 1 else ""
+    return machine.phase.replace("_", " ") + number
 
 
 def _blocked(facts: Facts) -> str:

@@ -57,6 +57,7 @@ def initiative_snapshot(
         location=clean_line(key, 1000),
         as_of=now,
         headline=_headline(initiative, turns),
+        summary=_headline(initiative, ()),
         status=common.status_of(initiative.status),
         phase="completed" if done else initiative.phase,
         source=model.Source(model.SourceState.STALE, initiative.state.reason)

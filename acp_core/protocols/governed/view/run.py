@@ -63,6 +63,7 @@ def run_snapshot(
         location=clean_line(key, 1000),
         as_of=now,
         headline=_headline(run, turns),
+        summary=_headline(run, ()),
         status=common.status_of("active" if record.barrier else run.status),
         phase="completed" if done else run.phase,
         source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")

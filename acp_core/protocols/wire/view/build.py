@@ -53,6 +53,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         location=clean_line(key, 4096),
         as_of=(reading.heard or now) if reading.away else now,
         headline=_headline(reading, needs),
+        summary=_headline(reading, ()),
         status=_status(reading),
         phase=_phase(reading),
         source=_source(reading),

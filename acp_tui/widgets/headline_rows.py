@@ -1,0 +1,298 @@
+"""The rows on top of a collaboration: how it stands, what needs you, who is waited for.
+
+Each piece stands in one row, is cut to its width, and names what it says whole: the pane of what
+comes next leaves that out, and has what was cut or had no room here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from textual.content import Content
+
+from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
+from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
+from acp_core.model.format import age, count, long_span, moment
+from acp_tui.style.colours import VERDICT_COLOURS
+from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
+from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.wrap import wrap
+
+MOST = 4
+"""Rows above the phases, whatever there is to say."""
+GAP = 2
+"""Blank cells between the two ends of a row."""
+DOUBT = "doubt"
+"""What names the doubt about what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """How the keys are called that the rows speak of."""
+
+    acknowledge: str = "a"
+    remedy: str = "f"
+    next_need: str = "J"
+    why: str = "w"
+    before: str = "<"
+    after: str = ">"
+
+
+class Headlines(NamedTuple):
+    """The rows, and the keys of the needs and notices that they say whole."""
+
+    rows: tuple[Content, ...]
+    whole: frozenset[str]
+
+
+class _Row(NamedTuple):
+    """A row, and the key of what it says whole ("" where that is nothing that Next has, too)."""
+
+    content: Content
+    whole: str = ""
+
+
+def notice_key(code: str, document: str | None) -> str:
+    """What names a notice."""
+    return f"{code} {document}"
+
+
+def headlines(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]) -> Headlines:
+    """Everything above the phases, in at most `MOST` rows.
+
+    Args:
+        data: The Snapshot, its open needs, and which of them is in hand.
+        cells: The width of a row.
+        keys: How the keys are called.
+        called: What an action is called, by its name.
+    """
+    must = [*_source(data), *_alert(data, cells, keys, called), *_waiting(data, cells)]
+    must = must[: MOST - 1]
+    top = _top(data, cells, MOST - len(must))
+    may = [*_doubt(data), *_notices(data), *_lineage(data.snapshot.lineage, keys)]
+    rows = [*top, *must, *may[: MOST - len(top) - len(must)]]
+    contents = tuple(row.content.truncate(cells, ellipsis=True) for row in rows)
+    fitting = (row for row in rows if width(row.content.plain) <= cells)
+    return Headlines(contents, frozenset(row.whole for row in fitting if row.whole))
+
+
+def _at_both_ends(left: Content, right: Content, cells: int) -> Content | None:
+    """Two pieces at the ends of a row; None where it is too short for both."""
+    gap = cells - width(left.plain) - width(right.plain)
+    if not right.plain:
+        return left if gap >= 0 else None
+    return join(left, " " * gap, right) if gap >= GAP else None
+
+
+# --- how it stands
+
+
+def _top(data: PaneData, cells: int, most: int) -> list[_Row]:
+    """Name, sentence and verdict; the sentence goes on in a second row where there is room for it."""
+    snapshot = data.snapshot
+    verdict, colour = _verdict(snapshot), _COLOURS.get(snapshot.status.value, "")
+    head = join(
+        (safe_line(snapshot.name), "bold"),
+        (" — ", MUTED),
+        (f"{STATUS[snapshot.status]} " if colour else "", colour),
+    )
+    words = safe_line(_sentence(data))
+    room = cells - width(verdict.plain) - GAP
+    free = room - width(head.plain)
+    if width(words) > free and most > 1:
+        start, stop = wrap(words, free)[0] if free > 1 else (0, 0)
+        first = join(head, (words[start:stop], colour))
+        second = [_Row(line(f"  {words[stop:].strip()}", colour))]
+    else:
+        first, second = join(head, (words, colour)), []
+    if width(first.plain) > room:
+        first = first.truncate(max(1, room), ellipsis=True)
+    return [_Row(_at_both_ends(first, verdict, cells) or first), *second]
+
+
+_COLOURS = {"completed": "$text-success", "blocked": "$text-error"}
+
+
+def _sentence(data: PaneData) -> str:
+    """How it stands; all of the headline where no other row says the rest of it."""
+    snapshot = data.snapshot
+    beside = snapshot.turns or snapshot.needs or snapshot.causes
+    return (snapshot.summary if beside else "") or snapshot.headline
+
+
+def _verdict(snapshot: Snapshot) -> Content:
+    if snapshot.verdict is Verdict.VALID:
+        return line("files valid", MUTED)
+    sign = VERDICT[snapshot.verdict]
+    counts = [(each, snapshot.count(each)) for each in (Severity.ERROR, Severity.WARNING)]
+    words = ", ".join(count(n, s.value) for s, n in counts if n) or _VERDICTS[snapshot.verdict]
+    if snapshot.verdict is Verdict.UNKNOWN:
+        return line(f"{sign} {words}", MUTED)
+    return line(f"{sign} {words}", f"${VERDICT_COLOURS[snapshot.verdict]}")
+
+
+_VERDICTS = {
+    Verdict.INVALID: "files invalid",
+    Verdict.WARNINGS: "warnings",
+    Verdict.UNKNOWN: "files not checked",
+}
+
+
+# --- what is wrong
+
+
+def _source(data: PaneData) -> Iterator[_Row]:
+    """That it is gone, or how it could not be read."""
+    source = data.snapshot.source
+    if data.gone:
+        yield _Row(_warning("Folder not found. Showing the last version read."))
+    elif source.state is not SourceState.LIVE:
+        read = f"last read {age(data.snapshot.as_of, data.now)} ago"
+        note = f": {source.note}" if source.note else ""
+        yield _Row(_warning(f"{source.state.value}, {read}{note}", SOURCE[source.state]))
+
+
+def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]) -> Sequence[_Row]:
+    """The need in hand; else what keeps it from going on and may pass by itself."""
+    need, snapshot = data.need, data.snapshot
+    if need is not None:
+        return _need(need, data, cells, keys, called)
+    passing = next((cause for cause in snapshot.causes if not cause.wanted), None)
+    if passing is None or snapshot.needs or passing.headline in _sentence(data):
+        return ()
+    since = f" · {age(passing.since, data.now)}" if passing.since else ""
+    hint = f" · {keys.why}: why" if not data.past else ""
+    words = join(("… ", "$text-warning"), (safe_line(passing.headline), "$text-warning"))
+    return (_Row(join(words, (since, MUTED), (hint, "$text-accent"))),)
+
+
+def _need(
+    need: Need, data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]
+) -> Sequence[_Row]:
+    """What needs you, since when, and the key that helps: in one row, or its keys in a second one."""
+    known = need.text in _sentence(data)
+    text = "needs you" if known else safe_line(need.text)
+    since = f" · {age(need.since, data.now)}" if need.since else ""
+    remedy, more = _hints(need, data, keys, called)
+    place = _place(data, keys)
+    red = "bold $text-error"
+
+    def row(words: str, *hints: str) -> Content:
+        accents: list[Part] = [(f" · {hint}", "$text-accent") for hint in hints if hint]
+        return join((f"{NEED} {words}", red), (since, MUTED), *accents)
+
+    for hints in ((remedy, more), (remedy,)):
+        whole = _at_both_ends(row(text, *hints), place, cells)
+        if whole is not None:
+            return (_Row(whole, need.key),)
+    room = cells - len(NEED) - 1 - width(since)
+    cut = width(text) > room
+    first = _Row(row(fit(text, room) if cut else text), "" if cut else need.key)
+    for hints in ((remedy, more), (remedy,)):
+        below = join(("  " + " · ".join(filter(None, hints)), "$text-accent"))
+        second = _at_both_ends(below, place, cells)
+        if second is not None:
+            return first, _Row(second)
+    return first, _Row(below)
+
+
+def _hints(need: Need, data: PaneData, keys: Keys, called: Callable[[str], str]) -> tuple[str, str]:
+    """The key that helps with the name of what it does, and the one that takes the need away."""
+    if data.past:
+        return "", ""
+    more = f"{keys.acknowledge}: acknowledge"
+    if need.action:
+        return f"{keys.remedy}: {safe_line(called(need.action))}", more
+    if any(cause.key == need.key for cause in data.snapshot.causes):
+        return f"{keys.why}: why", more
+    return "", more
+
+
+def _place(data: PaneData, keys: Keys) -> Content:
+    """Which of several needs it is, and the key of the next one."""
+    if len(data.needs) < 2:
+        return Content("")
+    hint = "" if data.past else f" · {keys.next_need} next"
+    return join((f"{data.current + 1} of {len(data.needs)}", "bold"), (hint, "$text-accent"))
+
+
+# --- who is waited for
+
+
+def _waiting(data: PaneData, cells: int) -> Iterator[_Row]:
+    """Who is waited for, since when, and what it is all about."""
+    snapshot = data.snapshot
+    turns = [turn for turn in snapshot.turns if not _is_of(turn, data.need)]
+    known = snapshot.objective.startswith(snapshot.name)  # a title made of what is wanted
+    objective = line("" if known else snapshot.objective, MUTED)
+    if turns:
+        waiting = _turns(turns, data.now, data.utc)
+        yield _Row(_at_both_ends(waiting, objective, cells) or waiting)
+    elif objective.plain:
+        yield _Row(objective)
+
+
+def _is_of(turn: Turn, need: Need | None) -> bool:
+    """Whether the need says already that this turn is waited for, and since when."""
+    return (
+        need is not None
+        and need.since == turn.since
+        and need.participant in (None, turn.participant)
+    )
+
+
+def _turns(turns: Sequence[Turn], now: datetime, utc: bool) -> Content:
+    parts: list[Part] = [("waiting for ", MUTED)]
+    for number, turn in enumerate(turns[:4]):
+        if number:
+            parts.append((" · ", MUTED))
+        parts += _turn(turn, now, utc)
+    if len(turns) > 4:
+        parts.append((f" and {len(turns) - 4} more", MUTED))
+    return join(*parts)
+
+
+def _turn(turn: Turn, now: datetime, utc: bool) -> list[Part]:
+    parts: list[Part] = [(safe_line(turn.participant), "bold $text-accent")]
+    if turn.since is not None:
+        took = long_span((now - turn.since).total_seconds())
+        parts.append((f" {took}", ""))
+        parts.append((f" (since {moment(turn.since, now, utc)})", MUTED))
+    return parts
+
+
+# --- what else there is to say, where there is room
+
+
+def _doubt(data: PaneData) -> Iterator[_Row]:
+    if data.snapshot.doubt:
+        yield _Row(_warning(f"Not certain: {data.snapshot.doubt}", "?"), DOUBT)
+
+
+def _notices(data: PaneData) -> Iterator[_Row]:
+    for notice in data.snapshot.notices:
+        since = f", {age(notice.since, data.now)} ago" if notice.since else ""
+        words = _warning(f"{notice.text}{since}")
+        yield _Row(words, notice_key(notice.code, notice.document))
+
+
+def _lineage(links: Sequence[Link], keys: Keys) -> Iterator[_Row]:
+    parts: list[Part] = []
+    for link in links:
+        key = keys.before if link.relation == "continues" else keys.after
+        words = "continues" if link.relation == "continues" else "continued by"
+        if parts:
+            parts.append(" · ")
+        parts += [(f"{words} ", MUTED), (safe_line(link.name), "$text-primary")]
+        parts.append((f" {key}" if link.found else " (not found)", MUTED))
+        if link.summary:
+            parts.append((f" ({safe_line(link.summary)})", MUTED))
+    if parts:
+        yield _Row(join(*parts))
+
+
+def _warning(text: str, sign: str = SEVERITY[Severity.WARNING]) -> Content:
+    return join((f"{sign} ", "bold $text-warning"), (safe_line(text), "$text-warning"))
