@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 PANES = ("timeline", "documents", "findings", "next")
+LEFT = ("timeline", "findings")
+"""Those in the column on the left."""
 
 
 class PaneSwitcher:
@@ -39,7 +41,8 @@ class PaneSwitcher:
             "next": next_actions.title(screen.snapshot, screen.needs),
         }
         for name, title in titles.items():
-            screen.query_one(f"#pane-{name}", Pane).heading = title
+            pane = screen.query_one(f"#pane-{name}", Pane)
+            pane.heading = f"{title} · none" if pane.has_class("-empty") else title
         bar = screen.query_one("#pane-bar", TabStrip)
         bar.tabs = tuple(Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1))
         bar.active = self.active
@@ -50,11 +53,14 @@ class PaneSwitcher:
             self.active = pane
             for name in PANES:
                 self._screen.query_one(f"#pane-{name}").set_class(name == pane, "-shown")
+            self._screen.query_one("#left").set_class(pane in LEFT, "-shown")
+            self._screen.query_one("#right").set_class(pane not in LEFT, "-shown")
             self.entitle()
 
     def focus(self, pane: str) -> None:
         """Go to a pane."""
         self.bring_to_front(pane)
+        self._screen.layout_of_panes.go_to(pane)
         self._focusable(pane).focus()
 
     def step(self, by: int) -> None:

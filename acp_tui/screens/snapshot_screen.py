@@ -14,7 +14,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.containers import Container
+from textual.containers import Horizontal, Vertical
 from textual.reactive import var
 from textual.widgets import Static
 
@@ -24,6 +24,7 @@ from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.screens.collaboration_navigation import Navigation
 from acp_tui.screens.collaboration_source import Source
 from acp_tui.screens.document_requests import DocumentRequests
+from acp_tui.screens.pane_layout import NARROW, PaneLayout
 from acp_tui.screens.pane_loader import PaneLoader
 from acp_tui.screens.pane_switcher import PaneSwitcher
 from acp_tui.text import MUTED, line
@@ -65,7 +66,7 @@ class SnapshotScreen(CollaborationActions):
 
     CSS_PATH: ClassVar[str | list[str | PurePath]] = "snapshot_screen.tcss"
     AUTO_FOCUS = "TimelineView"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-normal")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
     COMMANDS: ClassVar[set[Any]] = {_places}
     BINDINGS: ClassVar[list[BindingType]] = [*keys.COLLABORATION, *keys.ACT]
@@ -82,6 +83,7 @@ class SnapshotScreen(CollaborationActions):
         super().__init__()
         self.key = key
         self.panes = PaneSwitcher(self)
+        self.layout_of_panes = PaneLayout(self)
         self.navigation = Navigation(self)
         self._document_requests = DocumentRequests(self)
 
@@ -94,15 +96,17 @@ class SnapshotScreen(CollaborationActions):
         yield PhaseRail(id="rail").data_bind(data)
         yield TabStrip(id="pane-bar")
         yield Static(id="waiting")
-        with Container(id="panes"):
-            with Pane(id="pane-timeline", classes="-shown"):
-                yield self.timeline.data_bind(data)
-            with Pane(id="pane-documents"):
-                yield self.documents.data_bind(data)
-            with Pane(id="pane-findings"):
-                yield self.findings.data_bind(data)
-            with Pane(id="pane-next"):
-                yield self.next.data_bind(data)
+        with Horizontal(id="panes"):
+            with Vertical(id="left", classes="-shown"):
+                with Pane(id="pane-timeline", classes="-shown"):
+                    yield self.timeline.data_bind(data)
+                with Pane(id="pane-findings"):
+                    yield self.findings.data_bind(data)
+            with Vertical(id="right"):
+                with Pane(id="pane-documents"):
+                    yield self.documents.data_bind(data)
+                with Pane(id="pane-next"):
+                    yield self.next.data_bind(data)
         yield KeyLine()
 
     def _make_panes(self) -> None:
@@ -172,6 +176,7 @@ class SnapshotScreen(CollaborationActions):
         self.wait(over=True)
         self.loader.want_labels(data, asked)
         self.data = data
+        self.layout_of_panes.fit()
         self._entitle()
 
     # --- what panes ask for ----------------------------------------------------------------
@@ -279,11 +284,17 @@ class SnapshotScreen(CollaborationActions):
     def action_zoom(self) -> None:
         """Give the whole space to this pane, or give it back."""
         self.toggle_class("-zoom")
+        self.layout_of_panes.fit()
 
     def action_tab(self, by: int) -> None:
         """Show the next document, or the one before."""
         self.documents.step(by)
         self.action_pane("documents")
+
+    def on_resize(self) -> None:
+        """Size the panes for the room that there is now."""
+        if self.data is not None:
+            self.layout_of_panes.fit()
 
     @on(events.DescendantFocus)
     def _focused(self, event: events.DescendantFocus) -> None:
@@ -296,6 +307,6 @@ class SnapshotScreen(CollaborationActions):
     def action_back(self) -> None:
         """Give the zoomed pane's space back, or go back to where one came from."""
         if self.has_class("-zoom"):
-            self.remove_class("-zoom")
+            self.action_zoom()
         else:
             self.dismiss()

@@ -48,7 +48,7 @@ class Findings(RowList):
     """What an action is called, by its name; set again where that is another name now."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(wrapped=True, id=id)
         self._findings: dict[str, Finding] = {}
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:

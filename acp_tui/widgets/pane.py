@@ -24,8 +24,12 @@ class Pane(Vertical):
             border-title-color: $text-accent;
             border-title-style: bold;
         }
+        &.-empty { border: blank; border-top: round $foreground 20%; border-bottom: none; }
+        &.-empty:focus-within { border: blank; border-top: round $accent 70%; border-bottom: none; }
         &:ansi { border: round ansi_bright_black; border-title-color: ansi_default; }
         &:ansi:focus-within { border: round $accent; border-title-color: $accent; }
+        &.-empty:ansi { border: blank; border-top: round ansi_bright_black; border-bottom: none; }
+        &.-empty:ansi:focus-within { border: blank; border-top: round $accent; border-bottom: none; }
     }
     """
 

@@ -158,6 +158,12 @@ class RowList(Lines):
         index = bisect_right(self._starts, y) - 1
         return index, y - self._starts[index]
 
+    def rows_in(self, cells: int) -> int:
+        """How many rows all items take in so many cells while none is selected."""
+        if not self._wrapped or len(self.items) > WRAPPED_UP_TO:
+            return len(self.items)
+        return sum(len(self._spans(item, cells - GUTTER)) for item in self.items)
+
     # --- rows ------------------------------------------------------------------------------
 
     def row(self, y: int) -> Row:
@@ -196,14 +202,18 @@ class RowList(Lines):
     def _rows(self, item: Item) -> list[Row]:
         """An item's text in rows, further ones indented."""
         pieces = [(safe_line(text), style) for text, style in item.pieces]
-        text = "".join(text for text, _ in pieces)
         cells = self._width - GUTTER
         indent = min(item.indent, cells // 2)
         rows: list[Row] = []
-        for number, (start, end) in enumerate(wrap(text, cells, cells - indent)):
+        for number, (start, end) in enumerate(self._spans(item, cells)):
             before: Row = ((" " * indent, ""),) if number else ()
             rows.append(before + cut(pieces, start, end))
         return rows
+
+    def _spans(self, item: Item, cells: int) -> list[tuple[int, int]]:
+        """Which characters of an item's text stand in each of its rows."""
+        text = "".join(safe_line(text) for text, _ in item.pieces)
+        return wrap(text, cells, cells - min(item.indent, cells // 2))
 
     def _detail_rows(self, item: Item) -> list[Row]:
         indent = " " * (GUTTER + min(item.indent, self._width // 3))

@@ -153,6 +153,8 @@ class Timeline(Vertical):
             parts.append(f"{len(model):,} of {model.length:,}")
         elif model.length:
             parts.append(f"{model.length:,}")
+        if self.view.day:
+            parts.append(self.view.day)
         if self.view.unseen:
             parts.append(f"{self.view.unseen:,} new")
         return " · ".join(parts)
@@ -358,6 +360,7 @@ class Timeline(Vertical):
     def action_toggle_relative(self) -> None:
         """Show when events were, or how long ago."""
         self.view.relative = not self.view.relative
+        self.post_message(self.TitleChanged())
 
     def action_reply(self) -> None:
         """Go to the event that the selected one replies to."""

@@ -3,13 +3,14 @@
 A *place* is where an event stands in the whole log, a *position* where it stands among
 those that the filter admits, a *row* is a line of the view. Rows and positions differ
 by at most two insertions (the rule above the unread ones, and the details under the
-selected one), so that each is found from the other at once, however long the log is.
+selected one), so that each is found from the other at once, however long the log is. In a
+short log an event may take several rows (`starts`).
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
@@ -49,10 +50,14 @@ class LastSeen(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """What stands in a row: ``number`` is a position, a detail's number, or 0 for the rule."""
+    """What stands in a row: ``number`` is a position, a detail's number, or 0 for the rule.
+
+    ``line`` says which of the event's rows it is, from 0.
+    """
 
     part: Part
     number: int
+    line: int = 0
 
 
 class Model:
@@ -64,6 +69,7 @@ class Model:
         self.unread_from: int | None = None
         self.cursor: int | None = None  # a place
         self.details = 0  # rows under the selected event
+        self.starts: Sequence[int] = ()  # first row by position, and of one more; empty: one each
         self._matching: array[int] | None = None  # places in order; None: all of them
         self._last: Event | None = None
         self._length = 0
@@ -74,6 +80,7 @@ class Model:
         """Take over the events of a new Snapshot; filtered ones need `admit` or `refilter`."""
         if events is self.events and len(events) == self._length:
             return Growth.SAME
+        self.starts = ()
         before = self._length
         length = len(events)
         grown = length >= before and (before == 0 or _same(events[before - 1], self._last))
@@ -93,11 +100,13 @@ class Model:
     def choose(self, chosen: Filter) -> bool:
         """Set the filter; returns whether `refilter` (slow) is needed to know what shows."""
         self.filter = chosen
+        self.starts = ()
         self._matching = array("l") if chosen else None
         return bool(chosen)
 
     def refilter(self, places: array[int]) -> None:
         """Take over the places that the filter admits, in order."""
+        self.starts = ()
         self._matching = places
 
     def admit(self, span: range) -> bool:
@@ -106,6 +115,7 @@ class Model:
             return True
         if len(span) > AT_ONCE:
             return False
+        self.starts = ()
         more = select(self.events, span, self.filter, self.unread_from)
         self._matching.extend(more or ())
         return True
@@ -172,31 +182,41 @@ class Model:
     def rows(self) -> int:
         """How many rows all of it takes."""
         details = self.details if self.cursor_position is not None else 0
-        return len(self) + (self.rule is not None) + details
+        return self._start(len(self)) + (self.rule is not None) + details
 
     def row(self, position: int) -> int:
-        """The row of the event at a position."""
+        """The first row of the event at a position."""
         rule, cursor = self.rule, self.cursor_position
         above = 1 if rule is not None and position >= rule else 0
         if cursor is not None and position > cursor:
             above += self.details
-        return position + above
+        return self._start(position) + above
+
+    def height(self, position: int) -> int:
+        """How many rows the event at a position takes, without details."""
+        return self._start(position + 1) - self._start(position)
+
+    def _start(self, position: int) -> int:
+        return self.starts[position] if self.starts else position
 
     def spot(self, row: int) -> Spot:
         """What stands in a row that exists."""
         rule, cursor = self.rule, self.cursor_position
         if cursor is not None and self.details:
-            start = self.row(cursor) + 1
+            start = self.row(cursor) + self.height(cursor)
             if start <= row < start + self.details:
                 return Spot(Part.DETAIL, row - start)
             if row >= start + self.details:
                 row -= self.details
         if rule is not None:
-            if row == rule:
+            if row == self._start(rule):
                 return Spot(Part.RULE, 0)
-            if row > rule:
+            if row > self._start(rule):
                 row -= 1
-        return Spot(Part.EVENT, row)
+        if not self.starts:
+            return Spot(Part.EVENT, row)
+        position = bisect_right(self.starts, row) - 1
+        return Spot(Part.EVENT, position, row - self.starts[position])
 
 
 def events_seen(events: Sequence[Event], visit: LastVisit) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,69 +19,103 @@ REPLY = "↳"
 CURSOR, UNREAD = "❯", "•"
 GUTTER = 2
 REPLY_WIDTH = 5
+"""How wide the column of replies is at most."""
+KIND_WIDTH = 24
+"""How wide the column of kinds is at most."""
+SUMMARY_WIDTH = 18
+"""How wide the column of summaries is at least: with less room there is none."""
+WRAPPED_WIDTH = 14
+"""The same where summaries are wrapped."""
 SUMMARY_LINES = 4
 """How many lines the summary of the selected event takes at most."""
+EVENT_LINES = 3
+"""How many lines the summary of any event takes at most, where summaries are wrapped."""
 
 _STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How wide each column is, in cells; ``width`` is the whole row."""
+    """How wide each column is, in cells; ``width`` is the whole row.
+
+    ``wrapped``: a summary that is too long for its row goes on below it.
+    """
 
     width: int
     time: int
     order: int
     actor: int
     kind: int
+    reply: int
     relative: bool = False
     dated: bool = False
     utc: bool = False
+    wrapped: bool = False
 
     @property
     def indent(self) -> int:
         """Where the lines under the selected event begin."""
         return GUTTER + self.time + 1
 
+    @property
+    def beside(self) -> int:
+        """Where the column of summaries begins."""
+        before = GUTTER + self.time + 1 + self.order + 3 + self.actor + 1
+        return before + self.kind + self.reply + 2
+
+    @property
+    def summary(self) -> int:
+        """What the summary gets on the row of its event; 0 where it has no room there."""
+        left = self.width - self.beside
+        return left if left >= (WRAPPED_WIDTH if self.wrapped else SUMMARY_WIDTH) else 0
+
 
 def columns(
     width: int,
     *,
+    events: Collection[Event],
     last_order: int,
     actors: Iterable[str],
     first: datetime | None,
     last: datetime | None,
-    now: datetime,
     relative: bool,
     utc: bool,
+    wrapped: bool = False,
 ) -> Columns:
     """The columns for rows of ``width`` cells.
 
     Args:
         width: The whole row.
+        events: Those whose texts the columns are made for.
         last_order: The highest number that an event bears.
-        actors: Names that will stand in the column of actors.
+        actors: Further names that will stand in the column of actors.
         first: When the first event was.
-        last: When the last event was.
-        now: The time: events of one other day bear it too, where there is room.
+        last: When the last event was; where that is another day, each event bears its own.
         relative: Show how long ago, and not when.
         utc: Show UTC, and not local time.
+        wrapped: Let a summary that is too long for its row go on below it.
     """
-    dated = not relative and (
-        _days_differ(first, last, utc) or (width >= 60 and _days_differ(last, now, utc))
-    )
+    dated = not relative and days_differ(first, last, utc)
     time = 4 if relative else (12 if dated else 5) + utc
     order = max(2, len(str(last_order)))
-    actor = min(14 if width >= 60 else 9, max([6, *(len(name) for name in actors)]))
+    names = (*actors, *(event.actor for event in events))
+    actor = min(14 if width >= 60 else 9, max([6, *(len(name) for name in names)]))
     rest = width - GUTTER - time - 1 - order - 3 - actor - 1
-    kind = max(4, min(24 if width >= 85 else 19, rest))
-    return Columns(width, time, order, actor, kind, relative, dated, utc)
+    widest = max([4, *(len(event.kind) for event in events)])
+    kind = max(4, min(widest, KIND_WIDTH, rest))
+    reply = min(REPLY_WIDTH, max([0, *(len(_reply(event)) for event in events)]))
+    return Columns(width, time, order, actor, kind, reply, relative, dated, utc, wrapped)
 
 
-def event_row(
+def needed_width(events: Iterable[Event], form: Columns) -> int:
+    """How wide a row must be for the longest summary of these events to stand on it whole."""
+    return form.beside + max((width(_aside(event)) for event in events), default=0)
+
+
+def event_rows(
     event: Event, form: Columns, now: datetime, *, unread: bool = False, selected: bool = False
-) -> Row:
-    """The row of an event: when, number, sign, who, what, and the summary where there is room."""
+) -> tuple[Row, ...]:
+    """The rows of an event: when, number, sign, who, what, and the summary where there is room."""
     style = "error" if event.problem else _STYLES[event.tone]
     sign = ILLEGAL if event.problem else TONE[event.tone]
     pieces = [
@@ -91,30 +125,50 @@ def event_row(
         (sign + " ", style),
         (fit(event.actor, form.actor) + " ", ""),
     ]
-    reply = f" {REPLY}{event.reply_to}" if event.reply_to is not None else ""
     rest = form.width - sum(width(text) for text, _ in pieces)
-    left = summary_width(form)
-    if left:
+    lines = _summary_lines(event, form)
+    aside = "error" if event.problem else "muted"
+    if form.summary:
         pieces.append((fit(event.kind, form.kind), style))
-        pieces.append((fit(reply, REPLY_WIDTH) + "  ", "muted"))
-        if event.problem:
-            pieces.append((fit(f"illegal: {event.problem}", left), "error"))
-        else:
-            pieces.append((fit(event.summary, left), "muted"))
+        pieces.append((fit(_reply(event), form.reply) + "  ", "muted"))
+        pieces.append((fit(lines[0], form.summary), aside))
+        below, indent = lines[1:], form.beside
     else:
+        reply = _reply(event)
         kind = event.kind + (" illegal" if event.problem else "")
         room = rest - width(reply) if rest - width(reply) >= 8 else rest
         pieces.append((fit(kind, min(room, width(kind))), style))
         if room < rest:
             pieces.append((reply, "muted"))
-    return tuple(pieces)
+        below, indent = lines, form.indent
+    return (tuple(pieces), *(((" " * indent, ""), (line, aside)) for line in below))
 
 
-def summary_width(form: Columns) -> int:
-    """What the summary gets on the row of its event; 0 where it has no room there."""
-    taken = GUTTER + form.time + 1 + form.order + 3 + form.actor + 1 + form.kind + REPLY_WIDTH + 2
-    left = form.width - taken
-    return left if left >= 18 else 0
+def event_height(event: Event, form: Columns) -> int:
+    """How many rows `event_rows` makes."""
+    if not form.wrapped or (form.summary and width(_aside(event)) <= form.summary):
+        return 1
+    lines = len(_summary_lines(event, form))
+    return lines if form.summary else 1 + lines
+
+
+def _reply(event: Event) -> str:
+    return f" {REPLY}{event.reply_to}" if event.reply_to is not None else ""
+
+
+def _aside(event: Event) -> str:
+    """What an event says beside its kind."""
+    return f"illegal: {event.problem}" if event.problem else " ".join(event.summary.split())
+
+
+def _summary_lines(event: Event, form: Columns) -> list[str]:
+    """What shows of the summary of an event that is not selected."""
+    text = _aside(event)
+    if form.summary and (not form.wrapped or width(text) <= form.summary):
+        return [text]
+    if not form.wrapped or not text:
+        return []
+    return _lines(text, form.summary or max(10, form.width - form.indent), EVENT_LINES)
 
 
 def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row, ...]:
@@ -126,18 +180,27 @@ def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row
         what = f"{REPLY} replies to {event.reply_to}"
         if replied is not None:
             what += f" {replied.actor} {replied.kind}"
-        rows.append(((indent, ""), (fit(what, cells).rstrip(), "muted")))
+        rows += _wrapped(what, cells, indent, "muted")
     if event.problem:
         rows += _wrapped(f"{ILLEGAL} illegal: {event.problem}", cells, indent, "error")
-    if event.summary and (event.problem or width(event.summary) > summary_width(form)):
+    if event.summary and (event.problem or not _is_whole(event, form)):
         rows += _wrapped(event.summary, cells, indent, "")
     if event.at is not None and event.at_source not in ("", "recorded"):
         when = f"time: {event.at_source}, {exact(event.at, form.utc)}"
-        rows.append(((indent, ""), (fit(when, cells).rstrip(), "muted")))
+        rows += _wrapped(when, cells, indent, "muted")
     if event.document:
         where = f"→ {event.document}" + (f":{event.line}" if event.line else "")
-        rows.append(((indent, ""), (fit(where, cells).rstrip(), "primary")))
+        rows += _wrapped(where, cells, indent, "primary")
     return tuple(rows)
+
+
+def _is_whole(event: Event, form: Columns) -> bool:
+    """Whether the whole summary shows also while the event is not selected."""
+    if form.wrapped:
+        text = _aside(event)
+        shown = " ".join(_summary_lines(event, form))
+        return len(shown) >= len(text) and not shown.endswith("…")
+    return width(event.summary) <= form.summary
 
 
 def rule_row(form: Columns, unread: int, since: datetime | None, now: datetime) -> Row:
@@ -160,19 +223,34 @@ def _time(at: datetime | None, form: Columns, now: datetime) -> str:
     return fit(f"{local.day} {local.strftime('%b')} {clock(at, form.utc)}", form.time, right=True)
 
 
-def _days_differ(first: datetime | None, last: datetime | None, utc: bool) -> bool:
+def one_day(first: datetime | None, last: datetime | None, now: datetime, utc: bool) -> str:
+    """The day of all events, where it is the same and not today."""
+    if last is None or days_differ(first, last, utc) or not days_differ(last, now, utc):
+        return ""
+    local = zoned(last, utc)
+    year = f" {local.year}" if local.year != zoned(now, utc).year else ""
+    return f"{local.day} {local.strftime('%b')}{year}"
+
+
+def days_differ(first: datetime | None, last: datetime | None, utc: bool) -> bool:
+    """Whether two times are on different days."""
     if first is None or last is None:
         return False
     return zoned(first, utc).date() != zoned(last, utc).date()
 
 
 def _wrapped(text: str, cells: int, indent: str, style: str) -> list[Row]:
-    text = " ".join(text.split())
-    spans = wrap(text, cells)
-    lines = [text[start:stop] for start, stop in spans[:SUMMARY_LINES]]
-    if len(spans) > SUMMARY_LINES:
-        lines[-1] = fit(text[spans[SUMMARY_LINES - 1][0] :], cells).rstrip()
+    lines = _lines(" ".join(text.split()), cells, SUMMARY_LINES)
     return [((indent, ""), (line, style)) for line in lines]
+
+
+def _lines(text: str, cells: int, most: int) -> list[str]:
+    """A text in at most so many lines; the last one ends in "…" where there is more."""
+    spans = wrap(text, cells)
+    lines = [text[start:stop] for start, stop in spans[:most]]
+    if len(spans) > most:
+        lines[-1] = fit(text[spans[most - 1][0] :], cells).rstrip()
+    return lines
 
 
 def tone_style(tone: Tone) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import ClassVar
 
 from textual import events
@@ -19,8 +21,12 @@ from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import find_event
 from acp_tui.widgets.timeline_model import Growth, Model, Part
 
+FULL = 200
+"""Cells that a row is measured for."""
 NEWEST = 40
-"""Of how many of the newest events the actors' names are measured."""
+"""Of how many of the newest events the texts are measured, where there are many."""
+SMALL = 200
+"""In a log of at most so many events all are measured, and long summaries may be wrapped."""
 
 
 class TimelineView(Lines):
@@ -36,6 +42,8 @@ class TimelineView(Lines):
     """Show how long ago, and not when."""
     utc = reactive(False)
     """Show UTC, and not local time."""
+    wrapped = var(False, init=False)
+    """Let summaries that are too long for their rows go on below them."""
     follow = var(True)
     """Whether the newest event stays in view."""
 
@@ -136,7 +144,7 @@ class TimelineView(Lines):
         self._set_follow(position == len(model) - 1)
         self._arrange()
         row = model.row(position)
-        self._move_to(row + model.details, context=0)
+        self._move_to(row + model.height(position) - 1 + model.details, context=0)
         self._move_to(row, context=self.size.height if top else 1)
         self.post_message(self.Highlighted(self, model.selected))
         self.post_message(self.Moved())
@@ -145,25 +153,53 @@ class TimelineView(Lines):
     def form(self) -> rows.Columns:
         """The columns for the present width."""
         if self._form is None:
-            model = self.model
-            first = model.events[0] if model.length else None
-            last = model.events[model.length - 1] if model.length else None
-            self._form = rows.columns(
-                max(20, self.scrollable_content_region.width),
-                last_order=max(last.order, model.length) if last else 0,
-                actors=[*self.actors, *self._newest_actors()],
-                first=first.at if first else None,
-                last=last.at if last else None,
-                now=self._now,
-                relative=self.relative,
-                utc=self.utc,
-            )
+            self._form = self._columns(max(20, self.scrollable_content_region.width))
         return self._form
 
-    def _newest_actors(self) -> set[str]:
-        """Who acted lately: not only participants do."""
+    @property
+    def needed_width(self) -> int:
+        """How many cells the rows of the newest events need to show all of their summaries."""
+        return rows.needed_width(self._measured(), self._columns(FULL)) if self.model.length else 0
+
+    def _columns(self, cells: int) -> rows.Columns:
         model = self.model
-        return {model.events[at].actor for at in range(max(0, model.length - NEWEST), model.length)}
+        first = model.events[0] if model.length else None
+        last = model.events[model.length - 1] if model.length else None
+        return rows.columns(
+            cells,
+            events=self._measured(),
+            last_order=max(last.order, model.length) if last else 0,
+            actors=self.actors,
+            first=first.at if first else None,
+            last=last.at if last else None,
+            relative=self.relative,
+            utc=self.utc,
+            wrapped=self.wrapped and model.length <= SMALL,
+        )
+
+    @property
+    def day(self) -> str:
+        """The day of all events, where the rows do not bear it."""
+        model = self.model
+        if not model.length or self.relative:
+            return ""
+        first, last = model.events[0].at, model.events[model.length - 1].at
+        return rows.one_day(first, last, self._now, self.utc)
+
+    def _measured(self) -> list[Event]:
+        """The events whose texts the columns are made for."""
+        model = self.model
+        first = 0 if model.length <= SMALL else model.length - NEWEST
+        return [model.events[place] for place in range(first, model.length)]
+
+    def _place_rows(self) -> None:
+        """Say in which row each event begins, where some take more than one."""
+        model, form = self.model, self.form
+        if not form.wrapped:
+            model.starts = ()
+            return
+        heights = (rows.event_height(model.at(each), form) for each in range(len(model)))
+        model.starts = array("l", accumulate(heights, initial=0))
 
     def row(self, y: int) -> Row:
         model, form = self.model, self.form
@@ -175,13 +211,14 @@ class TimelineView(Lines):
             return rows.rule_row(form, unread, self.visited_at, self._now)
         else:
             place = model.place(spot.number)
-            row = rows.event_row(
+            made = rows.event_rows(
                 model.events[place],
                 form,
                 self._now,
                 unread=model.is_unread(place),
                 selected=place == model.cursor,
             )
+            row = made[spot.line]
         return mark(row, find(text_of(row), self.words), "match") if self.words else row
 
     def row_style(self, y: int) -> str:
@@ -192,6 +229,7 @@ class TimelineView(Lines):
 
     def _arrange(self) -> None:
         """Make the selected event's details, and tell how many rows there are."""
+        self._place_rows()
         event = self.model.selected
         if event is None:
             self._details = ()
@@ -243,6 +281,11 @@ class TimelineView(Lines):
     def watch_relative(self) -> None:
         self._form = None
         self._arrange()
+
+    def watch_wrapped(self) -> None:
+        self._form = None
+        self._arrange()
+        self._stick()
 
     def watch_utc(self) -> None:
         self._form = None

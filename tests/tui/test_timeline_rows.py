@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from textual.app import App, ComposeResult
 from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import Filter, find_event, parse
 from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
-from acp_tui.widgets.timeline_rows import columns, detail_rows, event_row, rule_row
+from acp_tui.widgets.timeline_rows import columns, detail_rows, event_height, event_rows, rule_row
 from acp_tui.widgets.wrap import wrap
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
 
@@ -26,9 +27,15 @@ ACTORS = ("server", "reader", "reviewer")
     cursor=st.none() | st.integers(0, 39),
     details=st.integers(0, 5),
     hidden=st.sets(st.integers(0, 39)),
+    heights=st.none() | st.lists(st.integers(1, 4), min_size=41, max_size=41),
 )
 def test_every_row_is_found_from_its_position_and_back(
-    length: int, unread: int | None, cursor: int | None, details: int, hidden: set[int]
+    length: int,
+    unread: int | None,
+    cursor: int | None,
+    details: int,
+    hidden: set[int],
+    heights: list[int] | None,
 ) -> None:
     model = Model()
     model.take(ManyEvents(length))
@@ -38,6 +45,8 @@ def test_every_row_is_found_from_its_position_and_back(
         model.refilter(array("l", [place for place in range(length) if place not in hidden]))
     model.cursor = cursor if cursor is not None and cursor < length else None
     model.details = details
+    if heights is not None:
+        model.starts = list(accumulate(heights[: len(model)], initial=0))
 
     expected: list[Spot] = []
     for position in range(len(model)):
@@ -46,7 +55,8 @@ def test_every_row_is_found_from_its_position_and_back(
         before = position > 0 and model.place(position - 1) < (unread or 0)
         if first and before:
             expected.append(Spot(Part.RULE, 0))
-        expected.append(Spot(Part.EVENT, position))
+        height = heights[position] if heights is not None else 1
+        expected += [Spot(Part.EVENT, position, line) for line in range(height)]
         if place == model.cursor:
             expected += [Spot(Part.DETAIL, number) for number in range(details)]
     assert [model.spot(row) for row in range(model.rows)] == expected
@@ -135,9 +145,10 @@ def test_marking_changes_no_text(row: list[tuple[str, str]]) -> None:
     summary=st.text(max_size=200),
     reply=st.none() | st.text(max_size=12),
     problem=st.text(max_size=40),
+    wrapped=st.booleans(),
 )
 def test_rows_fit_whatever_an_event_holds(
-    wide: int, kind: str, actor: str, summary: str, reply: str | None, problem: str
+    wide: int, kind: str, actor: str, summary: str, reply: str | None, problem: str, wrapped: bool
 ) -> None:
     from acp_tui.text import width
 
@@ -147,15 +158,18 @@ def test_rows_fit_whatever_an_event_holds(
     )
     form = columns(
         wide,
+        events=(event,),
         last_order=7,
         actors=(actor,),
         first=None,
         last=None,
-        now=NOW,
         relative=False,
         utc=True,
+        wrapped=wrapped,
     )
-    rows: list[Row] = [event_row(event, form, NOW), rule_row(form, 3, START, NOW)]
+    made = event_rows(event, form, NOW)
+    assert len(made) == event_height(event, form)
+    rows: list[Row] = [*made, rule_row(form, 3, START, NOW)]
     rows += detail_rows(event, form, event)
     for row in rows:
         assert width(text_of(row)) <= max(wide, 44), text_of(row)
