@@ -168,7 +168,7 @@ DOCUMENT = (
     bind("document.raw", "r", "toggle_raw", "Raw / rendered", show=True),
     bind("document.changes", "c", "toggle_changes", "Changes", show=True,
          tooltip="What changed since you last looked, line by line"),
-    bind("document.outline", "t", "outline", "Contents", show=True,
+    bind("document.outline", "O", "outline", "Contents", show=True,
          tooltip="Choose a heading to go to"),
     bind("document.next_change", "n", "change(1)", "Next change"),
     bind("document.previous_change", "N", "change(-1)", "Change before"),
@@ -181,7 +181,7 @@ SCROLL = (
     bind("scroll.up", "up,k", "scroll_up", "Up"),
     bind("scroll.down", "down,j", "scroll_down", "Down"),
     bind("scroll.page_up", "pageup", "page_up", "Page up"),
-    bind("scroll.page_down", "pagedown,space", "page_down", "Page down"),
+    bind("scroll.page_down", "pagedown", "page_down", "Page down"),
     bind("scroll.first", "home,g", "scroll_home", "Top"),
     bind("scroll.last", "end,G", "scroll_end", "End"),
 )  # fmt: skip
@@ -202,15 +202,15 @@ PANEL = (
 )  # fmt: skip
 
 TREE = (
-    bind("tree.fold", "space", "fold", "Fold / unfold"),
+    bind("tree.fold", "enter", "fold", "Fold / unfold", show=True),
     bind("tree.unfold_all", "asterisk", "unfold_all", "Unfold all", display="*"),
     bind("tree.copy", "y", "copy", "Copy the value"),
 )  # fmt: skip
 
 PICKING = (
     bind("picking.close", "escape", "close", "Close", show=True, display="esc"),
-    bind("picking.up", "up,ctrl+p", "move(-1)", "Up"),
-    bind("picking.down", "down,ctrl+n", "move(1)", "Down"),
+    bind("picking.up", "up", "move(-1)", "Up"),
+    bind("picking.down", "down", "move(1)", "Down"),
     bind("picking.page_up", "pageup", "move(-10)", "Page up"),
     bind("picking.page_down", "pagedown", "move(10)", "Page down"),
 )  # fmt: skip
@@ -218,7 +218,7 @@ PICKING = (
 LINK = (
     bind("link.open", "enter", "open", "Open", show=True, display="enter"),
     bind("link.copy", "y", "copy", "Copy", show=True),
-    bind("link.close", "escape,q,n", "close", "Leave it", show=True),
+    bind("link.close", "escape,q", "close", "Leave it", show=True),
 )  # fmt: skip
 
 # --- loops, and the inbox
@@ -226,7 +226,7 @@ LINK = (
 PARTICIPANT = (
     bind("participant.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("participant.search", "slash", "search", "Search", show=True, display="/"),
-    bind("participant.follow", "F", "toggle_follow", "Follow", show=True,
+    bind("participant.follow", "V", "toggle_follow", "Follow", show=True,
          tooltip="Stay with the newest line; scrolling up stops it, the end begins it again"),
     bind("participant.wrap", "W", "toggle_wrap", "Wrap", show=True),
     bind("participant.raw", "r", "toggle_raw", "Raw", show=True,
@@ -250,7 +250,7 @@ INBOX = (
          tooltip="Do what settles it, in a form"),
     bind("inbox.acknowledge", "a", "acknowledge", "Acknowledge", show=True,
          tooltip="Take it off the list, with a note; a new reason shows again"),
-    bind("inbox.snooze", "s", "snooze", "Snooze", show=True,
+    bind("inbox.snooze", "Z", "snooze", "Snooze", show=True,
          tooltip="Put it off until something happens in its collaboration"),
     bind("inbox.copy", "y", "copy", "Copy"),
 )  # fmt: skip
@@ -261,9 +261,9 @@ REPLAY = (
     bind("replay.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("replay.previous", "left,comma", "step(-1)", "Before", show=True, display="←"),
     bind("replay.next", "right,full_stop", "step(1)", "Next", show=True, display="→"),
-    bind("replay.previous_event", "shift+left,less_than_sign", "jump('event', -1)",
+    bind("replay.previous_event", "shift+left", "jump('event', -1)",
          "Event before"),
-    bind("replay.next_event", "shift+right,greater_than_sign", "jump('event', 1)", "Next event"),
+    bind("replay.next_event", "shift+right", "jump('event', 1)", "Next event"),
     bind("replay.play", "space", "play", "Play / pause", show=True),
     bind("replay.faster", "plus", "pace(1)", "Faster", display="+"),
     bind("replay.slower", "minus", "pace(-1)", "Slower", display="-"),
@@ -271,14 +271,18 @@ REPLAY = (
          display=")"),
     bind("replay.previous_phase", "left_parenthesis", "jump('phase', -1)", "Phase before",
          display="("),
-    bind("replay.next_stall", "s", "jump('stall', 1)", "Next stall", show=True,
+    bind("replay.next_stall", "apostrophe,ctrl+right", "jump('stall', 1)", "Next stall", show=True,
+         display="'",
          tooltip="A wait that was unusually long for this collaboration (inferred)"),
-    bind("replay.previous_stall", "S", "jump('stall', -1)", "Stall before"),
-    bind("replay.next_finding", "e", "jump('findings', 1)", "Next finding"),
-    bind("replay.previous_finding", "E", "jump('findings', -1)", "Finding before"),
+    bind("replay.previous_stall", "quotation_mark,ctrl+left", "jump('stall', -1)", "Stall before",
+         display='"'),
+    bind("replay.next_finding", "backslash,ctrl+down", "jump('findings', 1)", "Next finding",
+         display="\\"),
+    bind("replay.previous_finding", "vertical_line,ctrl+up", "jump('findings', -1)", "Finding before",
+         display="|"),
     bind("replay.first", "left_curly_bracket", "end(-1)", "The beginning", display="{"),
     bind("replay.last", "right_curly_bracket", "end(1)", "The end", display="}"),
-    bind("replay.pick", "g", "pick", "Go to a moment", tooltip="Choose among all moments"),
+    bind("replay.pick", "J", "pick", "Go to a moment", tooltip="Choose among all moments"),
     bind("replay.mark", "M", "mark", "Mark", tooltip="Compare from here"),
     bind("replay.compare", "C", "compare", "Compare", show=True,
          tooltip="The shown document between the mark (or its version before) and here"),
@@ -288,7 +292,7 @@ COMPARE = (
     bind("compare.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("compare.whole", "asterisk", "toggle_whole", "Whole / changes", show=True, display="*"),
     bind("compare.rendered", "r", "toggle_rendered", "Rendered / raw", show=True),
-    bind("compare.sides", "v", "toggle_sides", "Side by side", show=True),
+    bind("compare.sides", "B", "toggle_sides", "Side by side", show=True),
     bind("compare.next", "n", "change(1)", "Next change", show=True),
     bind("compare.previous", "N", "change(-1)", "Change before"),
     bind("compare.document", "d", "pick_document", "Another document", show=True),
@@ -298,9 +302,9 @@ TIMES = (
     bind("times.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("times.beside", "c", "beside", "Beside another", show=True,
          tooltip="The figures of another collaboration of the same kind"),
-    bind("times.chain", "n", "chain", "Chain", show=True,
+    bind("times.chain", "greater_than_sign,less_than_sign", "chain", "Chain", show=True, display=">",
          tooltip="Those that it continues and that continue it, as one story"),
-    bind("times.alone", "a", "alone", "Alone", show=True),
+    bind("times.alone", "backspace", "alone", "Alone", show=True),
 )  # fmt: skip
 
 # --- lists, forms and questions

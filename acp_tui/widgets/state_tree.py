@@ -73,7 +73,7 @@ def _node(name: str, value: object, depth: int) -> Node:
 
 
 class StateTree(RowList):
-    """The tree; enter, space or a click folds and unfolds what is selected."""
+    """The tree; enter or a click folds and unfolds what is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.TREE]
 

@@ -140,7 +140,7 @@ async def test_documents_and_headings_are_picked_by_typing(tmp_path: Path) -> No
         assert screen.query_one(Documents).active == "people"
         await pilot.press("d", *"propo", "enter")
         await settle(pilot)
-        await pilot.press("t")
+        await pilot.press("O")
         await settle(pilot)
         assert "Current Proposal  8" in seen(pilot)
         await pilot.press("down", "down", "enter")

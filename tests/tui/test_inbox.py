@@ -90,7 +90,7 @@ async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path
         await settle(pilot)
         await pilot.press("exclamation_mark")
         await settle(pilot)
-        await pilot.press("s")
+        await pilot.press("Z")
         await settle(pilot)
         shown = seen(pilot)
         assert "the program of reader ended" not in shown
@@ -116,7 +116,7 @@ async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
         await pilot.press("exclamation_mark")
         await settle(pilot)
         assert "Nothing needs you, and nothing is asked." in seen(pilot)
-        await pilot.press("f", "a", "s", "enter", "escape")
+        await pilot.press("f", "a", "Z", "enter", "escape")
         await settle(pilot)
         assert isinstance(app.screen, FleetScreen)
 

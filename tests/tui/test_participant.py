@@ -117,7 +117,7 @@ async def test_scrolling_up_lets_go_of_the_end_and_the_end_takes_hold_again(
         log.write("out", "line 200", NOW)
         await until(pilot, lambda: len(screen.view.rows) == 201)
         await until(pilot, lambda: "line 200" not in seen(pilot) and "not following" in seen(pilot))
-        await pilot.press("F")
+        await pilot.press("V")
         await settle(pilot)
         assert screen.view.follow and "line 200" in seen(pilot)
         await pilot.press("home")

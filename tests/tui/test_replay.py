@@ -143,7 +143,7 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
         await until(pilot, lambda: "Keep it for seven days." in seen(pilot))
         row = next(line for line in seen(pilot).split("\n") if "seven days" in line)
         assert "thirty days" in row, "side by side where there is room"
-        await pilot.press("v")
+        await pilot.press("B")
         await until(pilot, lambda: not any(
             "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
         ))  # fmt: skip
@@ -181,5 +181,5 @@ async def test_without_a_recording_it_says_so(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await open_replay(pilot, folder)
         await until(pilot, lambda: "nothing was recorded" in seen(pilot))
-        await pilot.press("s")
+        await pilot.press("apostrophe")
         await until(pilot, lambda: "nothing was recorded" in seen(pilot))

@@ -77,9 +77,9 @@ async def test_another_stands_beside_it_and_a_chain_is_one_story(tmp_path: Path)
             line.split()[:3] == ["status", "active", "completed"]
             for line in seen(pilot).splitlines()
         ))  # fmt: skip
-        await pilot.press("n")
+        await pilot.press("greater_than_sign")
         await until(pilot, lambda: "one story" in seen(pilot) and "collaboration" in seen(pilot))
-        await pilot.press("a")
+        await pilot.press("backspace")
         await until(pilot, lambda: "one story" not in seen(pilot))
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, PickScreen))
