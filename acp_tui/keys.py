@@ -78,7 +78,7 @@ ACT = (
          tooltip="Take a need off the top, with a note; a new reason shows again"),
     bind("act.actions", "x", "actions", "Actions", show=True,
          tooltip="Everything that you can do in this collaboration"),
-    bind("act.remedy", "f", "remedy", "Fix",
+    bind("act.remedy", "f", "remedy", "Fix", show=True,
          tooltip="Do what the need that is shown asks for"),
     bind("act.next_need", "J", "next_need", "Next need",
          tooltip="Go to the next thing that needs you, here and then in the next collaboration"),
@@ -282,7 +282,7 @@ REPLAY = (
          display="|"),
     bind("replay.first", "left_curly_bracket", "end(-1)", "The beginning", display="{"),
     bind("replay.last", "right_curly_bracket", "end(1)", "The end", display="}"),
-    bind("replay.pick", "J", "pick", "Go to a moment", tooltip="Choose among all moments"),
+    bind("replay.pick", "ctrl+g", "pick", "Go to a moment", tooltip="Choose among all moments"),
     bind("replay.mark", "M", "mark", "Mark", tooltip="Compare from here"),
     bind("replay.compare", "C", "compare", "Compare", show=True,
          tooltip="The shown document between the mark (or its version before) and here"),
@@ -342,12 +342,33 @@ READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display
 
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
+FIRST = ("act.remedy", "findings.fix", "inbox.answer")
+"""What the footer shows first."""
+MIDDLE = ("act.actions", "act.block", "collaboration.zoom")
+"""What it shows behind the keys of the pane and of the screen, in this order."""
+
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
     *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
     *READING, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""
+
+
+def rank(binding: Binding) -> int:
+    """Where the footer shows a binding: by how soon it is of use, not by who binds it.
+
+    A fix comes first; then what steps through the past, where that shows; then the pane's keys and
+    the screen's; what can be done everywhere; the way back, and help.
+    """
+    id = binding.id or ""
+    if id == "app.help" or binding.action == "help":
+        return 9
+    if binding.key.partition(",")[0] == "escape":
+        return 8
+    if id in MIDDLE:
+        return 3 + MIDDLE.index(id)
+    return 0 if id in FIRST else 1 if id.startswith("replay.") else 2
 
 
 def called(app: AcpApp, id: str) -> str:

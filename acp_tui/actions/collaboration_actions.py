@@ -38,6 +38,7 @@ class CollaborationActions(Screen[None]):
     """The acts on one collaboration."""
 
     app: AcpApp
+    _was_fixable = False
 
     @cached_property
     def _availability(self) -> Availability:
@@ -48,6 +49,14 @@ class CollaborationActions(Screen[None]):
     def ask_what_it_offers(self) -> None:
         """Another collaboration is in hand, or it is otherwise than before: which keys are of use?"""
         self._availability.want(self.in_hand())
+        fixable = self._is_fixable()
+        if fixable is not self._was_fixable:
+            self._was_fixable = fixable
+            self.refresh_bindings()
+
+    def _is_fixable(self) -> bool:
+        """Whether something needs the person that an action settles."""
+        return any(need.action for _, need in self.asking())
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
@@ -89,7 +98,10 @@ class CollaborationActions(Screen[None]):
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
-        """The keys that work now; the one that stops work is called what the act is called."""
+        """The keys that work now; the one that stops work is called what the act is called.
+
+        The footer shows the one that fixes only where there is something to fix.
+        """
         active, snapshot = super().active_bindings, self.in_hand()
         if snapshot is None:
             return active
@@ -97,6 +109,9 @@ class CollaborationActions(Screen[None]):
             if entry.binding.action == "halt":
                 words = clean_line(self._availability.label(snapshot), LABEL)
                 binding = replace(entry.binding, description=words)
+                active[key] = entry._replace(binding=binding)
+            elif entry.binding.action == "remedy" and not self._is_fixable():
+                binding = replace(entry.binding, show=False)  # it says that nothing is needed
                 active[key] = entry._replace(binding=binding)
         return active
 

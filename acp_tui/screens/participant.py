@@ -183,10 +183,11 @@ class ParticipantScreen(CollaborationActions):
 
     def _draw_bar(self) -> None:
         view = self.view
+        follow = keys.called(self.app, "participant.follow")
         parts: list[Part] = [
             ("raw" if self.raw else "log", "bold"),
             (f"  {count(len(view.rows), 'line')}", MUTED),
-            ("  following the end" if view.follow else "  not following (F)", MUTED),
+            ("  following the end" if view.follow else f"  not following ({follow})", MUTED),
             ("" if view.wrapped else "  not wrapped", MUTED),
         ]
         if view.words:

@@ -9,12 +9,14 @@ from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
+from acp_tui.keys import rank
 from acp_tui.text import safe_line, width
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-HELP = "help"
+BACK = 8
+"""The rank from which on keys always show, where anything does."""
 MORE = "…"
 KEY = "bold $footer-key-foreground"
 WORDS = "$footer-description-foreground"
@@ -23,7 +25,10 @@ OFF = "dim"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A key and what it does; one that is not ``enabled`` does nothing now."""
+    """A key and what it does, and where it stands (`acp_tui.keys.rank`).
+
+    One that is not ``enabled`` does nothing now.
+    """
 
     key: str
     display: str
@@ -31,6 +36,7 @@ class Offer:
     action: str
     enabled: bool = True
     tooltip: str = ""
+    rank: int = 0
 
     @property
     def cells(self) -> int:
@@ -38,8 +44,15 @@ class Offer:
         return width(self.display) + 1 + width(self.words)
 
 
+def _importance(offer: Offer) -> int:
+    """What gives way first has the least: the way back and help stay longest."""
+    return offer.rank if offer.rank >= BACK else 0
+
+
 class KeyLine(Widget):
-    """One row of keys; what has no room gives way, the key of help last.
+    """One row of the keys that do something now; the most useful ones first.
+
+    What has no room gives way, from the end; the ways back and to help last.
 
     One widget draws the whole row. (Textual's own footer is a widget for each key, made anew
     whenever the focus moves: a third of all that the dashboard then had to do.)
@@ -74,12 +87,15 @@ class KeyLine(Widget):
             words = safe_line(binding.description)
             hint = tooltip or binding.tooltip or binding.description
             display = safe_line(self.app.get_key_display(binding))
-            offer = Offer(binding.key, display, words, binding.action, enabled, safe_line(hint))
+            offer = Offer(
+                binding.key, display, words, binding.action, enabled, safe_line(hint), rank(binding)
+            )
             if of_palette:
                 palette = offer
             else:
                 offers[binding.action] = offer
-        useful = tuple(offers.values())
+        enabled_now = (offer for offer in offers.values() if offer.enabled)
+        useful = tuple(sorted(enabled_now, key=lambda offer: offer.rank))
         if (useful, palette) != (self.offers, self.palette):
             self.offers, self.palette = useful, palette
             self.refresh()
@@ -96,8 +112,7 @@ class KeyLine(Widget):
         gap = 2 if fits or taken(2) <= space else 1
         cut = False
         while len(offers) > 1 and taken(gap) + (2 if cut else 0) > space:
-            last = len(offers) - 1
-            offers.pop(last - 1 if offers[last].action == HELP else last)
+            offers.pop(max(range(len(offers)), key=lambda n: (-_importance(offers[n]), n)))
             cut = True
         placed, column = [], 0
         for offer in offers:
@@ -114,8 +129,7 @@ class KeyLine(Widget):
         for start, offer in placed:
             parts.append(" " * (start - column))
             pointed = " on $block-hover-background" if offer is self._pointed else ""
-            key, words = (KEY, WORDS) if offer.enabled else (f"{KEY} {OFF}", OFF)
-            parts += [(offer.display, key + pointed), (f" {offer.words}", words + pointed)]
+            parts += [(offer.display, KEY + pointed), (f" {offer.words}", WORDS + pointed)]
             column = start + offer.cells
         if cut:
             parts.append((f" {MORE}", OFF))

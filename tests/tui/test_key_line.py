@@ -5,18 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.widgets import Input
 
+from acp_core.model import Need
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.key_line import KeyLine
-from tests.tui.screen import make_app, open_screen, screen_lines, settle
+from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
 from tests.tui.stage import until
 from tests.tui.support import HOSTILE, make_snapshot
 
-KEYS = "esc Back  c Compare  n Now  o Off  ? Help"
+KEYS = "c Compare  n Now  esc Back  ? Help"
 
 
 class Keys(App[None]):
@@ -51,15 +53,15 @@ def row(app: App[Any]) -> str:
     return screen_lines(app)[-1]
 
 
-async def test_what_has_no_room_gives_way_and_help_last() -> None:
+async def test_what_has_no_room_gives_way_and_the_ways_back_and_to_help_last() -> None:
     app = Keys()
     async with app.run_test(size=(90, 5)) as pilot:
         app.set_focus(None)
         for columns, shown in (
-            (90, f" {KEYS}{' ' * 37}^p palette"),
-            (55, f" {KEYS}"),  # the palette gives way first: help says its key
-            (42, f" {KEYS.replace('  ', ' ')}"),
-            (34, " esc Back c Compare ? Help …"),
+            (90, f" {KEYS}{' ' * 44}^p palette"),
+            (48, f" {KEYS}"),  # the palette gives way first: help says its key
+            (34, f" {KEYS.replace('  ', ' ')}"),
+            (31, " c Compare esc Back ? Help …"),
             (20, " esc Back ? Help …"),
             (12, " ? Help …"),
         ):
@@ -74,10 +76,11 @@ async def test_a_click_is_the_key_and_the_pointer_is_told_more() -> None:
         app.set_focus(None)
         await pilot.pause()
         line = app.query_one(KeyLine)
-        await pilot.hover(KeyLine, offset=(14, 0))
+        await pilot.hover(KeyLine, offset=(4, 0))
         assert str(line.tooltip) == "Two moments beside each other"
         words = row(app)
-        for word in ("Back", "Compare", "Now", "Off", "?", "     ^p"):
+        assert "Off" not in words, "it does nothing now"
+        for word in ("Back", "Compare", "Now", "?", "     ^p"):
             await pilot.click(KeyLine, offset=(words.index(word), 0))
             await pilot.pause()
         assert app.done == ["back", "compare", "now", "help"]
@@ -102,6 +105,37 @@ async def test_it_follows_the_focus(tmp_path: Path) -> None:
         await pilot.press("escape")
         await settle(pilot)
         assert app.screen is screen and row(app) == before
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_a_fix_stands_first_where_one_is_needed_and_only_there(
+    columns: int, tmp_path: Path
+) -> None:
+    need = Need("stuck:1", "STUCK", "reader has not reviewed", "reader", action="relaunch")
+    app = make_app(make_snapshot(needs=(need,)), folder=tmp_path)
+    async with app.run_test(size=(columns, 24)) as pilot:
+        await open_screen(pilot)
+        await until(pilot, lambda: " b Stop" not in row(app))
+        assert row(app).startswith(" f Fix ")
+        for pane in "1234":
+            await pilot.press(pane)
+            await settle(pilot)
+            assert row(app).startswith(" f Fix ")
+            assert "esc Back" in row(app) and "? Help" in row(app) and "x Actions" in row(app)
+        change(app, make_snapshot(needs=()))
+        await until(pilot, lambda: "f Fix" not in row(app))
+        change(app, make_snapshot(needs=(need,)))
+        await until(pilot, lambda: row(app).startswith(" f Fix "))
+
+
+async def test_the_keys_of_a_replay_stand_first_in_it(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_screen(pilot)
+        await pilot.press("R")
+        await settle(pilot)
+        shown = [word for word in row(app).split() if word in ["←", "→", "space", "enter", "esc", "?"]]
+        assert shown[:3] == ["←", "→", "space"] and shown[-2:] == ["esc", "?"]
 
 
 async def test_hostile_words_are_only_words() -> None:
