@@ -356,6 +356,8 @@ class Snapshot:
     loops and conductors at work, of every account, as far as this machine can see. ``headline`` is
     one sentence that says everything; ``summary`` is the part of it that a screen shows which tells
     beside it who is waited for and what needs somebody ("" where that is the whole headline).
+    ``outcome`` names the panels and documents that say what came out and what was decided, the most
+    important first: a completed collaboration opens on the first one, and its report begins with them.
     """
 
     key: str
@@ -389,6 +391,7 @@ class Snapshot:
     questions: tuple[Question, ...] = ()
     notices: tuple[Notice, ...] = ()
     panels: tuple[Panel, ...] = ()
+    outcome: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     lineage: tuple[Link, ...] = ()
     since: datetime | None = None
@@ -401,6 +404,10 @@ class Snapshot:
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(1 for finding in self.findings if finding.severity is severity)
+
+    def panel(self, id: str) -> Panel | None:
+        """The panel with this id, or None."""
+        return next((p for p in self.panels if p.id == id), None)
 
     def document(self, id: str | None) -> Document | None:
         """The document with this id, or None."""

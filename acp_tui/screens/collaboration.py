@@ -13,7 +13,7 @@ from acp_core.model import Need, Snapshot, Target
 from acp_tui.screens.collaboration_source import FleetSource
 from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
-from acp_tui.widgets.documents import PEOPLE, WHY
+from acp_tui.widgets.documents import PEOPLE, WHY, outcome_tab
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
@@ -109,7 +109,7 @@ class CollaborationScreen(SnapshotScreen):
             self.ask_what_it_offers()
 
     def _begin(self, snapshot: Snapshot) -> None:
-        """The first Snapshot is there: mark what is new since the last visit, go to the target."""
+        """The first Snapshot is there: mark what is new since the last visit, go to what is shown first."""
         visit = self._visit
         if visit is not None:
             self.timeline.last_seen = LastSeen(events_seen(snapshot.events, visit), visit.at)
@@ -117,6 +117,8 @@ class CollaborationScreen(SnapshotScreen):
         self.loader.load_loops()
         if self._target is not None:
             self.call_after_refresh(self.navigation.go, self._target)
+        elif outcome_tab(snapshot):
+            self.call_after_refresh(self.action_pane, "documents")
 
     def _tick(self) -> None:
         data = self.data

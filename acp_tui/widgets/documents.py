@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import ContentSwitcher
 
-from acp_core.model import Document, DocumentText, Snapshot
+from acp_core.model import Document, DocumentText, Snapshot, Status
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane_data import PaneData
@@ -276,8 +276,10 @@ class Documents(Vertical):
         self.document_view.reading = Reading(document, memory.text, memory.seen)
 
     def _first(self) -> str:
-        """The tab to begin with: the first that shows something."""
-        return next((tab.id for tab in self._tabs() if not self._is_empty(tab.id)), PEOPLE)
+        """The tab to begin with: what came out, else the first that shows something."""
+        outcome = outcome_tab(self._snapshot) if self._snapshot is not None else ""
+        shown = (tab.id for tab in self._tabs() if not self._is_empty(tab.id))
+        return outcome or next(shown, PEOPLE)
 
     def _is_empty(self, tab: str) -> bool:
         """Whether a tab is a panel without rows."""
@@ -361,6 +363,19 @@ class Documents(Vertical):
         message.stop()
         self._leave()
         self._draw()
+
+
+def outcome_tab(snapshot: Snapshot) -> str:
+    """The tab that says what came out of a completed collaboration; "" where there is none."""
+    if snapshot.status is not Status.COMPLETED:
+        return ""
+    for name in snapshot.outcome:
+        panel, document = snapshot.panel(name), snapshot.document(name)
+        if panel is not None and panel.rows:
+            return f"panel {name}"
+        if document is not None and document.state == "present":
+            return f"document {name}"
+    return ""
 
 
 def _parts(snapshot: Snapshot, tab: str) -> tuple[int, ...]:

@@ -120,6 +120,8 @@ def _task(tx: Tx, id: str, each: Spec) -> None:
         "input": {"parts": [text_part(each["words"])]}, "history": [],
         "context_id": None,
     }  # fmt: skip
+    if each.get("artifact"):
+        made["artifact"] = {"parts": [text_part(each["artifact"])]}
     tasks.put(tx, made)
     body = {"task_id": id, "state": each["status"], "direction": direction, "ts": _at(each["age"])}
     messages.log(tx, "acp.status", body, id)

@@ -28,7 +28,7 @@ from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, FEEDBACK, RER
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
-from acp_core.protocols.cycle.view import documents
+from acp_core.protocols.cycle.view import documents, outcome
 from acp_core.protocols.cycle.view.panels import panels
 from acp_core.protocols.cycle.view.timeline import timeline
 from acp_core.protocols.kit.diagnosis import mark
@@ -102,7 +102,8 @@ def snapshot(
         next_actions=_next(cycle),
         needs=(*_needs(cycle, found), *_elsewhere(project, cycle)),
         notices=_notices(cycle),
-        panels=panels(project, cycle),
+        panels=(*outcome.panels(cycle), *panels(project, cycle)),
+        outcome=outcome.NAMES,
         run_id=clean_line(cycle.id),
         started=cycle.begun,
         changed=cycle.last_write,

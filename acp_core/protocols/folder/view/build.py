@@ -113,6 +113,7 @@ class Builder:
             next_actions=participants.next_actions(facts),
             events=events,
             documents=documents,
+            outcome=papers.OUTCOME,
             gates=gates.gates(facts),
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),

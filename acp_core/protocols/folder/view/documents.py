@@ -29,6 +29,8 @@ INFERRED = "by its file time"
 REVIEWED = "while it was being reviewed"
 UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
 STATE = (schema.PROTOCOL_FILE,)
+OUTCOME = ("conclusion.md", "decisions.md")
+"""The documents that say what came out and what was decided."""
 
 
 class Settled(NamedTuple):

@@ -16,7 +16,7 @@ from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstr
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.view import common
+from acp_core.protocols.governed.view import common, outcome
 from acp_core.protocols.governed.view.board import initiative_panels, lagging
 from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.run import entered
@@ -78,7 +78,8 @@ def initiative_snapshot(
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=initiative_panels(initiative),
+        panels=(*outcome.of_initiative(initiative), *initiative_panels(initiative)),
+        outcome=outcome.INITIATIVE,
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=record.created_at,
         changed=record.updated_at or (events[-1].at if events else None),

@@ -14,7 +14,7 @@ from acp_core.protocols.governed.schema.config import Role
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import LedgerLine, RunEvent
 from acp_core.protocols.governed.state.gates import gates
-from acp_core.protocols.governed.view import common, panels
+from acp_core.protocols.governed.view import common, outcome, panels
 from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write.journal import interrupted
@@ -81,7 +81,8 @@ def run_snapshot(
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=panels.run_panels(run, now),
+        panels=(*outcome.of_run(run), *panels.run_panels(run, now)),
+        outcome=outcome.RUN,
         since=record.phase_entered_at,
         started=record.created_at,
         changed=events[-1].at if events else None,

@@ -65,6 +65,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
         needs=needs,
         panels=panels.panels(reading, names),
+        outcome=("artifacts", "tasks"),
         since=needs[0].since if needs else None,
         started=told[0].at if told else None,
         changed=told[-1].at if told else None,

@@ -108,8 +108,8 @@ def _artifacts(reading: Reading) -> Panel:
     for task in reading.tasks:
         if task.artifact is not None:
             text = clean_line(task.artifact.text, 2000)
-            rows.append(Row((task.id, text), tone=Tone.ACCEPT))
-    columns = ("task", "artifact")
+            rows.append(Row((task.id, task.about, text), tone=Tone.ACCEPT))
+    columns = ("task", "about", "artifact")
     empty = _nothing(reading, "artifact")
     return Panel("artifacts", "Artifacts", "table", columns, tuple(rows), empty)
 

@@ -70,6 +70,7 @@ def snapshot(
         findings=findings,
         needs=needs.needs(run, states, stage),
         panels=panels.panels(run, states, findings, passed),
+        outcome=(*(clean_line(file.name) for file in run.finals), "triage", "conflicts"),
         parts=_parts(run),
         started=min((file.changed for file in _inside(run)), default=None),
         changed=max((file.changed for file in _inside(run)), default=None),
