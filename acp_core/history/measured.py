@@ -93,7 +93,7 @@ def levels(findings: Sequence[Point], counts: Sequence[Change]) -> tuple[Level, 
 def shares(metrics: Metrics) -> tuple[Share, ...]:
     """Which part of the lead time each participant alone was waited for."""
     return tuple(
-        Share(person.participant, person.share, f"only it was waited for: {wording.alone(person)}")
+        Share(person.participant, person.share, f"sole blocker: {wording.alone(person)}")
         for person in metrics.people
         if person.share is not None
     )

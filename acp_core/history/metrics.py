@@ -54,6 +54,8 @@ class PersonTime:
         parked: the time in which it was not waited for.
         critical: the time in which only it was waited for; ``share`` of the lead time, 0 to 1.
         took: how many seconds each of its turns took.
+        has_hours: whether this is a person, and the settings name the working hours: agents work at
+            night.
     """
 
     participant: str
@@ -66,6 +68,7 @@ class PersonTime:
     critical: Span | None
     share: float | None
     took: tuple[float, ...] = ()
+    has_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,7 @@ def _people(
                 alone,
                 share,
                 tuple(took),
+                working.chosen and person.kind == "human",
             )
         )
     return tuple(found)

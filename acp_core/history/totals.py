@@ -81,4 +81,5 @@ def _person(name: str, lead: Span | None, found: Sequence[Metrics]) -> PersonTim
         alone,
         share,
         took,
+        any(each.has_hours for each in parts),
     )

@@ -16,7 +16,7 @@ from acp_core.model.story import Count
 NONE = "-"  # there is no such thing in this collaboration
 _LAST_ROUNDS = 5
 """Rounds that are told one by one."""
-PEOPLE = ("participant", "turns", "median", "longest", "waited for", "parked", "only it")
+PEOPLE = ("participant", "turns", "median", "longest", "waiting for", "idle", "sole blocker")
 """What `people` tells of each participant."""
 
 
@@ -67,7 +67,7 @@ def people(each: Metrics) -> list[tuple[str, ...]]:
             str(person.turns),
             seconds(person.median) if person.turns else NONE,
             seconds(person.longest) if person.turns else NONE,
-            span(person.total),
+            waited(person),
             span(person.parked),
             alone(person),
         )
@@ -127,22 +127,24 @@ def _people(found: Sequence[Metrics]) -> list[Figure]:
         rows += [
             Figure(name, tuple(turns(p) if p else NONE for p in people), 1),
             Figure("turn, median / longest", tuple(_took(p) if p else NONE for p in people), 2),
-            Figure("waited for", tuple(span(p.total) if p else NONE for p in people), 2),
-            Figure("parked", tuple(span(p.parked) if p else NONE for p in people), 2),
-            Figure("only it was waited for",
-                   tuple(alone(p) if p else NONE for p in people), 2),
-        ]  # fmt: skip
+            Figure("waiting for", tuple(waited(p) if p else NONE for p in people), 2),
+            Figure("idle", tuple(span(p.parked) if p else NONE for p in people), 2),
+            Figure("sole blocker", tuple(alone(p) if p else NONE for p in people), 2),
+        ]
     return rows
 
 
 def span(known: Span | None) -> str:
-    """How long something lasted, and how much of that was working time."""
-    if known is None:
-        return NOT_RECORDED
-    whole = format.long_span(known.seconds)
-    if abs(known.working - known.seconds) < 1:
+    """How long something lasted."""
+    return NOT_RECORDED if known is None else format.long_span(known.seconds)
+
+
+def waited(person: PersonTime) -> str:
+    """How long a participant was waited for; of a person with working hours, how much of it was in them."""
+    known, whole = person.total, span(person.total)
+    if known is None or not person.has_hours or abs(known.working - known.seconds) < 1:
         return whole
-    return f"{whole} ({format.hours_span(known.working)} of it working time)"
+    return f"{whole} ({format.hours_span(known.working)} in working hours)"
 
 
 def seconds(known: float | None) -> str:
@@ -169,11 +171,11 @@ def cost(each: Metrics) -> str:
 
 def turns(person: PersonTime) -> str:
     """How many a participant took."""
-    return format.count(person.turns, "turn") + (", waited for now" if person.waiting else "")
+    return format.count(person.turns, "turn") + (", one in progress" if person.waiting else "")
 
 
 def alone(person: PersonTime) -> str:
-    """For how long only this participant was waited for."""
+    """For how long only this participant was waited for, and which part of the lead time that is."""
     if person.critical is None or person.share is None:
         return NOT_RECORDED
     return f"{format.long_span(person.critical.seconds)}, {person.share:.0%} of the lead time"

@@ -15,13 +15,15 @@ WEEK = "mon-fri"
 class Working:
     """Working hours: from ``begin`` to ``end`` on ``days`` (0: Monday), in a time zone.
 
-    ``zone`` None: this machine's.
+    ``zone`` None: this machine's. ``chosen`` says whether the person set them: figures show working
+    time only then.
     """
 
     begin: time = time(9)
     end: time = time(18)
     days: frozenset[int] = frozenset(range(5))
     zone: tzinfo | None = None
+    chosen: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, str], zone: tzinfo | None = None) -> Working:
@@ -31,7 +33,7 @@ class Working:
             ValueError: one of them is not what it should be; the message says how it is written.
         """
         begin, end = hours(settings.get("hours", HOURS))
-        return cls(begin, end, days(settings.get("days", WEEK)), zone)
+        return cls(begin, end, days(settings.get("days", WEEK)), zone, chosen=bool(settings))
 
     def seconds(self, start: datetime, end: datetime) -> float:
         """How many seconds of working time lie between two times (aware)."""

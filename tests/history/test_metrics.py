@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from acp_core.history import wording
 from acp_core.history.measured import measured as figures_of
-from acp_core.history.metrics import Metrics, Span, measure
+from acp_core.history.metrics import Metrics, PersonTime, Span, measure
 from acp_core.history.over_time import counts_over_time, findings_over_time
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
@@ -91,10 +91,10 @@ def opened(folder: Path) -> Collaboration:
     return found.open()
 
 
-def measured(folder: Path, now: datetime = NOW) -> Metrics:
+def measured(folder: Path, now: datetime = NOW, working: Working = LUNCH) -> Metrics:
     collaboration = opened(folder)
     snapshot = collaboration.refresh(now)
-    return measure(snapshot, collaboration.story(), (), (), now, LUNCH)
+    return measure(snapshot, collaboration.story(), (), (), now, working)
 
 
 def test_every_figure_of_a_run_agrees_to_the_second(tmp_path: Path) -> None:
@@ -247,8 +247,25 @@ def test_working_time_follows_this_machine_s_clock(monkeypatch: pytest.MonkeyPat
 
 def test_working_time_is_said_in_hours() -> None:
     """Forty hours of nine-hour days are no day and sixteen hours."""
-    said = wording.span(Span(7 * 86_400, 40 * 3600))
-    assert said == "7 d (40 h of it working time)"
+    week = Span(7 * 86_400, 40 * 3600)
+    kim = PersonTime("kim", 0, True, None, None, week, None, None, None, has_hours=True)
+    assert wording.waited(kim) == "7 d (40 h in working hours)"
+
+
+def test_working_time_is_shown_for_people_whose_hours_are_set(tmp_path: Path) -> None:
+    """Agents work at night: a turn of 28 seconds on a Sunday took 28 seconds."""
+    folder = folder_of(tmp_path, RUN)
+    protocol = json.loads((folder / "protocol.json").read_text())
+    protocol["participants"][0]["kind"] = "human"
+    (folder / "protocol.json").write_text(json.dumps(protocol))
+    at_night = Working.of({"hours": "02:00-03:00"}, UTC)
+    metrics = measured(folder, working=at_night)
+    person, *agents = metrics.people
+    assert wording.waited(person).endswith("(0 s in working hours)")
+    assert not any("working" in wording.waited(each) for each in agents)
+    assert "working" not in wording.span(metrics.lead)
+    unset = measured(folder, working=Working.of({}, UTC))
+    assert not any("working" in wording.waited(each) for each in unset.people)
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def test_every_key_is_bound(place: tuple[str, ...]) -> None:
     """A key is a single sign between backticks, or one with ``ctrl``."""
     bound = {key for each in keys.TABLE for key in each.key.split(",")}
     bound |= {_NAMED_KEYS.get(key, key) for key in bound}
-    if place[-1] not in ("dashboard.md", "past.md", "README.md", "folder.md", "loops.md"):
+    if place[-1] not in ("dashboard.md", "history.md", "README.md", "folder.md", "loops.md"):
         return
     named = [each for each in quoted(place) if re.fullmatch(r"ctrl\+\w|[a-zA-Z!?/()←→]", each)]
     # ctrl+p is the palette's own, ctrl+c ends a command in a terminal

@@ -114,10 +114,8 @@ STATS = command_of(
         "Print how much time the phases, turns and waits of each FOLDER took, side by side.",
         fields=(FOLDERS._replace(required=True), CHAIN, UTC),
         command="stats",
-        help=(
-            "Durations are printed in full and in working time (`[working] hours` and `days` in "
-            'config.toml). Unknown values are marked "not recorded".'
-        ),
+        help="If config.toml sets `[working] hours` or `days`, waits for people are also given in "
+        'working hours. Unknown values are marked "not recorded".',
         examples=("acp stats checkout", "acp stats checkout checkout-2 --json"),
         run="acp_core.cli.stats:stats",
     )
