@@ -105,6 +105,10 @@ class Past:
         names = [n for n, known in self._versions.documents.items() if known == document]
         return [known for name in names for known in self._versions.files.get(name, [])]
 
+    def document_of(self, file: str) -> str | None:
+        """The id of the document that a file holds; None where it holds none."""
+        return self._versions.documents.get(file)
+
     def between(
         self, document: str, since: int | None, until: int
     ) -> tuple[Known | None, Known | None]:

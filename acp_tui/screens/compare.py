@@ -134,9 +134,9 @@ class CompareScreen(Screen[None]):
             self._changes += [len(rows) + each for each in changes]
             rows += made
         if self._made.old is None or self._made.new is None:
-            rows.insert(0, (("What it was at one of the two moments is not known.", "warning"),))
+            rows.insert(0, (("The document is not known at one of the two steps.", "warning"),))
         elif not differ.is_changed(comparison.diff):
-            rows = [(("Nothing changed between these two moments.", "muted"),)]
+            rows = [(("Nothing changed between these two steps.", "muted"),)]
             if self._made.unseen:
                 rows = [((f"No word changed: {'; '.join(self._made.unseen)}.", "warning"),)]
         self.view.wrapped = self.view.follow = False

@@ -1,4 +1,4 @@
-"""A collaboration's past: the same panes as of any moment, and a scrubber."""
+"""A collaboration's history: the same panes as of any step, and a scrubber."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.timer import Timer
 
 from acp_core.files.text import clean_line
-from acp_core.history import jumps
+from acp_core.history import followed, jumps
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
@@ -20,7 +20,6 @@ from acp_tui import keys
 from acp_tui.screens.past_source import PastSource
 from acp_tui.screens.pick import PickScreen
 from acp_tui.screens.snapshot_screen import SnapshotScreen
-from acp_tui.text import MUTED, Part, safe_line
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
@@ -28,6 +27,8 @@ from acp_tui.widgets.scrubber import Position, Scrubber
 from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
+    from textual.binding import ActiveBinding
+
     from acp_core.fleet import Batch
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -58,6 +59,7 @@ class ReplayScreen(SnapshotScreen):
         self._source = PastSource(key)
         self._wanted = -1
         self._then: Then | None = None
+        self._drawn = -1  # the place that was drawn last
         self._mark: int | None = None
         self._pace = 1
         self._tab = ""  # of the document that is looked at, also where it is not there yet
@@ -83,12 +85,20 @@ class ReplayScreen(SnapshotScreen):
             if isinstance(widget, PhaseRail):
                 yield Scrubber(id="scrubber")
 
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys that work now; those of the replay come first."""
+        own = {binding.id for binding in keys.REPLAY}
+        active = super().active_bindings
+        first = {key: each for key, each in active.items() if each.binding.id in own}
+        return {**first, **active}
+
     def on_mount(self) -> None:
         """Read the past, and begin at its end."""
         self.scrubber = self.query_one(Scrubber)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
-        self.say_waiting(f"Reading the past of {self.key} …")
+        self.say_waiting(f"Reading the history of {self.key} …")
         self.wait()
         self._read()
 
@@ -114,7 +124,7 @@ class ReplayScreen(SnapshotScreen):
             return
         past = self._past
         if past is None or not some:
-            self.say_waiting("Nothing of its past is known.")
+            self.say_waiting("No history of this collaboration is known.")
             return
         place = len(past.moments) - 1
         if not at_end and before in past.moments:
@@ -148,7 +158,7 @@ class ReplayScreen(SnapshotScreen):
         try:
             then = held or await self._source.ask(lambda past: past.at(place))
         except (BadRecording, OSError) as error:
-            self.app.tell(f"That moment cannot be shown: {clean_line(str(error))}", "error")
+            self.app.tell(f"Could not show this step: {clean_line(str(error))}", "error")
             return
         if place != self._wanted or self._past is None:
             return
@@ -171,26 +181,50 @@ class ReplayScreen(SnapshotScreen):
             PaneData(then.snapshot, then.snapshot.needs, then.moment.time, self.app.utc, past=True)
         )
         self._tab = self._tab or self.documents.active
+        if self._drawn != self._place:
+            self._drawn = self._place
+            self._follow(past)
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)
-        words = self._words(then, past)
-        self.scrubber.position = Position(past.moments, self._place, words, self._mark)
+        words, aside = self._words(then, past), self._aside(past)
+        self.scrubber.position = Position(past.moments, self._place, words, aside, self._mark)
 
-    def _words(self, then: Then, past: Past) -> tuple[Part, ...]:
-        moment = then.moment
-        at = format.exact(moment.time, self.app.utc)
-        sure = "" if moment.exact else "  (time as it says itself)" if past.recorded else ""
-        known = "" if past.recorded else "  nothing was recorded"
-        pace = f"  ▶ {PACES[self._pace]:g}/s" if self._playing is not None else ""
-        mark = f"  ◇ marked {self._mark + 1}" if self._mark is not None else ""
-        return (
-            (f"{self._place + 1} of {len(past.moments)}", "bold"),
-            (f"  {at}  ", MUTED),
-            (safe_line(clean_line(moment.what, 200)), "$text-accent"),
-            (f"{sure}{known}", MUTED),
-            (pace, "bold $text-success"),
-            (mark, "$text-accent"),
+    def _words(self, then: Then, past: Past) -> str:
+        at = format.exact(then.moment.time, self.app.utc)
+        what = clean_line(then.moment.what, 200)
+        return f"step {self._place + 1} of {len(past.moments)} · {at} · {what}"
+
+    def _aside(self, past: Past) -> str:
+        """How it is replayed, and how well the time is known."""
+        unsure = self._then is not None and not self._then.moment.exact
+        said = (
+            f"▶ {PACES[self._pace]:g}/s" if self._playing is not None else "",
+            f"◇ marked {self._mark + 1}" if self._mark is not None else "",
+            "" if past.recorded else "nothing was recorded",
+            "time not verified" if past.recorded and unsure else "",
         )
+        return " · ".join(filter(None, said))
+
+    # --- the document that changed ---------------------------------------------------------
+
+    def _follow(self, past: Past) -> None:
+        """Where a document is open, open the one that changed at this step, with what changed."""
+        self.documents.change = None
+        changed = followed.changed_document(past, self._place)
+        if changed is None:
+            return
+        if self._tab.startswith("document "):
+            self._tab = f"document {changed}"
+        self._mark_change(changed, self._place)
+
+    @work(group="change", exclusive=True, exit_on_error=False)
+    async def _mark_change(self, document: str, place: int) -> None:
+        try:
+            change = await self._source.ask(lambda past: followed.change_of(past, place, document))
+        except (BadRecording, OSError, KeyError):
+            return  # what it was before is not known: nothing is marked
+        if place == self._place:
+            self.documents.change = change
 
     # --- keys ------------------------------------------------------------------------------
 
@@ -216,9 +250,9 @@ class ReplayScreen(SnapshotScreen):
         else:
             place = jumps.beyond(jumps.of_kind(past.moments, kind), self._place, direction)
         if place is None:
-            names = {"findings": "finding that came or went", "stall": "unusually long wait"}
-            where = "after" if direction > 0 else "before"
-            self.app.tell(f"There is no {names.get(kind, kind)} {where} this moment.")
+            names = {"findings": "change of findings", "stall": "unusually long wait"}
+            which = "later" if direction > 0 else "earlier"
+            self.app.tell(f"No {which} {names.get(kind, kind)}.")
         else:
             self._go(place)
 
@@ -279,7 +313,7 @@ class ReplayScreen(SnapshotScreen):
         if self._past is None:
             return
         items = [_item(place, each, self.app.utc) for place, each in enumerate(self._past.moments)]
-        self.app.push_screen(PickScreen("Go to a moment", items, str(self._place)), self._chosen)
+        self.app.push_screen(PickScreen("Go to a step", items, str(self._place)), self._chosen)
 
     def _chosen(self, place: str | None) -> None:
         if place is not None:
@@ -297,7 +331,7 @@ class ReplayScreen(SnapshotScreen):
         if past is None:
             return
         if document is None:
-            self.app.tell("Choose a document first: what became of it is shown.")
+            self.app.tell("Open a document first: Compare shows how it changed.")
             return
         from acp_tui.screens.compare import CompareScreen
 

@@ -87,11 +87,15 @@ class Reading(NamedTuple):
     """A document as it stands in the last Snapshot, and its text.
 
     ``text`` is None while it is loaded; ``seen`` is the text when it was last seen, where it was.
+    ``since`` says in words what the changes are compared with. ``first_change`` asks to begin at the
+    first change.
     """
 
     document: Document
     text: DocumentText | None = None
     seen: str | None = None
+    since: str = "since you looked"
+    first_change: bool = False
 
 
 class DocumentView(Vertical):
@@ -150,6 +154,7 @@ class DocumentView(Vertical):
         self.view = TextView(id="document-text")
         self.tree_view = StateTree(id="document-tree")
         self.mode = Mode.RENDERED
+        self.past = False  # whether it shows as it was: nothing can be edited or marked as seen
         self._laid: Laid | None = None
         self._line = Content("")
         self._jump: tuple[int, bool] | None = None
@@ -214,7 +219,7 @@ class DocumentView(Vertical):
         self._lay_out()
 
     def _explain_emptiness(self, reading: Reading) -> None:
-        document, text, _ = reading
+        document, text = reading.document, reading.text
         words = ""
         if document.state != "present":
             words = document.note or f"{document.title} is not there ({document.state})."
@@ -260,6 +265,9 @@ class DocumentView(Vertical):
             line, target = self._jump
             self._jump = None
             self.view.go_to(line, target=target)
+        if self.reading is not None and self.reading.first_change and laid.edits:
+            self.view.go_to(1, target=False)
+            self.view.go_to_change(1)
         self._update_line()
 
     @on(TextView.Resized)
@@ -283,7 +291,8 @@ class DocumentView(Vertical):
         if laid is not None and laid.mode is not Mode.RENDERED and rendered:
             parts.append(line(laid.why_raw or laid.mode.value, "$text-accent"))
         if laid is not None and laid.edits:
-            parts.append(line(_changes(laid.edits), "$text-accent"))
+            since = self.reading.since if self.reading is not None else ""
+            parts.append(line(f"{_changes(laid.edits)} {since}", "$text-accent"))
         if self.text is not None and self.text.note:
             parts.append(line(self.text.note, "$text-warning"))
         if document.late:
@@ -347,6 +356,8 @@ class DocumentView(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Dim the keys that mean nothing for this document."""
         changed = self._laid is not None and bool(self._laid.edits)
+        if self.past and action in ("seen", "edit"):
+            return False
         if action in ("toggle_changes", "change", "seen"):
             return changed or self.mode is Mode.CHANGES or None
         if action == "outline":
@@ -363,4 +374,4 @@ def _changes(edits: tuple[Edit, ...]) -> str:
     added = sum(len(edit.new) for edit in edits)
     removed = sum(len(edit.old) for edit in edits)
     parts = [f"+{added}" if added else "", f"-{removed}" if removed else ""]
-    return f"{' '.join(filter(None, parts))} since you looked"
+    return " ".join(filter(None, parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,6 +23,9 @@ from acp_tui.widgets.panel_view import PanelView
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
 
+if TYPE_CHECKING:
+    from acp_core.history.followed import DocumentChange
+
 TABS = 60
 """How many documents get a tab; all are found in the list that ``d`` opens."""
 
@@ -37,6 +41,7 @@ class _Memory:
     text: DocumentText | None = None
     seen: str | None = None  # its text when it was last seen
     asked: str | None = None  # the version that was asked for last
+    came: str | None = None  # the version that had been asked for when the text came
 
 
 class Documents(Vertical):
@@ -68,6 +73,8 @@ class Documents(Vertical):
     """Which loops the participants have."""
     labels: var[Mapping[str, str] | None] = var(None)
     """What the actions are called that can be done now, by name; None: not known yet."""
+    change: var[DocumentChange | None] = var(None, init=False)
+    """In the past: the document that changed at the step; changes are marked in no other one."""
     last_seen: var[Mapping[str, str] | None] = var(None, init=False)
     """Which version of each document was there at the last visit; None: this is the first."""
 
@@ -135,6 +142,11 @@ class Documents(Vertical):
         self._versions = None if versions is None else dict(versions)
         self._draw_tabs()
 
+    def watch_change(self) -> None:
+        """Mark what changed at another step."""
+        self._draw()
+        self._draw_tabs()
+
     def _tick(self, data: PaneData, *, minute: bool) -> None:
         """The time went on; ``minute``: another one began."""
         if self._document is not None:
@@ -177,7 +189,7 @@ class Documents(Vertical):
     def loaded(self, text: DocumentText) -> None:
         """Take the text of a document."""
         memory = self._memories.setdefault(text.id, _Memory())
-        memory.text = text
+        memory.text, memory.came = text, memory.asked
         if self._document is not None and self._document.id == text.id:
             if memory.seen is None:
                 memory.seen = text.text
@@ -273,7 +285,16 @@ class Documents(Vertical):
         if self._versions is not None:
             self._versions[document.id] = document.version
         self.document_view.now = now
-        self.document_view.reading = Reading(document, memory.text, memory.seen)
+        self.document_view.past = self.data is not None and self.data.past
+        self.document_view.reading = self._reading(document, memory)
+
+    def _reading(self, document: Document, memory: _Memory) -> Reading:
+        if self.data is None or not self.data.past:
+            return Reading(document, memory.text, memory.seen)
+        change = self.change
+        if change is None or change.document != document.id or memory.came != document.version:
+            return Reading(document, memory.text)
+        return Reading(document, memory.text, change.before, "in this step", first_change=True)
 
     def _first(self) -> str:
         """The tab to begin with: what came out, else the first that shows something."""
@@ -319,6 +340,8 @@ class Documents(Vertical):
         """Whether a document changed since the last visit, or since it was looked at."""
         if self._document is not None and self._document.id == document.id:
             return False
+        if self.data is not None and self.data.past:
+            return self.change is not None and self.change.document == document.id
         memory = self._memories.get(document.id)
         if memory is not None and memory.text is not None:
             return memory.text.version != document.version

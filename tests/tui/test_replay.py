@@ -94,6 +94,8 @@ async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
         await until(pilot, lambda: "seven days" in seen(pilot))
         await pilot.press("shift+right")
         await until(pilot, lambda: "reader: review_submitted" in seen(pilot))
+        await until(pilot, lambda: "in this step" in seen(pilot) and "review.md" in seen(pilot))
+        screen.show_tab("document proposal.md")
         await until(pilot, lambda: "thirty days" in seen(pilot))
         await until(pilot, lambda: "\x1b" not in seen(pilot) and "[red]" in seen(pilot))
         await pilot.press("shift+left")
@@ -123,10 +125,64 @@ async def test_the_bar_of_moments_shows_below_words_that_are_too_long() -> None:
     async with Bar().run_test(size=(60, 5)) as pilot:
         scrubber = pilot.app.query_one(Scrubber)
         moments = [Moment(0.0, EVENT, 1, "a long sentence " * 9) for _ in range(9)]
-        scrubber.position = Position(moments, 8, ((moments[8].what, ""),))
+        scrubber.position = Position(moments, 8, moments[8].what, "▶ 2/s")
         await pilot.pause()
-        assert scrubber.render_line(0).text.rstrip().endswith("…")
-        assert scrubber.render_line(1).text.strip() == "▪▪▪▪▪▪▪▪◆"
+        bar = scrubber.render_line(0).text
+        assert bar.startswith(" REPLAY a long sentence") and "…" in bar
+        assert bar.endswith("▶ 2/s ")
+        assert set(scrubber.render_line(1).text) == {"▪", "━", "◆"}
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+async def test_the_steps_take_the_whole_width_and_a_click_goes_to_one(columns: int) -> None:
+    sought: list[int] = []
+
+    class Bar(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Scrubber()
+
+        def on_scrubber_sought(self, message: Scrubber.Sought) -> None:
+            sought.append(message.place)
+
+    async with Bar().run_test(size=(columns, 5)) as pilot:
+        scrubber = pilot.app.query_one(Scrubber)
+        moments = [Moment(0.0, EVENT, 1, "an event") for _ in range(5)]
+        scrubber.position = Position(moments, 2, "an event")
+        await pilot.pause()
+        bar, track = (scrubber.render_line(row).text for row in (0, 1))
+        assert (len(bar), len(track)) == (columns, columns)
+        assert track[0] == track[-1] == "▪" and track.count("▪") == 4
+        await pilot.click(Scrubber, offset=(columns - 1, 1))
+        await pilot.click(Scrubber, offset=(0, 1))
+        await pilot.pause()
+        assert sought == [4, 0]
+
+
+async def test_the_document_that_changed_at_a_step_is_followed_with_what_changed(
+    folder: Path, size: tuple[int, int]
+) -> None:
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=size) as pilot:
+        screen = await open_replay(pilot, folder)
+        await until(pilot, lambda: " REPLAY step " in seen(pilot))
+        await pilot.press("2")
+        screen.show_tab("document review.md")
+        past = screen._past
+        assert past is not None
+        place = max(n for n, each in enumerate(past.moments) if each.name == "proposal.md")
+        screen._go(place)
+        await until(pilot, lambda: screen._place == place)
+        await until(pilot, lambda: "thirty days" in seen(pilot))
+        await until(pilot, lambda: "+1 -1 in this step" in seen(pilot))
+        row = next(line for line in seen(pilot).split("\n") if "thirty days" in line)
+        assert "▌" in row
+        shown = seen(pilot)
+        assert "← Step back" in shown and "→ Step on" in shown and "e Edit" not in shown
+        await pilot.press("full_stop")  # the review changed
+        await until(pilot, lambda: screen.documents.active == "document review.md")
+        screen.show_tab("gates")
+        await go_to_event(pilot, screen, "2")
+        await until(pilot, lambda: screen.documents.active == "gates")  # no document was open
 
 
 async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
