@@ -18,6 +18,7 @@ def fields_of(made: Report) -> fields.Fields:
         "made": fields.time(made.made),
         "known": list(made.known),
         "collaboration": made.snapshot.key,
+        "outcome": list(made.snapshot.outcome),
         "snapshot": fields.detail(made.snapshot),
         "metrics": figures(made.metrics, made.findings, made.counts),
         "turns": [
@@ -141,6 +142,10 @@ JSON_SCHEMA: dict[str, Any] = {
             "made": _TIME,
             "known": _list(_TEXT),
             "collaboration": _TEXT,
+            "outcome": {
+                **_list(_TEXT),
+                "description": "Ids of the panels and documents that say what came out",
+            },
             "snapshot": _object({
                 "key": _TEXT, "protocol": _TEXT, "name": _TEXT, "status": _TEXT,
                 "events": _list(_EVENT), "findings": _list(_of("object")),

@@ -28,6 +28,7 @@ SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 HOSTILE = (
     "</script></pre><script>alert(1)</script><img src=http://x.example/y onerror=alert(2)>&lt;"
 )
+RENDERED = HOSTILE.replace("&lt;", "<")  # in a document, which is Markdown
 LOADING = ("src", "srcset", "href", "xlink:href", "data", "action", "poster", "background")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -39,18 +40,22 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
+        self.inside: dict[str, str] = {}  # the text in each element that has an id
         self._open: list[str] = []
+        self._ids: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "br"):
+        if tag not in ("meta", "input", "br", "hr"):
             self._open.append(tag)
+            self._ids.append(str(dict(attrs).get("id") or ""))
             self.texts.setdefault(tag, []).append("")
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
+        self._ids.pop()
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -58,6 +63,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open:
             self.texts[self._open[-1]][-1] += data
+        for id in filter(None, self._ids):
+            self.inside[id] = self.inside.get(id, "") + data
 
     def data(self) -> list[dict[str, Any]]:
         """The events of the replay."""
@@ -102,7 +109,7 @@ def test_what_others_wrote_stays_text(acp: Acp, folder: Path) -> None:
     tags = [tag for tag, _ in page.elements]
     assert tags.count("script") == 2 and "img" not in tags
     assert [event["summary"] for event in page.data()][1] == HOSTILE
-    assert any(HOSTILE in pre for pre in page.texts["pre"])
+    assert any(RENDERED in text for text in page.texts["p"])
     assert HOSTILE in page.texts["td"]
     names = {name for _, attributes in page.elements for name in attributes}
     assert not any(name.startswith("on") for name in names)
@@ -203,9 +210,11 @@ def test_the_replay_knows_what_a_document_held_at_an_event(acp: Acp, tmp_path: P
     text = written(acp, folder)
     page = Page(text)
     held = next(each for each in page.documents() if "proposal.md" in each["title"])
-    first, *_, last = [each for each in held["versions"] if each["text"] is not None]
-    assert "seven days" in first["text"] and "recorded" in first["said"]
-    assert "thirty days" in last["text"] and HOSTILE in last["text"]
+    first, *_, last = [each for each in held["versions"] if each["id"]]
+    texts = [page.inside[each["id"]] for each in (first, last)]
+    assert "seven days" in texts[0] and "recorded" in first["said"]
+    assert "thirty days" in texts[1] and RENDERED in texts[1]
+    assert "# Proposal" not in texts[1] and "Proposal" in page.texts["h3"]
     assert first["row"] < last["row"] == 2
     assert SECRET not in text and [tag for tag, _ in page.elements].count("script") == 2
 
@@ -213,13 +222,13 @@ def test_the_replay_knows_what_a_document_held_at_an_event(acp: Acp, tmp_path: P
 def test_what_was_not_recorded_is_said(acp: Acp, folder: Path) -> None:
     written_at = NOW.replace(hour=13, minute=15).timestamp()
     os.utime(folder / "proposal.md", (written_at, written_at))
-    proposal = next(
-        each for each in Page(written(acp, folder)).documents() if "proposal" in each["title"]
-    )
+    page = Page(written(acp, folder))
+    proposal = next(each for each in page.documents() if "proposal" in each["title"])
     early = proposal["versions"][0]
-    assert (early["row"], early["text"], early["said"]) == (0, None, "not recorded")
+    assert (early["row"], early["id"], early["said"]) == (0, "", "not recorded")
     late = proposal["versions"][-1]
-    assert late["row"] >= 9 and HOSTILE in late["text"] and "by its file time" in late["said"]
+    assert late["row"] >= 9 and "by its file time" in late["said"]
+    assert RENDERED in page.inside[late["id"]]
 
 
 def installed() -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from acp_core.history.reports.rendered import to_html, to_markdown
 from acp_core.history.reports.report import redact_text
 from tests.cli.support import Acp
 from tests.history.test_metrics import RUN, folder_of
+from tests.support import finished
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 HOSTILE = "</details><script>alert(1)</script> | # no heading\n- [x](javascript:x) @somebody ```"
@@ -129,3 +134,89 @@ def test_a_report_is_written_whole_or_not_at_all(acp: Acp, folder: Path, tmp_pat
     refused = acp("report", str(folder), "-o", str(tmp_path / "no" / "where.md"))
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1
     assert acp("report", str(tmp_path), "--format", "md").returncode == 2
+
+
+def headings(text: str) -> list[str]:
+    """The headings of a report in HTML or Markdown down to the third level, in their order."""
+    found = re.findall(r"<h[23][^>]*>([^<]*)<|^#{2,3} (.*)$", text, re.MULTILINE)
+    return [first or second for first, second in found]
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+@pytest.mark.parametrize("kind", finished.KINDS)
+def test_a_report_begins_with_what_came_out(acp: Acp, tmp_path: Path, kind: str, form: str) -> None:
+    make, tab, words = finished.KINDS[kind]
+    made = make(tmp_path)
+    shown = acp("report", str(made), "--format", form)
+    assert shown.returncode == 0, shown.stderr
+    names = headings(shown.stdout)
+    order = [names.index(each) for each in ("Outcome", "How it came to be", "Figures")]
+    assert order == sorted(order) and order[0] == 0
+    first = shown.stdout[: shown.stdout.index("How it came to be")]
+    plain = re.sub(r"<[^>]*>|[*\\]", "", first)
+    assert words in plain
+    assert any(tab in name for name in names[: order[1]])
+
+
+def test_an_unfinished_collaboration_has_no_conclusion_yet(acp: Acp, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, RUN[:5])
+    shown = acp("report", str(folder)).stdout
+    first = shown[shown.index("## Outcome") : shown.index("## How it came to be")]
+    assert "### Decisions" in first and "By key." in first
+    assert "### Conclusion" not in first and "Waiting for server." in first
+
+
+WRITTEN = """# Head
+
+Some **bold** and `code`, [a link](http://x.example/y) and ![a picture](http://x.example/z.png).
+
+| a | b |
+|---|---|
+| one | *two* |
+
+1. first
+2. second
+   - [x] inside
+
+   ```
+   # not a heading
+   ```
+
+> quoted
+> text
+
+<img src=http://x.example/y> @somebody &amp; </details>
+
+---
+"""
+
+
+def test_documents_are_rendered_and_nothing_in_them_loads_or_links() -> None:
+    html = to_html(WRITTEN)
+    assert "<h3>Head</h3>" in html and "<strong>bold</strong>" in html and "<td>one</td>" in html
+    assert "<a " not in html and "<img" not in html and "&lt;img src" in html
+    assert "a link (http://x.example/y)" in html
+    assert "a picture (image: http://x.example/z.png)" in html
+    text = "\n".join(to_markdown(WRITTEN))
+    reader = MarkdownIt("commonmark").enable(["table"])
+    kinds = [token.type for token in reader.parse(text)]
+    inside = [child.type for token in reader.parse(text) for child in token.children or ()]
+    assert not {"html_block", "html_inline", "link_open", "image"} & {*kinds, *inside}
+    assert {"strong_open", "code_inline", "em_open"} <= set(inside)
+    wanted = ["heading_open", "table_open", "ordered_list_open", "bullet_list_open", "fence",
+              "blockquote_open", "hr"]  # fmt: skip
+    assert [kind for kind in kinds if kind in wanted] == wanted
+    assert "### Head" in text.split("\n")
+
+
+@given(st.text(alphabet="#*_`~[]()<>|-+=.1 !\n\\&@ab:/\"'", max_size=200))
+def test_whatever_a_document_holds_stays_text_in_a_report(text: str) -> None:
+    html = to_html(text)
+    assert not re.search(r"<(?:a|img|script|iframe)\b", html)
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = reader.parse("\n".join(to_markdown(text)))
+    inside = [child.type for token in tokens for child in token.children or ()]
+    assert not {"html_inline", "link_open", "image"} & set(inside)
+    assert not any(token.type == "html_block" for token in tokens)
+    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
+    assert all(level > 2 for level in levels)

@@ -50,6 +50,8 @@ def initiative(root: Path) -> Path:
     made = governed.make_initiative(root / "house", "approved", auth=done, web=done)
     place = made / ".coordinator/state.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | {"status": "completed"}))
+    approved = {"type": "barrier_approved", "barrier": "plan-sync", "by": "kim", "at": governed.AT}
+    governed.write_lines(made / ".coordinator/ledger.jsonl", approved)
     for name in ("auth", "web"):
         last = governed.accepted(phase="verification", summary=f"The part {name} is lit.")
         governed.write_lines(made / name / ".agentxchain/history.jsonl", last)

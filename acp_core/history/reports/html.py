@@ -1,7 +1,7 @@
 """A report as one HTML file, which needs nothing else: for those who have a browser and no acp.
 
 It loads nothing, and its Content-Security-Policy lets no script run but its own. Whatever was
-written by others is escaped text. Without JavaScript everything can still be read.
+written by others is escaped text, and documents are rendered without links. Without JavaScript everything can still be read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from html import escape
 from itertools import accumulate
+from typing import NamedTuple
 
 from acp_core.history import chart, wording
 from acp_core.history.chart_svg import across, svg
 from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.html_parts import SCRIPT, STYLE
-from acp_core.history.reports.report import Report
-from acp_core.model import Event, Phase, Status, format
+from acp_core.history.reports.rendered import LONGEST, to_html
+from acp_core.history.reports.report import Report, cells
+from acp_core.model import Event, Panel, Phase, Status, format
 from acp_core.model.story import PastTurn
 
 MOST = 4_000  # events that are listed; of more, the first and the last half
@@ -52,48 +54,39 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     yield '<meta name="referrer" content="no-referrer">'
     yield f"<title>{escape(snapshot.name)}</title>"
     yield f"<style>{STYLE}</style></head><body>"
-    yield f"<header><h1>{escape(snapshot.name)}</h1><p>{escape(snapshot.headline)}</p>"
+    yield f"<header><h1>{escape(snapshot.name)}</h1>"
     if snapshot.objective:
         yield f"<p><strong>Objective:</strong> {escape(snapshot.objective)}</p>"
     yield "</header><main>"
-    yield from _figures(report)
-    yield "<h2>Who did what when</h2>"
-    if drawn is None:
-        yield f'<p class="dim">{NOT_RECORDED}</p>'
-    else:
-        label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
-        yield f"<div {label}>{svg(drawn, utc=utc)}</div>"
-        if drawn.doubt:
-            yield f'<p class="dim">Uncertain: {escape(drawn.doubt)}.</p>'
-        if drawn.omitted:
-            yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time.</p>'
-        if drawn.merged:
-            yield f'<p class="dim">{drawn.merged} drawn as one with others: too near to tell apart.</p>'
-    yield _REPLAY
-    yield from _times(report)
+    yield from _outcome(report)
+    yield "<h2>How it came to be</h2>"
+    yield from _chart(drawn, utc)
     listed, left_out = _select_events(snapshot.events)
+    held = _held(report, listed, utc)
+    yield from _replay(held)
     yield from _events(report, listed, left_out, utc)
+    if report.other_texts:
+        yield "<h2>Documents</h2>"
+    for text in report.other_texts:
+        yield f"<details open><summary>{escape(text.title)} ({escape(text.document)})</summary>"
+        yield f"{_rendered(text.kind, text.text)}</details>"
+    yield from _figures(report)
     if snapshot.findings:
         yield "<h2>Findings</h2><ul>"
         for finding in snapshot.findings:
             said = f"{finding.severity.value} {finding.code}: {finding.message}"
             yield f"<li>{escape(said)}</li>"
         yield "</ul>"
-    if report.texts:
-        yield "<h2>Documents</h2>"
-    for text in report.texts:
-        yield f"<details open><summary>{escape(text.title)} ({escape(text.document)})</summary>"
-        yield f"<pre>\n{escape(text.text)}</pre></details>"
     yield "</main><footer>"
     for sentence in report.known:
         yield f'<p class="dim">{escape(sentence)}</p>'
     yield f'<p class="dim">Made by acp, {escape(format.exact(report.made, utc))}.</p></footer>'
-    yield f'<script type="application/json" id="data">{_data(report, listed, drawn, utc)}</script>'
+    yield f'<script type="application/json" id="data">{_data(report, listed, held, utc)}</script>'
     yield f"<script>{SCRIPT}</script></body></html>"
 
 
 _REPLAY = """<section id="replay" hidden aria-labelledby="replay-title">
-<h2 id="replay-title">Replay</h2>
+<h3 id="replay-title">Replay</h3>
 <div class="steer">
 <button type="button" id="replay-before" aria-label="Previous event">&#9664;</button>
 <input type="range" id="replay-place" min="0" max="0" value="0" step="1" aria-label="Event">
@@ -104,25 +97,83 @@ _REPLAY = """<section id="replay" hidden aria-labelledby="replay-title">
 <dt>What</dt><dd id="replay-who"></dd>
 <dt>Summary</dt><dd id="replay-said"></dd>
 <dt>Phase by then</dt><dd id="replay-phase"></dd>
-<dt>Waited for</dt><dd id="replay-waited"></dd>
+<dt>Waiting for</dt><dd id="replay-waited"></dd>
 </dl>
 <div id="replay-held" hidden>
 <label>Document by then <select id="replay-document"></select></label>
 <p class="dim" id="replay-version" aria-live="polite"></p>
-<pre id="replay-text" tabindex="0"></pre>
-</div>
-</section>"""
+"""
+
+
+class _HeldVersion(NamedTuple):
+    """What a document held from a row of the events on; ``id`` names the element that shows it."""
+
+    row: int
+    said: str
+    id: str
+    text: str | None
+
+
+class _HeldDocument(NamedTuple):
+    """A document of the replay, with its versions."""
+
+    title: str
+    kind: str
+    versions: tuple[_HeldVersion, ...]
+
+
+def _replay(held: Sequence[_HeldDocument]) -> Iterator[str]:
+    """The replay: its script shows one of the versions, which all stand there, rendered."""
+    yield _REPLAY
+    for document in held:
+        for version in document.versions:
+            if version.text is not None:
+                text = _rendered(document.kind, version.text)
+                yield f'<div class="held" id="{version.id}" tabindex="0" hidden>{text}</div>'
+    yield "</div></section>"
+
+
+def _outcome(report: Report) -> Iterator[str]:
+    yield "<h2>Outcome</h2>"
+    for sentence in report.standing:
+        yield f"<p>{escape(sentence)}</p>"
+    for part in report.outcome:
+        if isinstance(part, Panel) or not part.has_title:
+            yield f"<h3>{escape(part.title)}</h3>"
+        if isinstance(part, Panel):
+            yield from _table(part.title, part.columns, [cells(row) for row in part.rows])
+        else:
+            yield f'<div class="document">{_rendered(part.kind, part.text)}</div>'
+
+
+def _rendered(kind: str, text: str) -> str:
+    """A document as HTML: Markdown rendered, other text as it is."""
+    if kind == "markdown" and len(text) <= LONGEST:
+        return to_html(text)
+    return f"<pre>\n{escape(text)}</pre>"
+
+
+def _chart(drawn: chart.Chart | None, utc: bool) -> Iterator[str]:
+    yield "<h3>Who did what when</h3>"
+    if drawn is None:
+        yield f'<p class="dim">{NOT_RECORDED}</p>'
+        return
+    label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
+    yield f"<div {label}>{svg(drawn, utc=utc)}</div>"
+    if drawn.doubt:
+        yield f'<p class="dim">Uncertain: {escape(drawn.doubt)}.</p>'
+    if drawn.omitted:
+        yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time.</p>'
+    if drawn.merged:
+        yield f'<p class="dim">{drawn.merged} drawn as one with others: too near to tell apart.</p>'
 
 
 def _figures(report: Report) -> Iterator[str]:
-    yield "<table><tbody>"
+    yield '<h2>Figures</h2><table class="figures"><tbody>'
     for name, value in wording.summary(report.metrics):
         yield f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
     yield "</tbody></table>"
-
-
-def _times(report: Report) -> Iterator[str]:
-    yield "<h2>Where the time went</h2>"
+    yield "<h3>Time in phases and of participants</h3>"
     phases = [(phase.label, wording.span(phase.total)) for phase in report.metrics.phases]
     yield from _table("Time in phases", ("phase", "time"), phases)
     rows = wording.people(report.metrics)
@@ -148,7 +199,7 @@ def _select_events(events: Sequence[Event]) -> tuple[list[int], int]:
 
 def _events(report: Report, listed: Sequence[int], left_out: int, utc: bool) -> Iterator[str]:
     events = report.snapshot.events
-    yield '<h2>What happened</h2><table class="events"><thead><tr>'
+    yield '<h3>Events</h3><table class="events"><thead><tr>'
     yield "".join(
         f'<th scope="col">{name}</th>' for name in ("event", "time", "who", "what", "summary")
     )
@@ -164,7 +215,7 @@ def _events(report: Report, listed: Sequence[int], left_out: int, utc: bool) -> 
     yield "</tbody></table>"
 
 
-def _data(report: Report, listed: Sequence[int], drawn: chart.Chart | None, utc: bool) -> str:
+def _data(report: Report, listed: Sequence[int], held: Sequence[_HeldDocument], utc: bool) -> str:
     """What the script steps through, as JSON that cannot end its element."""
     snapshot = report.snapshot
     waiting = waited(snapshot.events, report.turns)
@@ -173,7 +224,7 @@ def _data(report: Report, listed: Sequence[int], drawn: chart.Chart | None, utc:
     entries = []
     for place in listed:
         event = snapshot.events[place]
-        x = None
+        x, drawn = None, report.drawn
         if drawn is not None and event.at is not None:
             x = round(across(drawn, event.at), 1)
         entries.append(
@@ -188,28 +239,37 @@ def _data(report: Report, listed: Sequence[int], drawn: chart.Chart | None, utc:
                 "x": x,
             }
         )
-    data = {"events": entries, "documents": _held(report, listed, utc)}
+    documents = [
+        {
+            "title": each.title,
+            "versions": [{"row": v.row, "said": v.said, "id": v.id} for v in each.versions],
+        }
+        for each in held
+    ]
+    data = {"events": entries, "documents": documents}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for sign, escaped in _UNSAFE.items():
         text = text.replace(sign, escaped)
     return text
 
 
-def _held(report: Report, listed: Sequence[int], utc: bool) -> list[dict[str, object]]:
+def _held(report: Report, listed: Sequence[int], utc: bool) -> list[_HeldDocument]:
     """What documents held: each with its versions, by the row from which on they hold."""
     places = {event.id: place for place, event in enumerate(report.snapshot.events)}
-    found: list[dict[str, object]] = []
-    for text in report.texts:
-        versions = []
+    found: list[_HeldDocument] = []
+    for number, text in enumerate(report.texts):
+        versions: list[_HeldVersion] = []
         for version in report.versions:
             if version.document != text.document or version.event not in places:
                 continue
             since = f"{_at(version.since, utc)}, {version.source}" if version.since else ""
             row = bisect_left(listed, places[version.event])
             said = ": ".join(filter(None, (since, version.note)))
-            versions.append({"row": row, "said": said, "text": version.text})
-        if any(each["text"] is not None for each in versions):
-            found.append({"title": f"{text.title} ({text.document})", "versions": versions})
+            id = f"held-{number}-{len(versions)}" if version.text is not None else ""
+            versions.append(_HeldVersion(row, said, id, version.text))
+        if any(each.text is not None for each in versions):
+            title = f"{text.title} ({text.document})"
+            found.append(_HeldDocument(title, text.kind, tuple(versions)))
     return found
 
 

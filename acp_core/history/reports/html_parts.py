@@ -13,29 +13,37 @@ STYLE = """
 body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--back);
   color: var(--text); font: 16px/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin: .2rem 0; }
-h2 { font-size: 1.2rem; margin: 1.8rem 0 .5rem; }
+h2 { font-size: 1.35rem; margin: 2rem 0 .5rem; }
+h3 { font-size: 1.1rem; margin: 1.4rem 0 .4rem; }
+h4, h5, h6 { font-size: 1rem; margin: 1rem 0 .3rem; }
+blockquote { border-left: 3px solid var(--line); margin: .4rem 0; padding-left: .8rem; }
+code { font: 14px/1.4 ui-monospace, monospace; }
+.document, .held { border-left: 3px solid var(--line); padding-left: 1rem; }
+.document table, .held table, details table { width: auto; }
 .dim { color: var(--dim); }
 .wide { overflow-x: auto; }
 .wide + .wide { margin-top: 1.2rem; }
-main > table:first-child { width: auto; }
+table.figures { width: auto; }
 .wide svg { display: block; min-width: 44rem; }
 svg.gantt line.cursor { stroke: var(--accent); stroke-width: 2; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
   vertical-align: top; }
 .wide th, .wide td { white-space: nowrap; }
+.events th, .events td:nth-child(-n+3) { overflow-wrap: break-word; }
 tr.current td { background: var(--mark); }
 pre { background: var(--panel); padding: .7rem; margin: .4rem 0; white-space: pre-wrap;
   font: 14px/1.4 ui-monospace, monospace; }
 summary { cursor: pointer; font-weight: 600; }
 #replay { background: var(--panel); padding: .2rem 1rem 1rem; margin-top: 1.8rem; }
-#replay h2 { margin-top: .6rem; }
+#replay h3:first-child { margin-top: .6rem; }
 #replay .steer { display: flex; gap: .6rem; align-items: center; }
 #replay input { flex: 1; min-width: 0; height: 2.75rem; }
 #replay button { font: inherit; min-width: 2.75rem; min-height: 2.75rem; }
 #replay label { display: block; margin-top: .6rem; }
 #replay select { font: inherit; max-width: 100%; min-height: 2.75rem; }
-#replay pre { background: var(--back); max-height: 24rem; overflow-y: auto; }
+#replay pre { background: var(--panel); }
+#replay .held { background: var(--back); max-height: 24rem; overflow-y: auto; }
 #replay dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
 #replay dt { color: var(--dim); }
 #replay dd { margin: 0; min-width: 0; }
@@ -53,7 +61,7 @@ summary { cursor: pointer; font-weight: 600; }
   .wide { overflow: visible; }
   .wide th, .wide td { white-space: normal; }
   .wide svg { min-width: 0; }
-  h2 { break-after: avoid; }
+  h2, h3 { break-after: avoid; }
   tr, svg { break-inside: avoid; }
 }
 """
@@ -69,15 +77,16 @@ SCRIPT = """
   var place = part("place"), before = part("before"), after = part("after");
   var cursor = document.querySelector("svg.gantt line.cursor");
   var marked = null;
-  var choice = part("document");
+  var choice = part("document"), shown = null;
   function held(number) {
     var chosen = data.documents[choice.selectedIndex];
     if (!chosen) { return; }
     var begun = chosen.versions.filter(function (each) { return each.row <= number; });
-    var version = begun[begun.length - 1] || { said: "not recorded", text: null };
+    var version = begun[begun.length - 1] || { said: "not recorded", id: "" };
     part("version").textContent = version.said;
-    part("text").textContent = version.text || "";
-    part("text").hidden = version.text === null;
+    if (shown) { shown.hidden = true; }
+    shown = document.getElementById(version.id);
+    if (shown) { shown.hidden = false; }
   }
   function show() {
     var number = Number(place.value), event = events[number];

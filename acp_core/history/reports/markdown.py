@@ -1,19 +1,16 @@
-"""A report as Markdown, for a pull request or an issue."""
+"""A report as Markdown, for a pull request or an issue: outcome first, figures last."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from acp_core.history import wording
-from acp_core.history.metrics import NOT_RECORDED
-from acp_core.history.reports.report import Report
-from acp_core.model import format
+from acp_core.history.metrics import NOT_RECORDED, Metrics
+from acp_core.history.reports.rendered import LONGEST, fenced, plain, to_markdown
+from acp_core.history.reports.report import Report, Text, cells
+from acp_core.model import Panel, format
 
 MOST = 200  # events that are listed; of more, the first and the last half
-# What Markdown, or what shows it, would take for more than text.
-_SPECIAL = re.compile(r"([\\`*_\[\]#|<>~@&])")
-_LEADING = re.compile(r"^(\d{0,9})([-+=.)])")  # a list, a rule, a heading's underline
 
 
 def render(report: Report, *, utc: bool = True) -> str:
@@ -27,51 +24,80 @@ def render(report: Report, *, utc: bool = True) -> str:
 
 
 def _lines(report: Report, utc: bool) -> Iterator[str]:
-    snapshot, metrics = report.snapshot, report.metrics
-    yield f"# {_text(snapshot.name)}"
+    snapshot = report.snapshot
+    yield f"# {plain(snapshot.name)}"
     yield ""
-    yield _text(snapshot.headline)
     if snapshot.objective:
+        yield f"**Objective:** {plain(snapshot.objective)}"
         yield ""
-        yield f"**Objective:** {_text(snapshot.objective)}"
+    yield "## Outcome"
+    yield ""
+    for sentence in report.standing:
+        yield plain(sentence)
+        yield ""
+    for part in report.outcome:
+        if isinstance(part, Panel) or not part.has_title:
+            yield f"### {plain(part.title)}"
+            yield ""
+        yield from _panel(part) if isinstance(part, Panel) else _document(part)
+        yield ""
+    yield "## How it came to be"
+    yield ""
+    yield from _events(report, utc)
+    yield ""
+    for text in report.other_texts:
+        yield f"<details><summary>{plain(text.title)} ({plain(text.document)})</summary>"
+        yield ""
+        yield from _document(text)
+        yield ""
+        yield "</details>"
+        yield ""
+    yield from _figures(report.metrics)
+    if snapshot.findings:
+        yield "## Findings"
+        yield ""
+        for finding in snapshot.findings:
+            yield f"- {finding.severity.value} {finding.code}: {plain(finding.message)}"
+        yield ""
+    for sentence in report.known:
+        yield f"_{plain(sentence)}_"
+    yield f"_Made by acp, {plain(format.exact(report.made, utc))}._"
+
+
+def _panel(panel: Panel) -> Iterator[str]:
+    columns = panel.columns or ("",) * max(len(row.cells) for row in panel.rows)
+    yield f"| {' | '.join(map(plain, columns))} |"
+    yield "|---" * len(columns) + "|"
+    for row in panel.rows:
+        filled = (*cells(row), *("" for _ in columns[len(row.cells) :]))
+        yield f"| {' | '.join(map(plain, filled))} |"
+
+
+def _document(text: Text) -> Iterator[str]:
+    if text.kind == "markdown" and len(text.text) <= LONGEST:
+        yield from to_markdown(text.text)
+    else:
+        yield from fenced(text.text, "json" if text.kind == "json" else "text")
+
+
+def _figures(metrics: Metrics) -> Iterator[str]:
+    yield "## Figures"
     yield ""
     yield "| | |"
     yield "|---|---|"
     for title, value in wording.summary(metrics):
-        yield f"| {_text(title)} | {_text(value)} |"
-    yield ""
-    yield "## Where the time went"
+        yield f"| {plain(title)} | {plain(value)} |"
     yield ""
     yield "| phase | time |"
     yield "|---|---|"
     for phase in metrics.phases:
-        yield f"| {_text(phase.label)} | {_text(wording.span(phase.total))} |"
+        yield f"| {plain(phase.label)} | {plain(wording.span(phase.total))} |"
     yield ""
     yield f"| {' | '.join(wording.PEOPLE)} |"
     yield "|---" * len(wording.PEOPLE) + "|"
-    for cells in wording.people(metrics):
-        yield f"| {' | '.join(map(_text, cells))} |"
+    for row in wording.people(metrics):
+        yield f"| {' | '.join(map(plain, row))} |"
     yield ""
-    yield "## What happened"
-    yield ""
-    yield from _events(report, utc)
-    if snapshot.findings:
-        yield ""
-        yield "## Findings"
-        yield ""
-        for finding in snapshot.findings:
-            yield f"- {finding.severity.value} {finding.code}: {_text(finding.message)}"
-    for text in report.texts:
-        yield ""
-        yield f"<details><summary>{_text(text.title)} ({_text(text.document)})</summary>"
-        yield ""
-        yield from _fenced(text.text)
-        yield ""
-        yield "</details>"
-    yield ""
-    for sentence in report.known:
-        yield f"_{_text(sentence)}_"
-    yield f"_Made by acp, {_text(format.exact(report.made, utc))}._"
 
 
 def _events(report: Report, utc: bool) -> Iterator[str]:
@@ -81,23 +107,8 @@ def _events(report: Report, utc: bool) -> Iterator[str]:
     for place, event in enumerate(listed):
         if left_out and place == MOST // 2:
             yield f"- … {left_out} more"
-        at = _text(format.exact(event.at, utc)) if event.at else NOT_RECORDED
-        reply = f", replies to {_text(event.reply_to)}" if event.reply_to else ""
-        summary = f": {_text(event.summary)}" if event.summary else ""
-        who = f"**{_text(event.actor)}** " if event.actor else ""
-        yield f"- {at}, {_text(event.id)}, {who}{_text(event.kind)}{reply}{summary}"
-
-
-def _fenced(text: str) -> Iterator[str]:
-    """A text as a block of code, which nothing in it can end."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    yield f"{fence}markdown"
-    yield text.rstrip("\n")
-    yield fence
-
-
-def _text(text: str) -> str:
-    """A text that stays text, on one line, wherever it stands."""
-    safe = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return _LEADING.sub(r"\1\\\2", safe)
+        at = plain(format.exact(event.at, utc)) if event.at else NOT_RECORDED
+        reply = f", replies to {plain(event.reply_to)}" if event.reply_to else ""
+        summary = f": {plain(event.summary)}" if event.summary else ""
+        who = f"**{plain(event.actor)}** " if event.actor else ""
+        yield f"- {at}, {plain(event.id)}, {who}{plain(event.kind)}{reply}{summary}"

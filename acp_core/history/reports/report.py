@@ -14,7 +14,7 @@ from acp_core.files.text import clean
 from acp_core.history.chart import Chart
 from acp_core.history.metrics import Metrics
 from acp_core.history.over_time import Change, Point
-from acp_core.model import Snapshot
+from acp_core.model import Panel, Row, Severity, Snapshot, Status, format
 from acp_core.model.story import PastTurn
 
 REMOVED = "[removed]"
@@ -26,12 +26,18 @@ _HEADER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document's text as it is now, and since when, as far as known."""
+    """A document's text as it is now, and since when, as far as known; ``kind`` as in `Document`."""
 
     document: str
     title: str
     text: str
     changed: datetime | None
+    kind: str = "markdown"
+
+    @property
+    def has_title(self) -> bool:
+        """Whether it begins with its title as a heading."""
+        return self.text.lstrip().partition("\n")[0].strip() == f"# {self.title}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,37 @@ class Report:
     findings: tuple[Point, ...] = ()
     counts: tuple[Change, ...] = ()
 
+    @property
+    def outcome(self) -> tuple[Panel | Text, ...]:
+        """What came out and what was decided; of an unfinished one without the final document."""
+        snapshot = self.snapshot
+        texts = {each.document: each for each in self.texts}
+        names = list(snapshot.outcome)
+        if snapshot.status is not Status.COMPLETED and names and snapshot.panel(names[0]) is None:
+            del names[0]
+        named = (snapshot.panel(name) or texts.get(name) for name in names)
+        return tuple(
+            each for each in named if isinstance(each, Text) or (each is not None and each.rows)
+        )
+
+    @property
+    def other_texts(self) -> tuple[Text, ...]:
+        """The documents that the outcome does not hold."""
+        told = {each.document for each in self.outcome if isinstance(each, Text)}
+        return tuple(each for each in self.texts if each.document not in told)
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """Where it stands, in sentences: the headline, who it waits for, what the validator found."""
+        snapshot = self.snapshot
+        found = [snapshot.headline]
+        if snapshot.turns:
+            names = dict.fromkeys(turn.participant for turn in snapshot.turns)
+            found.append(f"Waiting for {', '.join(names)}.")
+        if errors := snapshot.count(Severity.ERROR):
+            found.append(f"Validation found {format.count(errors, 'error')}: see Findings.")
+        return tuple(filter(None, found))
+
 
 def redacted(report: Report) -> Report:
     """The same without keys, passwords, headers of authorisation and mail addresses, wherever."""
@@ -122,8 +159,15 @@ def texts(snapshot: Snapshot, load: Callable[[str], Any]) -> tuple[Text, ...]:
             continue
         loaded = load(document.id)
         if loaded.text:
-            found.append(Text(document.id, document.title, clean(loaded.text), document.changed))
+            text = clean(loaded.text)
+            found.append(Text(document.id, document.title, text, document.changed, document.kind))
     return tuple(found)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The cells of a panel's row, with a sign before the first one where the row is checked or not."""
+    sign = {True: "✓ ", False: "○ ", None: ""}[row.checked]
+    return (sign + row.cells[0], *row.cells[1:]) if row.cells else ()
 
 
 def of_events(events: Sequence[Any]) -> dict[str, str]:
