@@ -26,12 +26,14 @@ class Cell(NamedTuple):
 class Column(NamedTuple):
     """A column, which is good with ``least`` cells. Where that is too wide, columns are left
     out, those with the highest ``drop`` first (0: never); then all get narrower still.
+    A column of ``names`` shortens its texts as `fit_name` does.
     """
 
     title: str
     least: int = 4
     drop: int = 0
     right: bool = False
+    names: bool = False
 
 
 def width(text: str) -> int:
@@ -46,6 +48,37 @@ def fit(text: str, cells: int, *, right: bool = False) -> str:
         text = set_cell_size(text, max(0, cells - 1)).rstrip() + "…"
         space = cells - width(text)
     return " " * space + text if right else text + " " * space
+
+
+PLACE = " · "
+"""Between a collaboration's name and the folder that tells it from others of that name."""
+_LEAST_NAME = 4  # cells that a name keeps beside its folder
+
+
+def fit_name(name: str, cells: int) -> str:
+    """A collaboration's name in exactly ``cells`` cells.
+
+    A name that is too long is cut in its middle. Where a folder follows the name, the folder is
+    kept whole as long as a few letters of the name fit beside it.
+    """
+    first, dot, folder = name.rpartition(PLACE)
+    if dot and width(name) > cells > _LEAST_NAME + width(dot):
+        space = cells - width(dot)
+        folder = _cut_middle(folder, max(space - width(first), space - _LEAST_NAME))
+        name = f"{_cut_middle(first, space - width(folder))}{dot}{folder}"
+    return fit(_cut_middle(name, cells), cells) if cells > 0 else ""
+
+
+def _cut_middle(text: str, cells: int) -> str:
+    if width(text) <= cells or cells < 3:
+        return text
+    end = (cells - 1) // 2
+    last = len(text)
+    while last and width(text[last - 1 :]) <= end:
+        last -= 1
+    while last < len(text) and not width(text[last]):  # marks that belong to the letter before
+        last += 1
+    return f"{set_cell_size(text, cells - 1 - end).rstrip()}…{text[last:].lstrip()}"
 
 
 def table(
@@ -63,11 +96,15 @@ def table(
     lines = []
     for row in (titles, *rows):
         parts = [
-            terminal.paint(fit(row[i].text, cells, right=columns[i].right), row[i].style)
+            terminal.paint(_fit_cell(row[i].text, cells, columns[i]), row[i].style)
             for i, cells in zip(shown, widths, strict=True)
         ]
         lines.append(GAP.join(parts).rstrip(" "))
     return lines
+
+
+def _fit_cell(text: str, cells: int, column: Column) -> str:
+    return fit_name(text, cells) if column.names else fit(text, cells, right=column.right)
 
 
 def _one_line(text: str) -> str:

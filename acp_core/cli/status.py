@@ -30,7 +30,7 @@ from acp_core.protocols.kit.values import Values
 SCHEMA = "acp.status/1"
 COLUMNS = (
     Column("state", 11),
-    Column("collaboration", 20),
+    Column("collaboration", 20, names=True),
     Column("protocol", 8, drop=2),
     Column("phase", 11),
     Column("progress", 10, drop=3),
@@ -130,6 +130,8 @@ def _state(entry: overview.FleetEntry) -> Cell:
     if snapshot.source.state is not SourceState.LIVE:
         state = snapshot.source.state
         return Cell(f"{signs.SOURCE[state]} {state.value}", "warning")
+    if entry.group is overview.Group.PERSON:
+        return Cell(f"{signs.STATUS[snapshot.status]} waiting", "live")
     word, style = {
         Status.ACTIVE: ("live", "live"),
         Status.COMPLETED: ("done", "good"),

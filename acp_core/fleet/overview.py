@@ -19,16 +19,33 @@ _serials = count()
 
 
 class Group(IntEnum):
-    """The fleet's order: what needs a human, then live, then done."""
+    """Where an entry stands in the fleet. Each is in one group only, so that counts add up."""
 
     NEEDS = 0
-    LIVE = 1
-    DONE = 2
+    PERSON = 1  # it waits for people alone, and needs nothing from you
+    LIVE = 2
+    UNKNOWN = 3
+    BLOCKED = 4
+    DONE = 5
 
     @property
     def title(self) -> str:
         """The heading over the group."""
-        return ("needs you", "live", "done")[self]
+        return _TITLES[self]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more happens there."""
+        return self in (Group.BLOCKED, Group.DONE)
+
+
+_TITLES = ("needs you", "waiting for a person", "live", "unknown", "blocked", "done")
+_GROUPS = {
+    Status.ACTIVE: Group.LIVE,
+    Status.UNKNOWN: Group.UNKNOWN,
+    Status.BLOCKED: Group.BLOCKED,
+    Status.COMPLETED: Group.DONE,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,22 +93,33 @@ class Seen(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The fleet in numbers. A need is counted once: parts count with their whole."""
+    """How many collaborations are in each group, and how many parts stand under them.
+
+    A part counts with its whole: the first six, ``archived`` and ``parts`` add up to all rows.
+    """
 
     need: int
+    person: int
     live: int
-    done: int
-    blocked: int
     unknown: int
+    blocked: int
+    done: int
     archived: int
+    parts: int
 
     def sentence(self) -> str:
         """``2 need you · 9 live · 31 done``."""
-        parts = [f"{self.need} need{'s' if self.need == 1 else ''} you", f"{self.live} live"]
-        parts += [f"{self.done} done"]
-        parts += [f"{self.blocked} blocked"] if self.blocked else []
-        parts += [f"{self.unknown} unknown"] if self.unknown else []
-        return " · ".join(parts)
+        need, person = self.need, self.person
+        parts = (
+            (True, f"{need} need{'s' if need == 1 else ''} you"),
+            (person, f"{person} wait{'s' if person == 1 else ''} for a person"),
+            (True, f"{self.live} live"),
+            (self.unknown, f"{self.unknown} unknown"),
+            (self.blocked, f"{self.blocked} blocked"),
+            (True, f"{self.done} done"),
+            (self.parts, format.count(self.parts, "child run")),
+        )
+        return " · ".join(words for shown, words in parts if shown)
 
 
 def arrange(
@@ -104,8 +132,8 @@ def arrange(
     """The entries of the fleet in their order.
 
     What needs a human is on top (the longest wait first), then what is live (by name, or the
-    latest change first where ``recent``), then what is over (the latest first); a part
-    stands under its whole. An entry of ``before`` that would look the same is used again.
+    latest change first where ``recent``), then what is over (the latest first), by `Group`; a
+    part stands under its whole. An entry of ``before`` that would look the same is used again.
     """
     known = {snapshot.key: snapshot for snapshot in snapshots}
     looked = {key: seen(snapshot) for key, snapshot in known.items()}
@@ -200,8 +228,15 @@ def asking(
 def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:
     if needs:
         return Group.NEEDS
-    over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
-    return Group.DONE if over else Group.LIVE
+    if snapshot.status is Status.ACTIVE and snapshot.turns:
+        waited = {turn.participant for turn in snapshot.turns}
+        if waited <= _people(snapshot):
+            return Group.PERSON
+    return _GROUPS[snapshot.status]
+
+
+def _people(snapshot: Snapshot) -> set[str]:
+    return {each.id for each in snapshot.participants if each.kind == "human"}
 
 
 def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int, float, str, str]:
@@ -210,29 +245,23 @@ def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int,
     if group is Group.NEEDS:
         moments = [need.since.timestamp() for need in needs if need.since]
         when = min(moments, default=float("inf"))
-    elif group is Group.DONE:
-        when = latest
     else:
-        when = latest if recent else 0.0
+        when = latest if recent or group.over else 0.0
     return group, when, snapshot.name.casefold(), snapshot.key
 
 
 def tally(entries: Iterable[FleetEntry]) -> Counts:
-    """Count the fleet; archived collaborations and parts only add to their own number."""
-    need = live = done = blocked = unknown = archived = 0
+    """Count the fleet."""
+    groups = dict.fromkeys(Group, 0)
+    archived = parts = 0
     for entry in entries:
-        if entry.depth:
-            continue
         if entry.archived:
             archived += 1
-            continue
-        need += bool(entry.needs)
-        status = entry.snapshot.status
-        live += status is Status.ACTIVE
-        done += status is Status.COMPLETED
-        blocked += status is Status.BLOCKED
-        unknown += status is Status.UNKNOWN
-    return Counts(need, live, done, blocked, unknown, archived)
+        elif entry.depth:
+            parts += 1
+        else:
+            groups[entry.group] += 1
+    return Counts(*groups.values(), archived, parts)
 
 
 def haystack(snapshot: Snapshot) -> str:
@@ -260,7 +289,7 @@ def waiting_for(snapshot: Snapshot) -> str:
 
     ``-`` where nobody is waited for, and nobody runs it.
     """
-    human = {p.id for p in snapshot.participants if p.kind == "human"}
+    human = _people(snapshot)
     names = dict.fromkeys(turn.participant for turn in snapshot.turns)
     others = dict.fromkeys(_account(runner) for runner in snapshot.runners)
     words = []

@@ -33,11 +33,13 @@ class FleetHeader(Widget):
     def render(self) -> Content:
         """Draw it in the width there is."""
         first, dot, rest = self.counts.partition(" · ")
-        right = text.join(
-            (first + dot[:1], "bold $text-error" if self.urgent else ""),
-            (dot[1:] + rest, ""),
-            (f"  {self.clock}", text.MUTED),
+        counts = text.join(
+            (first + dot[:1], "bold $text-error" if self.urgent else ""), (dot[1:] + rest, "")
         )
+        clock = f"  {self.clock}"
+        if counts.cell_length + text.width(clock) + len(f"acp{GAP}") > self.content_size.width:
+            clock = ""
+        right = text.join(counts, (clock, text.MUTED))
         space = self.content_size.width - right.cell_length - len("acp") - 2 * len(GAP)
         where = _at_most(self.where, space)
         note = f"({self.note})" if self.note else ""

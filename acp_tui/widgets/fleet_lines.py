@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from acp_core.cli import signs
+from acp_core.cli.layout import fit_name
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Group
 from acp_core.model import Severity, SourceState, Status, format
@@ -95,7 +96,7 @@ def detail(entry: FleetEntry) -> Detail | None:
         return Detail("source", snapshot.source.state.value + note)
     if snapshot.notices:
         return Detail("notice", snapshot.notices[0].text)
-    if snapshot.doubt and entry.group is Group.LIVE:
+    if snapshot.doubt and not entry.group.over:
         return Detail("doubt", f"uncertain: {snapshot.doubt}")
     return None
 
@@ -105,21 +106,33 @@ def title(entry: FleetEntry) -> str:
     return "archived" if entry.archived else entry.group.title
 
 
-def sign(entry: FleetEntry) -> tuple[str, str]:
-    """The sign of an entry and its style.
+ARCHIVED, TURN, WANTED, UNREAD = "▪", "◆", "●", "•"
+LEGEND = (
+    (TURN, "accent", "needs you: it is a person's turn"),
+    (WANTED, "error", "needs you: something is wrong or must be decided"),
+    (signs.STATUS[Status.BLOCKED], "error", "blocked"),
+    (signs.STATUS[Status.ACTIVE], "muted", "live"),
+    (signs.STATUS[Status.COMPLETED], "good", "completed"),
+    (signs.STATUS[Status.UNKNOWN], "muted", "status unknown"),
+    (ARCHIVED, "muted", "archived"),
+    (signs.SOURCE[SourceState.STALE], "warning", "after a sign: shown as last read"),
+    (signs.SOURCE[SourceState.UNREACHABLE], "warning", "after a sign: cannot be reached"),
+    (UNREAD, "accent", "new events since you last opened it"),
+)
+"""What the signs before a name mean: the sign, the name of its style, and the words."""
 
-    ``■`` blocked, ``◆`` a person's turn, ``●`` something else needs a human, ``○`` live,
-    ``✓`` completed, ``?`` unknown, ``▪`` put away.
-    """
+
+def sign(entry: FleetEntry) -> tuple[str, str]:
+    """The sign of an entry and its style (see `LEGEND`)."""
     snapshot = entry.snapshot
     if entry.archived:
-        return "▪", "muted"
+        return ARCHIVED, "muted"
     if snapshot.status is Status.BLOCKED:
         return signs.STATUS[Status.BLOCKED], "error" if entry.needs else "muted"
     if entry.group is Group.NEEDS:
         human = {p.id for p in snapshot.participants if p.kind == "human"}
         turn = any(turn.participant in human for turn in snapshot.turns)
-        return ("◆", "accent") if turn else ("●", "error")
+        return (TURN, "accent") if turn else (WANTED, "error")
     return signs.STATUS[snapshot.status], "good" if snapshot.status is Status.COMPLETED else "muted"
 
 
@@ -127,14 +140,15 @@ def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
     """The first line of an entry."""
     snapshot = entry.snapshot
     mark, colour = sign(entry)
-    quiet = "muted" if entry.archived or entry.group is Group.DONE else ""
+    quiet = "muted" if entry.archived or entry.group.over else ""
     findings, worst = overview.findings(snapshot, widths.findings - 2)
     label = snapshot.phase + (f" r{snapshot.round}" if (snapshot.round or 1) > 1 else "")
     indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
     dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
     protocol = dialect if text.width(dialect) <= widths.protocol else snapshot.protocol
+    name = text.safe_line(entry.name)
     columns = (
-        (indent + entry.name, widths.name, quiet or "name"),
+        (indent + fit_name(name, widths.name - len(indent)), widths.name, quiet or "name"),
         (protocol, widths.protocol, "muted"),
         (label, widths.phase - widths.bar - 1, quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
@@ -147,7 +161,7 @@ def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
         ("▌" if cursor else " ", "accent"),
         (mark, colour),
         (signs.SOURCE[snapshot.source.state] or " ", "warning"),
-        ("•" if entry.unread else " ", "accent"),
+        (UNREAD if entry.unread else " ", "accent"),
         (" ", ""),
     ]
     for place, (words, width, style) in enumerate(columns):
@@ -192,9 +206,9 @@ def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy:
     ]
 
 
-def heading(entry: FleetEntry, width: int) -> Pieces:
-    """The line over the group that begins with ``entry``."""
-    name = f"{title(entry)} "
+def heading(title: str, number: int, width: int) -> Pieces:
+    """The line over a group of so many collaborations."""
+    name = f"{title} {number:,} "
     return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]
 
 

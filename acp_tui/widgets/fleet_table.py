@@ -6,6 +6,7 @@ selection stays with its collaboration, wherever that moves to.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
@@ -124,6 +125,7 @@ class FleetTable(ScrollView, can_focus=True):
         self._keys = open_key, remedy_key
         self._called = called
         self._lines: list[tuple[int, int]] = []  # what it is, index of the entry
+        self._numbers = Counter[str]()  # title -> how many collaborations stand under it
         self._tops: dict[str, int] = {}  # key -> its first line
         self._indices: dict[str, int] = {}
         self._strips: LRUCache[tuple[object, ...], Strip] = LRUCache(2048)
@@ -151,6 +153,9 @@ class FleetTable(ScrollView, can_focus=True):
     def _lay_out(self, entries: Sequence[FleetEntry]) -> None:
         self._lines, self._tops, self._indices = [], {}, {}
         titles = [lines.title(entry) for entry in entries]
+        self._numbers = Counter(
+            title for title, entry in zip(titles, entries, strict=True) if not entry.depth
+        )
         several = len(set(titles)) > 1
         for index, entry in enumerate(entries):
             if several and (index == 0 or titles[index] != titles[index - 1]):
@@ -278,7 +283,8 @@ class FleetTable(ScrollView, can_focus=True):
         entry = self.entries[index]
         age = self._ages[line] = self._age(line)
         cursor, hover = entry.key == self.selected, entry.key == self.hovered
-        drawn = (entry.serial, what, age, cursor, hover, self.has_focus)
+        number = self._numbers[lines.title(entry)] if what == HEADING else 0
+        drawn = (entry.serial, what, age, cursor, hover, self.has_focus, number)
         strip = self._strips.get(drawn)
         if strip is None:
             under = "" if what == HEADING else "cursor" if cursor else "hover" if hover else ""
@@ -293,7 +299,8 @@ class FleetTable(ScrollView, can_focus=True):
             remedy = f"{remedy_key}: {self._called(detail.key, detail.action or '')}"
             return lines.second(detail, self._columns, cursor, open_key, text.safe_line(remedy))
         if what == HEADING:
-            return lines.heading(entry, self.outer_size.width - 1)
+            title = lines.title(entry)
+            return lines.heading(title, self._numbers[title], self.outer_size.width - 1)
         return lines.row(entry, age, self._columns, cursor)
 
     def _draw(self, pieces: lines.Pieces, under: str) -> Strip:

@@ -72,3 +72,14 @@ def test_wrapping_fits_and_loses_no_word(text: str, width: int) -> None:
     assert all(layout.width(line) <= width for line in lines)
     shown = layout.clean(text).expandtabs(4)
     assert "".join("".join(lines).split()) == "".join(shown.split())
+
+
+def test_a_name_that_is_too_long_keeps_its_folder_and_both_its_ends() -> None:
+    name = "counter-module-rewrite · checkout/api"
+    assert layout.fit_name(name, 40) == name.ljust(40)
+    assert layout.fit_name(name, 24) == "coun…rite · checkout/api"
+    assert layout.fit_name(name, 18) == "co…e · check…t/api"
+    assert layout.fit_name("checkout-redesign-2026-a", 13) == "checko…2026-a"
+    for cells in range(40):
+        for text in (name, "日本語の名前 · 名前/日本語", "e\u0301" * 30):
+            assert layout.width(layout.fit_name(text, cells)) == cells

@@ -84,7 +84,7 @@ def test_a_part_stands_under_its_whole_and_its_need_counts_there() -> None:
         ("alone", 0, Group.LIVE),
     ]
     assert [need.text for need in entries[0].needs] == ["part: x"]
-    assert overview.tally(entries).sentence() == "1 needs you · 2 live · 0 done"
+    assert overview.tally(entries).sentence() == "1 needs you · 1 live · 0 done · 1 child run"
 
 
 def test_parts_that_name_each_other_are_listed_once() -> None:
@@ -106,9 +106,28 @@ def test_the_counts_leave_out_what_is_archived_but_say_so() -> None:
     )
     counts = overview.tally(entries)
     assert counts._asdict() == {
-        "need": 1, "live": 1, "done": 1, "blocked": 1, "unknown": 1, "archived": 1,
+        "need": 1, "person": 0, "live": 0, "unknown": 1, "blocked": 1, "done": 1, "archived": 1,
+        "parts": 0,
     }  # fmt: skip
-    assert counts.sentence() == "1 needs you · 1 live · 1 done · 1 blocked · 1 unknown"
+    assert sum(counts) == len(entries), "each row is counted once"
+    assert counts.sentence() == "1 needs you · 0 live · 1 unknown · 1 blocked · 1 done"
+
+
+def test_what_waits_for_people_and_does_not_need_you_is_not_called_live() -> None:
+    """Somebody acknowledged that it is a person's turn: it still is not agents' work."""
+    you = Participant("you", "human")
+    alone = snapshot("alone", participants=(you,), turns=(Turn("you", "decide", ago(60 * 36)),))
+    both = replace(
+        alone, key="/runs/both", name="both", turns=(*alone.turns, Turn("bot", "write", ago(1)))
+    )
+    entries = overview.arrange([alone, both], see)
+    assert [(e.name, e.group.title) for e in entries] == [
+        ("alone", "waiting for a person"),
+        ("both", "live"),
+    ]
+    assert (
+        overview.tally(entries).sentence() == "0 need you · 1 waits for a person · 1 live · 0 done"
+    )
 
 
 def test_an_entry_that_looks_the_same_is_the_same_object() -> None:

@@ -59,11 +59,14 @@ async def test_what_needs_a_human_is_on_top_then_live_then_done(tmp_path: Path) 
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"]
         header = app.screen.query_one(FleetHeader)
-        assert header.counts == "1 needs you · 3 live · 1 done"
+        assert header.counts == "1 needs you · 2 live · 1 done"
         assert header.clock == NOW.astimezone().strftime("%H:%M")
         assert app.title == "1 needs you · acp", "the title says the same number"
         drawn = rows(app)
-        assert drawn[0].strip().startswith("needs you ─")
+        headings = [line.strip(" ─") for line in drawn if line.endswith("──")]
+        assert headings == ["needs you 1", "live 2", "done 1"], (
+            "the counts, and the rows below them"
+        )
         assert "reader has not reviewed for 19 minutes  → enter: open" in drawn[2]
 
 
@@ -76,6 +79,22 @@ async def test_the_number_is_that_of_collaborations_not_of_parts(tmp_path: Path)
         assert app.screen.query_one(FleetHeader).counts.startswith("1 needs you")
         assert "└ part" in "\n".join(rows(app))
         assert screen_text(app).count("reader has not reviewed") == 1
+
+
+async def test_collaborations_of_one_name_are_told_apart_on_a_narrow_terminal(
+    tmp_path: Path,
+) -> None:
+    given = [
+        replace(snapshot(team), name="counter-module-rewrite", location=f"/work/{team}/api")
+        for team in ("checkout", "catalogue", "payments")
+    ]
+    app = dashboard(StageFleet(*given, snapshot("a-name-that-is-far-too-long-2")), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        shown = "\n".join(rows(app))
+        for team in ("checkout", "catalogue", "payments"):
+            assert f" · {team}/api" in shown
+        assert "a-name-" in shown and "…" in shown and "-long-2" in shown
 
 
 async def test_a_row_says_phase_progress_who_since_when_and_findings(tmp_path: Path) -> None:
@@ -228,7 +247,7 @@ async def test_what_is_archived_is_hidden_counted_and_found_again(tmp_path: Path
         await pilot.press("H")
         await settled(pilot)
         assert names(app) == ["a", "old"]
-        assert "archived ─" in "\n".join(rows(app))
+        assert "archived 1 ─" in "\n".join(rows(app))
         await pilot.press("end", "A")
         await settled(pilot)
         assert "archived ─" not in "\n".join(rows(app))
@@ -438,7 +457,7 @@ async def test_every_width_has_its_columns_and_nothing_runs_over(
         widths = {view.render_line(y).cell_length for y in range(view.size.height)}
         assert widths == {columns}
         shown = "\n".join(rows(app))
-        assert "a name that" in shown
+        assert "a name" in shown
         assert "12 err" in shown
         assert ("state" in app.screen.query_one(FleetTitles).render_line(0).text) == (
             columns >= 140
