@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from acp_core.history.forecast import Outlook, Usual
 from acp_core.model import (
     Cause,
     Document,
@@ -65,6 +66,33 @@ def _runners(snapshot: Snapshot) -> Fields:
         for each in snapshot.runners
     ]
     return {"runners": found} if found else {}
+
+
+def outlook(forecast: Outlook, snapshot: Snapshot) -> Fields:
+    """How long waits and the present phase usually take, in seconds; null where too little is known."""
+    waits = zip(snapshot.turns, forecast.turns, strict=True)
+    ends = forecast.ends
+    return {
+        "waiting": [
+            {"participant": turn.participant, "usual": usual(each)} for turn, each in waits
+        ],
+        "phase": usual(forecast.phase),
+        "phase_ends": None
+        if ends is None
+        else {
+            "likely": time(ends.likely),
+            "early": time(ends.early),
+            "late": time(ends.late),
+            "cases": ends.cases,
+        },
+    }
+
+
+def usual(each: Usual | None) -> Fields | None:
+    """A usual duration: median, first and third quartile, and of how many cases."""
+    if each is None:
+        return None
+    return {"median": each.median, "low": each.low, "high": each.high, "cases": each.cases}
 
 
 def detail(snapshot: Snapshot) -> Fields:

@@ -9,6 +9,7 @@ from datetime import datetime
 from acp_core.cli import layout, signs
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import SHORT, Terminal, act_command, choice_hint
+from acp_core.history.forecast import NOTHING, Outlook
 from acp_core.model import (
     Document,
     Event,
@@ -46,7 +47,7 @@ class View:
 
     ``needs`` are those not acknowledged; ``unread`` counts the events since the last
     visit; ``seen`` maps documents to the versions that were looked at (None: never);
-    ``events`` bounds the timeline (None: all of it).
+    ``events`` bounds the timeline (None: all of it); ``outlook`` is what history says.
     """
 
     now: datetime
@@ -56,6 +57,7 @@ class View:
     seen: Mapping[str, str] | None = None
     events: int | None = None
     utc: bool = False
+    outlook: Outlook = NOTHING
 
     def ago(self, at: datetime | None) -> str:
         """How long ago, or nothing where it is not known."""
@@ -175,16 +177,21 @@ def _notices(snapshot: Snapshot, view: View) -> list[str]:
 
 
 def _waiting(snapshot: Snapshot, view: View) -> list[str]:
-    return view.table(
+    usual = [view.outlook.words(place) for place in range(len(snapshot.turns))]
+    lines = view.table(
         [
             [
                 Cell(turn.participant, "head"),
                 Cell(format.age(turn.since, view.now)),
+                *([Cell(words, "dim")] if any(usual) else []),
                 Cell(turn.what),
             ]
-            for turn in snapshot.turns
+            for turn, words in zip(snapshot.turns, usual, strict=True)
         ]
     )
+    if view.outlook.ends:
+        lines += view.wrap(f"This phase {view.outlook.ends.words(view.now, view.utc)}.")
+    return lines
 
 
 def _next(snapshot: Snapshot, view: View) -> list[str]:

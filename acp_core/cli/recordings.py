@@ -11,6 +11,7 @@ from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.start import key_of, load_settings
 from acp_core.history import library
+from acp_core.history.durations import Durations
 from acp_core.history.library import Bounds, StoredRecording
 from acp_core.model import format
 from acp_core.model.clock import utc_now
@@ -52,6 +53,7 @@ def _forget(folder: str, as_json: bool) -> int:
         raise CommandError(f"no recording of {folder}")
     try:
         library.forget(place)
+        Durations().forget(key_of(folder))
     except OSError as error:
         raise CommandError(f"{place}: {error.strerror or error}") from None
     _say_gone(f"deleted the recording of {folder}", [place], as_json)

@@ -18,22 +18,28 @@ LAST = 15  # events that are shown without --all
 
 def show(given: Values) -> int:
     """Print the page, or the object."""
-    _, snapshot = open_one(given.folder)
+    fleet, snapshot = open_one(given.folder)
+    now = utc_now()
+    outlook = fleet.learn().outlook(snapshot, now)
     attention = Attention()
     needs = attention.open_needs(snapshot)
     if given.json:
-        told = fields.detail(snapshot) | {"needs": fields.needs(snapshot, needs)}
+        told = fields.detail(snapshot) | {
+            "needs": fields.needs(snapshot, needs),
+            "forecast": fields.outlook(outlook, snapshot),
+        }
         say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "snapshot": told}))
         return 0
     visit = attention.last_visit(snapshot.key)
     view = View(
-        utc_now(),
+        now,
         terminal(),
         needs=needs,
         unread=unread(attention, snapshot),
         seen=visit.versions if visit else None,
         events=None if given.all else LAST,
         utc=given.utc or load_settings().utc,
+        outlook=outlook,
     )
     for line in page(snapshot, view):
         say(line)

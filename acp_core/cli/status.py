@@ -22,6 +22,7 @@ from acp_core.cli.output import (
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
+from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.person.attention import Attention
@@ -52,7 +53,7 @@ def status(given: Values) -> int:
         warn(fleet.note)
     now = utc_now()
     if given.json:
-        say(dump(as_fields(entries, problems, now)))
+        say(dump(as_fields(entries, problems, now, fleet.learn())))
     elif good:
         for line in render(entries, now, terminal(), everything=given.all):
             say(line)
@@ -60,7 +61,10 @@ def status(given: Values) -> int:
 
 
 def as_fields(
-    entries: Sequence[overview.FleetEntry], problems: Sequence[str], now: datetime
+    entries: Sequence[overview.FleetEntry],
+    problems: Sequence[str],
+    now: datetime,
+    forecast: Forecast,
 ) -> fields.Fields:
     """The object that ``--json`` prints; archived collaborations are always in it."""
     return {
@@ -74,6 +78,7 @@ def as_fields(
                 "unread": entry.unread,
                 "archived": entry.archived,
                 "depth": entry.depth,
+                "forecast": fields.outlook(forecast.outlook(entry.snapshot, now), entry.snapshot),
             }
             for entry in entries
         ],

@@ -28,6 +28,7 @@ from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
+from acp_core.fleet.forecasting import Forecasting, learn_once
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
@@ -38,6 +39,8 @@ from acp_core.fleet.recheck import RecheckSchedule
 from acp_core.fleet.running import RunningDiscoverer, find_running
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
+from acp_core.history.durations import Durations
+from acp_core.history.forecast import Forecast
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
@@ -114,6 +117,10 @@ class Fleet:
         self._running_discoverer = RunningDiscoverer(
             self._workers.lane(), self._mail, self._appear, self._watch_list.change
         )
+        self._durations = partial(Durations, keep=recorder is None or recorder.bounds.on)
+        self._forecasting = Forecasting(
+            self._mail, self._workers.lane(), self._members, self._durations
+        )
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
@@ -151,6 +158,11 @@ class Fleet:
 
         return tuple(seen_of_others(key))
 
+    @property
+    def forecast(self) -> Forecast:
+        """How long things usually take, as far as that is learned by now."""
+        return self._forecasting.forecast
+
     # one look
 
     def read(self) -> tuple[Snapshot, ...]:
@@ -171,6 +183,10 @@ class Fleet:
         if self._recorder is not None:
             self._recorder.flush()
         return tuple(self._snapshots[member.key] for member in members)
+
+    def learn(self) -> Forecast:
+        """How long things usually take, after a `read`; slow."""
+        return learn_once(self._members.values(), self._durations)
 
     def call_sync(self, key: str, function: Callable[[Collaboration], T]) -> T:
         """As `call`, waiting in this thread; not from inside ``function`` or an event loop.
@@ -380,6 +396,7 @@ class Fleet:
 
     def _show(self, member: Member, snapshot: Snapshot) -> None:
         self._snapshots[member.key] = snapshot
+        self._forecasting.changed(member.key)
         self._outbox.show(member.key, snapshot, time.monotonic())
 
     def _take(self) -> Batch | None:
@@ -387,6 +404,8 @@ class Fleet:
         self._complete = self._complete or (
             not self._looking and all(key in self._snapshots for key in self._members)
         )
+        if self._complete:
+            self._forecasting.begin()
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
         if due is None:

@@ -261,7 +261,8 @@ def tally(entries: Iterable[FleetEntry]) -> Counts:
             parts += 1
         else:
             groups[entry.group] += 1
-    return Counts(*groups.values(), archived, parts)
+    need, person, live, unknown, blocked, done = groups.values()
+    return Counts(need, person, live, unknown, blocked, done, archived, parts)
 
 
 def haystack(snapshot: Snapshot) -> str:

@@ -88,15 +88,19 @@ def find(key: str) -> Store | None:
 
 def recordings() -> list[StoredRecording]:
     """All recordings, the one written last first."""
-    try:
-        found = [place for place in folder().iterdir() if place.suffix == SUFFIX]
-    except OSError:
-        return []
     recordings = []
-    for place in found:
+    for place in places():
         with contextlib.suppress(FileNotFoundError):  # thrown away meanwhile
             recordings.append(_describe_recording(place))
     return sorted(recordings, key=lambda each: -each.written)
+
+
+def places() -> list[Path]:
+    """The files of all recordings, in any order."""
+    try:
+        return [place for place in folder().iterdir() if place.suffix == SUFFIX]
+    except OSError:
+        return []
 
 
 def _describe_recording(place: Path) -> StoredRecording:

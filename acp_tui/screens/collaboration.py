@@ -15,6 +15,7 @@ from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.documents import PEOPLE, WHY, outcome_tab
 from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class CollaborationScreen(SnapshotScreen):
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""
         self._visit = self.app.attention.last_visit(self.key)
+        self.query_one(PhaseRail).forecast = lambda: self.app.fleet.forecast
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)

@@ -228,6 +228,7 @@ class FleetScreen(CollaborationActions):
         if self._ticks % RELOAD == 0:
             self._reload_attention()
         if self.is_current and self.furnished:
+            self.table.forecast = self.app.fleet.forecast
             self.table.tick()
         self._tell_time()
 

@@ -20,7 +20,9 @@ STYLES = (
 """The names of the styles."""
 
 PHASE = 2  # the column that a bar stands before
-TITLES = ("collaboration", "protocol", "phase", "", "waiting for", "since", "findings", "state")
+TITLES = (
+    "collaboration", "protocol", "phase", "", "waiting for", "since", "usually", "findings", "state",
+)  # fmt: skip
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 _DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
 
@@ -34,6 +36,7 @@ class Columns(NamedTuple):
     bar: int
     waiting: int
     since: int
+    usual: int
     findings: int
     headline: int
 
@@ -54,20 +57,20 @@ def columns(width: int) -> Columns:
     It depends on the width alone: what is written never moves a column.
     """
     if width < 99:
-        protocol, phase, bar, since, findings = 0, 20, 4, 5, 8
+        protocol, phase, bar, since, usual, findings = 0, 20, 4, 5, 0, 8
     elif width < 139:
-        protocol, phase, bar, since, findings = 10, 27, 8, 5, 12
+        protocol, phase, bar, since, usual, findings = 10, 27, 8, 5, 7, 12
     else:
-        protocol, phase, bar, since, findings = 11, 29, 10, 5, 13
-    taken = sum(each + GAP for each in (protocol, phase, since, findings) if each)
+        protocol, phase, bar, since, usual, findings = 11, 29, 10, 5, 7, 13
+    taken = sum(each + GAP for each in (protocol, phase, since, usual, findings) if each)
     rest = max(0, width - MARGIN - 1 - taken - GAP)
     if width < 139:
         waiting = min(40, rest * 2 // 5) if width >= 72 else 0
         name = rest - waiting if waiting else rest + GAP
-        return Columns(name, protocol, phase, bar, waiting, since, findings, 0)
+        return Columns(name, protocol, phase, bar, waiting, since, usual, findings, 0)
     name, waiting = min(60, rest // 3), min(30, rest // 4)
     headline = max(0, rest - name - waiting - GAP)
-    return Columns(name, protocol, phase, bar, waiting, since, findings, headline)
+    return Columns(name, protocol, phase, bar, waiting, since, usual, findings, headline)
 
 
 class Detail(NamedTuple):
@@ -136,8 +139,16 @@ def sign(entry: FleetEntry) -> tuple[str, str]:
     return signs.STATUS[snapshot.status], "good" if snapshot.status is Status.COMPLETED else "muted"
 
 
-def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
-    """The first line of an entry."""
+def row(entry: FleetEntry, age: str, usual: str, widths: Columns, cursor: bool) -> Pieces:
+    """The first line of an entry.
+
+    Args:
+        entry: What it is about.
+        age: How long it has waited.
+        usual: How long such a wait usually lasts; "" where that is not known.
+        widths: Of the columns.
+        cursor: Whether the entry is selected.
+    """
     snapshot = entry.snapshot
     mark, colour = sign(entry)
     quiet = "muted" if entry.archived or entry.group.over else ""
@@ -153,6 +164,7 @@ def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
         (label, widths.phase - widths.bar - 1, quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
         (age, widths.since, "muted"),
+        (usual or "-", widths.usual, "muted"),
         (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
          _SEVERITY[worst] if worst else "muted"),
         (snapshot.headline, widths.headline, "muted"),

@@ -24,6 +24,7 @@ from textual.widget import Widget
 
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry
+from acp_core.history.forecast import Forecast
 from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.widgets import fleet_lines as lines
@@ -72,6 +73,8 @@ class FleetTable(ScrollView, can_focus=True):
 
     entries: reactive[tuple[FleetEntry, ...]] = reactive((), layout=False, always_update=False)
     """What to show, in order (see `acp_core.fleet.overview.arrange`)."""
+    forecast: reactive[Forecast] = reactive(Forecast, layout=False)
+    """How long things usually take."""
     selected: reactive[str | None] = reactive(None)
     """The key of the selected collaboration."""
     hovered: reactive[str | None] = reactive(None)
@@ -172,6 +175,11 @@ class FleetTable(ScrollView, can_focus=True):
         self._refresh_entry(new)
         self.show(new)
         self.post_message(self.Selected(self, new))
+
+    def watch_forecast(self) -> None:
+        """Draw every line with what is known now."""
+        self._strips.clear()
+        self.refresh()
 
     def watch_hovered(self, old: str | None, new: str | None) -> None:
         """Redraw what the mouse left and what it came to."""
@@ -301,7 +309,7 @@ class FleetTable(ScrollView, can_focus=True):
         if what == HEADING:
             title = lines.title(entry)
             return lines.heading(title, self._numbers[title], self.outer_size.width - 1)
-        return lines.row(entry, age, self._columns, cursor)
+        return lines.row(entry, age, self._usual(entry), self._columns, cursor)
 
     def _draw(self, pieces: lines.Pieces, under: str) -> Strip:
         base = self.get_component_rich_style(f"fleet--{under}") if under else self.rich_style
@@ -320,6 +328,14 @@ class FleetTable(ScrollView, can_focus=True):
         if what != ROW:
             return ""
         return format.age(overview.since(self.entries[index]), self._clock())
+
+    def _usual(self, entry: FleetEntry) -> str:
+        """How long a wait such as the one of an entry usually lasts, as an age."""
+        if not self._columns.usual:
+            return ""
+        turns = entry.snapshot.turns
+        usual = self.forecast.outlook(entry.snapshot, self._clock()).oldest(turns)
+        return format.span(usual.median) if usual else ""
 
     def _height(self, key: str) -> int:
         return 2 if lines.detail(self.entries[self._indices[key]]) else 1

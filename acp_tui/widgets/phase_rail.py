@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from textual.content import Content
@@ -10,6 +10,7 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from acp_core.cli.signs import PHASE, STATUS
+from acp_core.history.forecast import Forecast
 from acp_core.model import Phase, PhaseState, Status, Visit
 from acp_core.model.format import count, exact, long_span, span
 from acp_tui.text import MUTED, Part, join, width
@@ -23,6 +24,8 @@ STYLES = {
     PhaseState.SKIPPED: MUTED,
 }
 
+GAP = 2
+"""Blank cells at least before what stands at the right end."""
 ENDS = {Status.COMPLETED: "bold $text-success", Status.BLOCKED: "bold $text-error"}
 """How the current phase shows where nothing more happens in it."""
 
@@ -110,6 +113,8 @@ class PhaseRail(Widget):
         self._drawn = Content("")
         self._made_for = 0  # cells
         self._times = Times()
+        self.forecast: Callable[[], Forecast] = Forecast
+        """Knows how long phases usually take; nothing at first."""
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Draw again where the phases, or the time spent in them, are other ones."""
@@ -133,7 +138,11 @@ class PhaseRail(Widget):
 
     def _rail(self, data: PaneData, cells: int) -> Content:
         snapshot = data.snapshot
-        return rail(snapshot.phases, data.now, cells, snapshot.status, self._times)
+        drawn = rail(snapshot.phases, data.now, cells, snapshot.status, self._times)
+        ends = self.forecast().outlook(snapshot, data.now).ends
+        words = ends.words(data.now, data.utc) if ends else ""
+        gap = cells - width(drawn.plain) - width(words)
+        return join(drawn, " " * gap, (words, MUTED)) if words and gap >= GAP else drawn
 
 
 def rail(

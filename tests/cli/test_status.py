@@ -15,6 +15,7 @@ from acp_core.cli.output import Terminal
 from acp_core.cli.status import as_fields, render
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Seen
+from acp_core.history.forecast import Forecast
 from acp_core.model import Snapshot, Turn
 from tests.cli.support import Acp
 from tests.support import toy
@@ -102,7 +103,7 @@ def test_a_later_round_is_said(fleet: list[FleetEntry]) -> None:
 
 
 def test_json_has_every_collaboration(fleet: list[FleetEntry]) -> None:
-    told = json.loads(json.dumps(as_fields(fleet, [], NOW)))
+    told = json.loads(json.dumps(as_fields(fleet, [], NOW, Forecast())))
     assert told["schema"] == "acp.status/1"
     assert told["at"] == "2026-01-02T12:00:00Z"
     assert told["counts"] == {
@@ -114,6 +115,9 @@ def test_json_has_every_collaboration(fleet: list[FleetEntry]) -> None:
     assert first["waiting"] == [
         {"participant": "ben", "what": "wait for an answer", "since": "2026-01-02T11:41:00Z"}
     ]
+    assert first["forecast"] == {
+        "waiting": [{"participant": "ben", "usual": None}], "phase": None, "phase_ends": None,
+    }  # fmt: skip
     assert first["needs"] == [
         {
             "key": "question:2",

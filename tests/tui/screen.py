@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 
 from acp_core import model
 from acp_core.fleet import Batch
+from acp_core.history.forecast import Forecast
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.protocols.contract import Collaboration
@@ -68,6 +69,7 @@ class StillFleet:
         self.sources = {source.key: source for source in sources}
         self.touched: list[str] = []
         self.running: dict[str, tuple[Any, ...]] = {}
+        self.forecast = Forecast()
 
     async def changes(self) -> AsyncIterator[Batch]:
         yield Batch(tuple(self.snapshots.values()))

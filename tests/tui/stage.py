@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from acp_core.fleet import Batch
+from acp_core.history.forecast import Forecast
 from acp_core.model import Action, Card, Finding, Need, Severity, Snapshot, Status, Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
@@ -45,6 +46,7 @@ class StageFleet:
         self.touched: list[str] = []
         self.running: dict[str, tuple[Any, ...]] = {}
         self.closed = False
+        self.forecast = Forecast()
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self._batches.put_nowait(Batch(tuple(snapshots), complete=complete, note=note))
 

@@ -1,0 +1,123 @@
+"""Learns from a fleet's collaborations how long things take, in the workers and at leisure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.member import Member
+from acp_core.fleet.workers import Lane, Urgency
+from acp_core.history.durations import Durations
+from acp_core.history.forecast import Forecast, cases_of
+from acp_core.model import Snapshot
+
+_log = logging.getLogger(__name__)
+
+REST = 2.0  # s after a change until it is learned from: by then most floods are over
+
+
+class Forecasting:
+    """Keeps `forecast` up to date while a fleet is followed.
+
+    Each collaboration is learned from in its own lane, once after each change. The methods are
+    for the event loop's thread; `forecast` may be read from anywhere.
+
+    Args:
+        mail: of the fleet.
+        lane: in which what was learned is put together and kept.
+        members: by key.
+        make: makes the memory; called in the lane, for it may read a file.
+    """
+
+    def __init__(
+        self,
+        mail: Mail,
+        lane: Lane,
+        members: Mapping[str, Member],
+        make: Callable[[], Durations] = Durations,
+    ) -> None:
+        self.forecast = Forecast()
+        self._mail = mail
+        self._lane = lane
+        self._members = members
+        self._make = make
+        self._durations: Durations | None = None
+        self._changed: set[str] = set()
+        self._begun = self._ready = False
+        self._learning = 0  # collaborations that are being learned from
+
+    def begin(self) -> None:
+        """Everything was read: begin to learn from it."""
+        if not self._begun:
+            self._begun = True
+            self._changed.update(self._members)
+            self._lane.submit(self._open, Urgency.IDLE)
+
+    def changed(self, key: str) -> None:
+        """There is a new Snapshot of a collaboration."""
+        self._changed.add(key)
+        self._learn_soon()
+
+    def _learn_soon(self) -> None:
+        if self._ready and not self._learning and not self._mail.waits("forecast"):
+            self._mail.later("forecast", REST, self._learn)
+
+    def _learn(self) -> None:
+        keys, self._changed = self._changed, set()
+        for key in keys:
+            if key in self._members:
+                self._learning += 1
+                member = self._members[key]
+                learning = member.lane.submit(partial(self._learn_from, member), Urgency.IDLE)
+                learning.add_done_callback(lambda _: self._mail.post(self._learned))
+
+    def _learned(self) -> None:
+        self._learning -= 1
+        if not self._learning:
+            self._lane.submit(self._conclude, Urgency.IDLE)
+            if self._changed:
+                self._learn_soon()
+
+    def _opened(self) -> None:
+        self._ready = True
+        self._learn_soon()
+
+    # in the workers
+
+    def _open(self) -> None:
+        self._durations = self._make()
+        self.forecast = self._durations.forecast()
+        self._durations.read_recordings()
+        self._mail.post(self._opened)
+
+    def _learn_from(self, member: Member) -> None:
+        if self._durations is not None and member.snapshot is not None:
+            learn_from(self._durations, member, member.snapshot)
+
+    def _conclude(self) -> None:
+        if self._durations is not None and self._durations.save():
+            self.forecast = self._durations.forecast()
+
+
+def learn_from(durations: Durations, member: Member, snapshot: Snapshot) -> None:
+    """Learn from one collaboration where something in it is new; in its lane."""
+    try:
+        if durations.wants(snapshot):
+            durations.learn(snapshot, cases_of(snapshot, member.opened().story()))
+    except Exception:  # a fault in a protocol's code must not end the fleet
+        _log.info("nothing was learned of %s", member.key, exc_info=True)
+
+
+def learn_once(members: Iterable[Member], make: Callable[[], Durations] = Durations) -> Forecast:
+    """What is known after some collaborations were read once; slow."""
+    durations = make()
+    durations.read_recordings()
+    for member in members:
+        if member.snapshot is not None:
+            member.lane.submit(
+                partial(learn_from, durations, member, member.snapshot), Urgency.CHANGE
+            ).result()
+    durations.save()
+    return durations.forecast()
