@@ -70,7 +70,14 @@ def open_folder(folder: str) -> Collaboration:
     return found.open()
 
 
-def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = False) -> Plan:
+def plan(
+    spec: Spec,
+    preset: Preset,
+    *,
+    ask_version: bool = True,
+    again: bool = False,
+    exists: bool = True,
+) -> Plan:
     """Work out what would be started for one participant. Never raises; may take seconds.
 
     Args:
@@ -79,6 +86,7 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
         preset: how the program is run.
         ask_version: run the program to see which version it is.
         again: the participant may have a loop, which will be stopped before.
+        exists: the collaboration is there already; else it is about to be made.
     """
     folder = key_of(spec.folder)
     workdir = os.path.realpath(spec.workdir or folder)
@@ -88,7 +96,7 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
     )
     try:
         spec = replace(spec, program=locate(preset, workdir))
-        if not os.path.isdir(workdir):
+        if not os.path.isdir(workdir) and (exists or workdir != folder):
             raise SpawnError(f"there is no working folder {workdir}")
         program = Program(preset, folder, workdir, spec.program, spec.model)
         command = shown_command(program, spec.participant)
@@ -102,7 +110,7 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
         stdin=preset.prompt == "stdin",
         warnings=_warnings(spec, preset),
     )
-    return replace(plan, refused=_refused(spec, again))
+    return replace(plan, refused=_refused(spec, again)) if exists else plan
 
 
 def plan_with(plan: Plan, preset: Preset, version: str) -> Plan:

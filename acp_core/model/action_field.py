@@ -58,6 +58,7 @@ class Field(NamedTuple):
         items: of a list: what its entries are.
         names: of a list of choices: what each entry gives a choice to, as ``NAME=CHOICE``; a label of
             ``NAME=`` says what a name is called.
+        names_from: of such a list: the input whose entries are the names, where a person types those.
         asked: whether a form on the screen asks for it; else only commands and JSON input have it.
         unasked: its value where a form cannot ask for it; None for its default.
     """
@@ -84,6 +85,7 @@ class Field(NamedTuple):
     bare: Any = None
     items: Kind = Kind.TEXT
     names: tuple[str, ...] = ()
+    names_from: str = ""
     asked: bool = True
 
     @property

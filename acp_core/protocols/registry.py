@@ -84,6 +84,8 @@ class Protocol(NamedTuple):
 
 WATCH = "watch"
 """What makes the `acp_core.protocols.contract.Watched` of a folder's path."""
+START = "start programs"
+"""The `acp_core.protocols.kit.starting.Starter` for the participants of a new folder."""
 _handed_in: dict[str, str] = {}
 
 

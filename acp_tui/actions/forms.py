@@ -23,7 +23,7 @@ from acp_core.model.action_spec import Kind
 from acp_core.protocols.kit import validation
 from acp_core.protocols.kit.schema import fields as described
 from acp_tui import text
-from acp_tui.actions.several import Each, Several, Tick
+from acp_tui.actions.several import Each, Several, Tick, entries
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -44,7 +44,7 @@ KINDS = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
     """One input. ``kind`` is line, lines, list, number, choice, switch, several (of the choices) or
-    each (a choice for each of ``names``).
+    each (a choice for each of ``names``, or of what stands in the field ``names_from``).
 
     ``default`` is what the field begins with; an ``optional`` one gives None while nothing
     is in it. ``labels`` says what a choice is called where it does not speak for itself.
@@ -60,6 +60,7 @@ class Field:
     choices: tuple[Any, ...] = ()
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     names: tuple[str, ...] = ()
+    names_from: str = ""
     bare: object = None
 
 
@@ -79,7 +80,7 @@ def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
     choices = field.choices if field.kind is Kind.CHOICE else ()
     kind = KINDS.get(field.kind, "line") if choices or field.kind is not Kind.CHOICE else "line"
     if field.items is Kind.CHOICE:
-        kind, choices = "each" if field.names else "several", field.choices
+        kind, choices = "each" if field.names or field.names_from else "several", field.choices
     empty = field.default is None and not field.required
     return Field(
         name=field.name,
@@ -92,6 +93,7 @@ def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
         choices=choices,
         labels=field.labels,
         names=field.names,
+        names_from=field.names_from,
         bare=field.bare,
     )
 
@@ -135,8 +137,8 @@ class FieldView(Vertical):
         & > .field--about { height: auto; color: $text-muted; }
         & > .field--wrong { height: auto; color: $text-error; display: none; }
         &.-wrong > .field--wrong { display: block; }
-        & > TextArea { height: 7; scrollbar-size-vertical: 1; }
-        & > TextArea.field--list { height: 5; }
+        & > TextArea { height: auto; min-height: 4; max-height: 9; scrollbar-size-vertical: 1; }
+        & > TextArea.field--list { min-height: 3; }
         & Checkbox, & Checkbox:focus { border: none; padding: 0; background: transparent; }
         & Tick > .toggle--button { color: $surface; background: $foreground 60%; }
         & Tick.-on > .toggle--button { color: $surface; background: $foreground; }
@@ -276,6 +278,14 @@ class Form(Vertical):
         """The fields on the screen."""
         return list(self.query(FieldView))
 
+    @on(FieldView.Changed)
+    async def _rename(self, message: FieldView.Changed) -> None:
+        """Give a choice to each name that another field holds now."""
+        for view in self.views:
+            if view.field.names_from == message.view.field.name:
+                for group in view.query(Each):  # none while it is being made
+                    await group.rename(entries(message.view.value))
+
     def values(self) -> dict[str, object]:
         """What is in the fields; what is empty and has no need to be given is left out."""
         values = {}
@@ -284,6 +294,10 @@ class Form(Vertical):
             if value is None and not view.field.optional:
                 continue
             values[view.field.name] = value
+        for view in self.views:
+            if view.field.names_from:
+                names = entries(values.get(view.field.names_from))
+                values[view.field.name] = view.query_one(Each).value_for(names)
         return values
 
     def fill(self, values: Mapping[str, object]) -> None:

@@ -47,7 +47,7 @@ class CreateScreen(ActionScreen):
         self.query_one("#title", Static).update(text.plain("New collaboration", "bold"))
         known = await asyncio.to_thread(lambda: [p for p in registry.installed() if p.create])
         if not known:
-            self.cannot("No protocol that is installed can start a collaboration from here.")
+            self.cannot("No installed protocol can create a collaboration from here.")
             return
         self._protocols = {protocol.name: protocol for protocol in known}
         several = len(known) > 1
@@ -91,12 +91,12 @@ class CreateScreen(ActionScreen):
         if protocol is None or protocol.create is None:
             return
         folder, reference = self.folder, protocol.create
-        where = text.join(("It will stand in ", text.MUTED), text.safe_line(str(folder)))
+        where = text.join(("Will be created in ", text.MUTED), text.safe_line(str(folder)))
         self.query_one("#where", Static).update(where)
         try:
             action: Action = await asyncio.to_thread(lambda: registry.load(reference)(folder))
         except Exception as error:  # somebody else's protocol: said, not raised
-            sentence = f"{protocol.title} cannot be started from here: {error!r}"
+            sentence = f"{protocol.title} cannot be created from here: {error!r}"
             self.query_one("#what", Static).update(text.plain(sentence, "$text-error"))
             return
         await self.replace(action)

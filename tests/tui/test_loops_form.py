@@ -115,13 +115,17 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         screen = await open_form(pilot, "L")
-        choice = list(field(screen, "participant").query(Select))[1]
+        waited, choice = list(field(screen, "participant").query(Select))[:2]
+        assert waited.value == "claude"  # installed, and server is waited for
+        waited.clear()
         choice.value = "command"
         field(screen, "command").value = f"{agent} --task"
         button = screen.query_one("#do", Button)
+        what = screen.query_one("#what", Static)
+        await until(pilot, lambda: "start reader: command" in str(what.render()))
         await until(pilot, lambda: not button.disabled)
-        shown = str(screen.query_one("#what", Static).render())
-        assert "start reader: command" in shown and f"command  {agent} --task" in shown
+        shown = str(what.render())
+        assert f"command  {agent} --task" in shown and "server" not in shown
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.screen is not screen)
         (loop,) = registry.runners(snapshot.key)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 
 from acp_core.agents import presets
 from acp_core.agents.place import place
-from acp_core.agents.presets import Preset, PresetError
+from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import spec as specs
 from acp_core.loops.spec import Spec
@@ -66,28 +67,24 @@ class Programs:
         spec = self.before(name)
         if spec is None:
             raise PresetError(f"{name} had no program before")
-        if spec.deadline is not None and spec.deadline <= utc_now():
-            loop = next((each for each in self._loops if safe_id(each.participant) == name), None)
-            length = spec.deadline - loop.started if loop else None
-            more = utc_now() + length if length and length.total_seconds() > 0 else None
-            spec = replace(spec, deadline=more)
+        loop = next((each for each in self._loops if safe_id(each.participant) == name), None)
+        spec = renewed(spec, loop)
         return spec, spec.resolved()
 
     def names(self) -> list[str]:
         """What can be chosen: what others here run with, then the presets."""
         like = [f"{LIKE}{name}" for name in self._others()]
         before = [BEFORE] if any(self.before(name) for name in self._ids) else []
-        return [*like, *before, *self._presets]
+        return [*like, *before, *installed_first(self._presets)]
+
+    def labels(self) -> dict[str, str]:
+        """What choices are called that do not speak for themselves: programs that are missing."""
+        return missing(self._presets)
 
     def default(self) -> str:
         """What works here already; else a known program that is installed."""
         others = self._others()
-        if others:
-            return f"{LIKE}{others[0]}"
-        installed = (
-            name for name, preset in self._presets.items() if shutil.which(preset.program or "")
-        )
-        return next(installed, "")
+        return f"{LIKE}{others[0]}" if others else next(iter(installed(self._presets)), "")
 
     def _others(self) -> list[str]:
         """Participants whose loop has a program; those first that took turns with it."""
@@ -123,7 +120,7 @@ class Programs:
         if program.startswith(LIKE):
             spec, preset = self.like(name, program)
             return (replace(spec, model=model) if model else spec), preset
-        if program == presets.ANY:
+        if program == ANY:
             preset = presets.typed_command(command)
         else:
             preset = presets.named(program, self._presets)
@@ -139,6 +136,32 @@ class Programs:
         if self.before(name) is not None:
             return self.again(name)
         return self.chosen(name, program, "", "")
+
+
+def renewed(spec: Spec, loop: RunnerState | None) -> Spec:
+    """What a loop was asked to do; a deadline that passed is counted anew from now."""
+    if spec.deadline is None or spec.deadline > utc_now():
+        return spec
+    length = spec.deadline - loop.started if loop else None
+    more = utc_now() + length if length and length.total_seconds() > 0 else None
+    return replace(spec, deadline=more)
+
+
+def installed(known: Mapping[str, Preset]) -> list[str]:
+    """The presets whose program is on this machine."""
+    return [name for name, preset in known.items() if shutil.which(preset.program or "")]
+
+
+def installed_first(known: Mapping[str, Preset]) -> list[str]:
+    """All presets: those whose program is on this machine, any command, then the others."""
+    here = installed(known)
+    return [*here, *sorted((name for name in known if name not in here), key=lambda n: n != ANY)]
+
+
+def missing(known: Mapping[str, Preset]) -> dict[str, str]:
+    """What the presets are called whose program is not on this machine."""
+    here = {*installed(known), ANY}
+    return {name: f"{name} (not installed)" for name in known if name not in here}
 
 
 def _is_well(loop: RunnerState) -> bool:

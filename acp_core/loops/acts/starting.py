@@ -85,10 +85,15 @@ def bind_launch(context: Context, now: datetime) -> Action:
 def _participants(
     about: About, people: Iterable[Participant], known: Iterable[str]
 ) -> dict[str, object]:
-    """Who can be given which program here and now; those begin with theirs whose loop ended."""
+    """Who can be given which program here and now.
+
+    It begins with those whose loop ended, with what they had, and those who are waited for, with a
+    program that is installed.
+    """
     waited = {turn.participant for turn in about.snapshot.turns}
-    names, labels, default = [], {}, []
+    names, labels, default = [], about.programs.labels(), []
     choices = tuple(dict.fromkeys((*about.programs.names(), *known)))
+    usual = about.programs.default()
     for person in people:
         loop = about.loops.get(person.id)
         who = f"{person.id} ({person.role})" if person.role else person.id
@@ -98,13 +103,15 @@ def _participants(
         if loop is not None and not loop.alive and loop.shown.program in choices:
             program = loop.shown.program
             default.append(f"{person.id}={BEFORE if program == ANY else program}")
+        elif loop is None and usual and person.id in waited:
+            default.append(f"{person.id}={usual}")
     return {
         "help": "Choose a program for each participant whose turns are taken.",
         "names": tuple(names),
         "choices": choices,
         "labels": labels,
         "default": tuple(default),
-        "bare": about.programs.default() or None,
+        "bare": usual or None,
     }
 
 

@@ -27,6 +27,7 @@ PROTOCOL = Protocol(
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
+        group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),
         _at_every_turn("init", "Start a collaboration in a folder"),
         _at_every_turn("append", "Append an event"),
         _at_every_turn("next", "Say what a participant should do now", "next_action"),

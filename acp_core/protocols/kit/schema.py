@@ -86,7 +86,7 @@ def _kind(field: Field) -> Any:
     if field.kind is Kind.CHOICE and field.choices:
         wanted: Any = Literal[field.choices]
         return wanted if field.required or field.default is not None else wanted | None
-    if field.kind is Kind.LIST and field.choices and not field.names:
+    if field.kind is Kind.LIST and field.choices and not (field.names or field.names_from):
         return list[Literal[field.choices]]  # type: ignore[name-defined]
     plain: dict[Kind, Any] = {Kind.FLAG: bool, Kind.LIST: list[str]}
     number = {Kind.NUMBER: int, Kind.DURATION: float, Kind.DECIMAL: float}.get(field.kind)

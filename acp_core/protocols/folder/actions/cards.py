@@ -310,7 +310,7 @@ def _blocked(matter: Matter) -> Iterator[Card]:
             facts.settled(matter, due=False),
             facts.to_read(matter, facts.PROPOSAL, facts.REVIEW, matter.primary),
         ),
-        verdicts=(CardVerdict("Answer, and continue in a new folder", CONTINUE, asks=("answer",)),),
+        verdicts=(CardVerdict("Answer, and continue in a new folder", CONTINUE, asks=("answer", "start")),),
         judged=(facts.PROPOSAL, facts.DECISIONS),
     )  # fmt: skip
 

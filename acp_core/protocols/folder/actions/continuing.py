@@ -16,6 +16,7 @@ from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_o
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.printing import show
+from acp_core.protocols.kit.starting import followed, starter, with_start
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
@@ -28,7 +29,7 @@ def continuing(context: Context, now: datetime) -> Action:
         OSError: the same.
     """
     here = open_folder(context, now)
-    narrowed = _narrowed(here.opened)
+    narrowed = _narrowed(here.opened, here.key)
     return bound(
         CONTINUATION,
         here,
@@ -39,7 +40,7 @@ def continuing(context: Context, now: datetime) -> Action:
     )
 
 
-def _narrowed(opened: Opened) -> Narrowed | None:
+def _narrowed(opened: Opened, key: str) -> Narrowed | None:
     """What is asked now; None where it cannot be continued, and the plan says why."""
     phase = opened.machine.ending
     if not phase:
@@ -50,7 +51,20 @@ def _narrowed(opened: Opened) -> Narrowed | None:
         return None
     about = "Stands at the top of the new proposal, under what was said."
     answer = {"required": phase == "blocked", "help": about}
-    return {"answer": answer, "folder": {"default": target, "help": "Must not exist yet."}}
+    return {
+        "answer": answer,
+        "folder": {"default": target, "help": "Must not exist yet."},
+        "start": _same_programs(key),
+    }
+
+
+def _same_programs(source: str) -> dict[str, object]:
+    """Whether the programs that ran here are started in the new folder: yes, where any did."""
+    begin = starter()
+    ran = begin.ran(source) if begin else ()
+    if not ran:
+        return {"asked": False}
+    return {"default": True, "help": f"Starts the programs of {', '.join(ran)} in the new folder."}
 
 
 def _preview(source: str, values: Values) -> Preview:
@@ -59,20 +73,34 @@ def _preview(source: str, values: Values) -> Preview:
         opened, values.folder or None, values.answer, objective=values.objective, now=utc_now()
     )
     old, before = path_of(source, schema.PROTOCOL_FILE), schema.encode_protocol(opened.protocol)
-    return Preview(
+    made = Preview(
         sentence=safe(f"Start {plan.folder}, which carries on with what is here."),
         changes=(
             *(new_file(file.path, file.data) for file in plan.files),
             file_change(old, schema.PROTOCOL_FILE, before, plan.old_protocol),
         ),
     )
+    begin = starter() if values.start else None
+    if begin and begin.ran(source):
+        return with_start(made, begin.preview_same(source, plan.folder))
+    return made
 
 
 def _continued(source: str, values: Values) -> Outcome:
     made = continuation.continue_in_new_folder(
         source, values.folder or None, values.answer, objective=values.objective
     )
-    return Outcome(OutcomeState.DONE, safe(f"Continued in {made.folder}."), location=made.folder)
+    return _started(values, source, made)
+
+
+def _started(values: Values, source: str, made: continuation.Continued) -> Outcome:
+    """How it ended, once the programs that ran before are started where that is asked for."""
+    words = "Continued before, in" if made.existed else "Continued in"
+    sentence = safe(f"{words} {made.folder}.")
+    begin = starter() if values.start else None
+    if begin and begin.ran(source):
+        return followed(sentence, made.folder, begin.start_same(source, made.folder))
+    return Outcome(OutcomeState.DONE, sentence, location=made.folder)
 
 
 def continue_in_new_folder(values: Values) -> int:
@@ -89,11 +117,13 @@ def continue_in_new_folder(values: Values) -> int:
         objective=values.objective,
         force=values.unlocked,
     )
+    outcome = _started(values, values.source, made)
     if values.json:
-        say_json({"schema": "acp.continue/1", "from": values.source, **made._asdict()})
+        done = outcome.done.data if outcome.done else {}
+        say_json({"schema": "acp.continue/1", "from": values.source, **made._asdict(), **done})
     else:
-        say(f"{'Continued before, in' if made.existed else 'Continued in'} {made.folder}")
-    return 0
+        say(outcome.sentence.removesuffix("."))
+    return 1 if outcome.failed else 0
 
 
 def _text_of(path: str) -> str:

@@ -14,18 +14,18 @@ from acp_core.model.action_field import Kind
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.actions import initial
 from acp_core.protocols.folder.actions.table_agents import DIALECTS, INIT
+from acp_core.protocols.folder.actions.table_new import NEW
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.init import initialise
 from acp_core.protocols.kit.binding import Context, Location, Narrowed, bound, command_of
+from acp_core.protocols.kit.starting import Team, followed, starter, team_of, with_start
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
 _USUAL = "design-spec"
 _NARROWED: Narrowed = {
-    "objective": {"required": True},
-    "participants": {"required": True},
-    "gates": {"required": True},
+    "participants": {"help": "Agents and people; the first one owns the proposal."},
     "dialect": {"default": DIALECTS[0]},
     "deliverable": {
         "kind": Kind.CHOICE,
@@ -33,7 +33,8 @@ _NARROWED: Narrowed = {
         "default": _USUAL,
     },
 }
-"""What a form asks otherwise than the command: what must be said, and the dialect before the rest."""
+"""What a form asks otherwise than the command: the dialect before the rest."""
+_HELP = "The program that takes a participant's turns; none for people."
 
 
 def create(folder: Path | str) -> Action:
@@ -42,21 +43,61 @@ def create(folder: Path | str) -> Action:
 
 
 def creation(context: Context, now: datetime) -> Action:
-    """Start a collaboration; refusals are in the words of the form."""
-    folder = context.key
+    """Start a collaboration with its agents; refusals are in the words of the form.
+
+    Raises:
+        Refused: the settings that say which programs there are cannot be read.
+    """
+    folder, begin = context.key, starter()
+    agents = {**begin.choices(), "help": _HELP} if begin else {"asked": False}
 
     def preview(values: Values) -> Preview:
+        team, values = _with_team(values)
         with _in_words_of_the_form():
             shown = initial.preview(values, folder)
-        return replace(shown, command=command_of(INIT, context, initial.plain(values)))
+        shown = replace(shown, command=_command(context, team, values))
+        if begin and team.programs:
+            shown = with_start(shown, begin.preview(folder, team.programs))
+        return shown
 
     def perform(values: Values) -> Outcome:
+        team, values = _with_team(values)
+        if begin and team.programs:  # nothing is written where a program is missing
+            missing = begin.preview(folder, team.programs).refused
+            if missing:
+                raise Refused(missing)
         with _in_words_of_the_form():
             started = initialise(folder, initial.wish(values))
-        sentence = " ".join([f"Started a collaboration in {started.folder}.", *started.warnings])
-        return Outcome(OutcomeState.DONE, safe(sentence), location=folder)
+        sentence = safe(
+            " ".join([f"Created a collaboration in {started.folder}.", *started.warnings])
+        )
+        if begin and team.programs:
+            return followed(sentence, folder, begin.start(folder, team.programs))
+        return Outcome(OutcomeState.DONE, sentence, location=folder)
 
-    return bound(INIT, context, preview, perform, narrowed=_NARROWED)
+    return bound(NEW, context, preview, perform, narrowed={**_NARROWED, "agent": agents})
+
+
+def _with_team(values: Values) -> tuple[Team, Values]:
+    """Who takes part by which program, and the values with the names alone.
+
+    Raises:
+        Refused: a program is given to somebody who does not take part.
+    """
+    team = team_of(values.participants, values.agent)
+    return team, Values(**{**vars(values), "participants": team.names})
+
+
+def _command(context: Context, team: Team, values: Values) -> tuple[str, ...]:
+    """The same as a command: each participant with its program."""
+    plain = initial.plain(values)
+    shown = Values(**{**vars(plain), "participants": [], "agent": []})
+    words = command_of(NEW, context, shown)
+    people = [
+        f"{each}={team.programs[each]}" if each in team.programs else each for each in team.names
+    ]
+    at = words.index("new") + 2  # behind the folder
+    return (*words[:at], *map(safe, people), *words[at:])
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def preview(values: Values, folder: str) -> Preview:
     if existing:
         warnings = (*warnings, f"stays as it is: {', '.join(existing)}")
     return Preview(
-        sentence=safe(f"Start a collaboration of {', '.join(charter.participants)} in {folder}."),
+        sentence=safe(f"Creates a collaboration of {', '.join(charter.participants)} in {folder}."),
         changes=tuple(new_file(file.path, file.data) for file in new),
         warnings=tuple(safe(warning) for warning in warnings),
     )

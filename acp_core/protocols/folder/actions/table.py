@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acp_core.protocols.folder.actions import table_agents
 from acp_core.protocols.folder.actions.table_files import CONTINUATION, INSTALLATION, REPAIRING
+from acp_core.protocols.folder.actions.table_new import NEW as NEW_SPEC
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
     BLOCKING,
@@ -24,9 +25,9 @@ ALL = (
     table_agents.APPEND,
 )
 """What can be asked for by name."""
-INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE = (
+INIT, APPEND, NEXT, WAIT, VALIDATE, NEW, REPAIR, CONTINUE = (
     Commands(each.command, each.sentence, (each,), f"acp.{each.command}/1")
-    for each in (*table_agents.SPECS.values(), REPAIRING, CONTINUATION)
+    for each in (*table_agents.SPECS.values(), NEW_SPEC, REPAIRING, CONTINUATION)
 )
 SKILL = Commands(
     "skill",
@@ -34,6 +35,6 @@ SKILL = Commands(
     (INSTALLATION,),
     "acp.skill/1",
 )
-COMMANDS = (INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE, SKILL)
+COMMANDS = (NEW, INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE, SKILL)
 MANUAL = {words: page for each in COMMANDS for words, page in each.manual.items()}
 """Examples and exit codes, by the words of their command."""

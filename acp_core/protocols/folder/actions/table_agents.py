@@ -10,7 +10,6 @@ from __future__ import annotations
 from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, QuerySpec
 from acp_core.protocols.folder.actions import agents
 from acp_core.protocols.folder.actions.names import APPEND as APPEND_NAME
-from acp_core.protocols.folder.actions.names import CREATE
 from acp_core.protocols.folder.schema.deliverables import EXTERNAL, INTERNAL, TYPES
 from acp_core.protocols.kit.options import NAMED_FOLDER
 
@@ -18,11 +17,10 @@ _ROOM = "acp_core.protocols.folder.actions"
 _RUN = f"{_ROOM}.agents"
 DIALECTS = ("v1", "v2")
 INIT = ActionSpec(
-    CREATE,
+    "init",
     "New collaboration",
     "Start a collaboration: agents and people work on one objective in a folder.",
-    f"{_ROOM}.creating:creation",
-    (
+    fields=(
         Field("objective", "Objective", "What is to be decided or produced.", Kind.LINES),
         Field(
             "participants", "Participants",
@@ -53,10 +51,9 @@ INIT = ActionSpec(
         Field("resume", help="Finish a start that was interrupted.", kind=Kind.FLAG, form=False),
         agents.FORCED,
     ),
-    Intent.CREATE,
+    intent=Intent.CREATE,
     command="init",
     help=f"Types of deliverable: {', '.join(TYPES)}. Exit codes: 0 started, 2 refused.",
-    aliases=("init",),
     examples=(
         (
             "acp init --folder checkout --participant server --participant reviewer \\\n"

@@ -6,7 +6,7 @@ collaboration).
 
 from __future__ import annotations
 
-from acp_core.model.action_spec import PLACE, ActionSpec, Field, Intent, Kind
+from acp_core.model.action_spec import DONE, PLACE, ActionSpec, Field, Intent, Kind
 from acp_core.protocols.folder.actions.agents import FORCED
 from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
 from acp_core.protocols.kit import options
@@ -42,13 +42,19 @@ CONTINUATION = ActionSpec(
         Field("objective", "Objective", "Blank: the same as before."),
         Field("folder", "New folder", "Where to go on; must not exist yet (NAME-2, NAME-3).",
               flag="--to", metavar="FOLDER"),
+        Field("start", "Start the same programs there",
+              "Start the programs that ran here in the new folder, too.", Kind.FLAG),
         Field("answer_file", help="Read the answer from a file.", kind=Kind.FILE, form=False),
         FORCED,
     ),
     Intent.CONTINUE,
     command="continue",
     help="It goes on where a collaboration ended, blocked or completed; each folder names the other.",
-    examples=('acp continue checkout --to checkout-2 --answer "Use the sandbox account"',),
+    examples=(
+        'acp continue checkout --to checkout-2 --answer "Use the sandbox account"',
+        'acp continue checkout --answer "Use the sandbox account" --start',
+    ),
+    exits=((0, "continued"), (1, "continued, but an agent did not start"), *DONE[1:]),
     place=PLACE._replace(name="source", flag="--folder", metavar="FOLDER"),
     run=f"{_ROOM}.actions.continuing:continue_in_new_folder",
 )  # fmt: skip
