@@ -122,7 +122,7 @@ def _loop_act(
     if not collaboration.has_turns:
         raise without_turns(snapshot.key)
     if snapshot.status is not Status.ACTIVE and spec.name not in names.ENDING:
-        raise Refused("it is over")
+        raise Refused("the collaboration has ended")
     return bind_named((spec,), name, _about(snapshot), now)
 
 
@@ -167,7 +167,7 @@ def _followed_up(
     if action.name not in names.NAMES:
         woken = _wake(collaboration, before.key, outcome.sentence)
         if woken:
-            sentences.append(f"{_names(woken)} told to try again.")
+            sentences.append(f"Asked {', '.join(woken)} to try again.")
     chosen = _chosen(action)
     mended = [cause for cause in before.causes if _mends(action.name, chosen, given, cause)]
     if mended and not outcome.sentence.startswith(_FIXED):
@@ -229,14 +229,10 @@ def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:
         stuck = loop.alive and loop.phase in (Phase.GAVE_UP, Phase.PAUSING)
         if not stuck or name not in waited:
             continue
-        message = f"Somebody has seen to what kept you from it: {done} Take your turn now."
+        message = f"The problem that stopped you is fixed: {done} Take your turn now."
         try:
             registry.nudge(loop.folder, loop.participant, message, now)
         except OSError:
             continue
         woken.append(name)
     return woken
-
-
-def _names(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'}"

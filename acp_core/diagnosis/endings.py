@@ -13,9 +13,7 @@ from acp_core.diagnosis import patterns
 from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE
 
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles
-_MISSED = (
-    "Your last try ended, but no event of yours was recorded. Do the step and append its event."
-)
+_MISSED = "Your last attempt ended without recording an event. Do the step and append its event."
 
 
 class Ending(NamedTuple):
@@ -51,10 +49,10 @@ def ending(loop: RunnerState, run: Run) -> Ending:
     if run.stopped.startswith("the turn's deadline"):
         return Ending(
             "E8",
-            "was stopped: the turn took longer than it may",
-            "give it another try, or hand the role to another program",
+            "was stopped: the turn exceeded its time limit",
+            "try again with a message, or reassign to another agent",
             NUDGE,
-            message="Your last try took longer than a turn may take. Do only what the turn needs.",
+            message="Your last attempt exceeded the time limit. Do only what the turn needs.",
         )
     known = _without_service(loop, run, said)
     if known:
@@ -63,10 +61,10 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         tools = ", ".join(run.refused[-3:])
         return Ending(
             "B3",
-            f"was refused a tool that it needs ({tools})",
-            "hand the role to a program that may run commands",
+            f"was denied a tool that it needs ({tools})",
+            "reassign to an agent that may run commands",
             HAND_OVER,
-            evidence=tuple(f"refused: {tool}" for tool in run.refused[-3:]),
+            evidence=tuple(f"denied: {tool}" for tool in run.refused[-3:]),
         )
     if run.refusals:
         return _refused(loop, run)
@@ -75,22 +73,26 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         return Ending(
             "B8",
             "stopped waiting for its turn",
-            "start it again: it only read",
+            "restart it: it only read files",
             NUDGE,
             certain=False,
-            evidence=(f"it said: {waiter}",),
+            evidence=(f"output: {waiter}",),
         )
     if run.exit_code == 0 and not run.is_error:
         return Ending(
             "B3",
-            "ended well, but without an event",
-            "give it another try, saying what is missing",
+            "ended without an event",
+            "try again with a message that names what is missing",
             NUDGE,
-            evidence=("exit code 0 proves nothing: the log has no event of this turn",),
+            evidence=("exit code 0, but the log has no event for this turn",),
             message=_MISSED,
         )
-    how = "died unseen" if run.exit_code is None and run.signal is None else _how(loop, run)
-    return Ending("B2", how, "start it again", NUDGE, message=_MISSED)
+    how = (
+        "ended with an unknown result"
+        if run.exit_code is None and run.signal is None
+        else _how(loop, run)
+    )
+    return Ending("B2", how, "restart it", NUDGE, message=_MISSED)
 
 
 def _how(loop: RunnerState, run: Run) -> str:
@@ -114,11 +116,11 @@ def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Endi
     if line:
         return Ending(
             "B4",
-            "may not use its model service any more for now",
-            "hand the role to another program, or wait until the limit is reset",
+            "has reached its usage limit",
+            "reassign to another agent, or wait until the limit resets",
             HAND_OVER,
             certain=False,
-            evidence=(f"it said: {line}",),
+            evidence=(f"output: {line}",),
         )
     line = patterns.first_match(patterns.LOGIN, words)
     if not line:
@@ -126,10 +128,10 @@ def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Endi
     return Ending(
         "B4",
         "is not logged in",
-        "log it in with its own command, then start it again",
+        "log in with its own command, then restart it",
         LOGIN if known and known.login else HAND_OVER,
         certain=bool(meaning) and line == meaning,
-        evidence=(f"it said: {line}",),
+        evidence=(f"output: {line}",),
     )
 
 
@@ -137,20 +139,20 @@ def _refused(loop: RunnerState, run: Run) -> Ending:
     """Its event was refused."""
     text = run.refusals[-1].removeprefix("error: ")
     evidence = tuple(f"refused: {refusal}" for refusal in run.refusals[-3:])
-    message = f"Your event was refused: {text}\nPut right what this names, then append it again."
+    message = f"Your event was refused: {text}\nFix this, then append the event again."
     if loop.shown.attempt >= _TRIES:
         return Ending(
             "B11",
-            f"tried {loop.shown.attempt} times and was refused each time: {text}",
-            "tell it how to put that right",
+            f"was refused {loop.shown.attempt} times: {text}",
+            "send a message that says how to fix this",
             NUDGE,
             evidence=evidence,
             message=message,
         )
     return Ending(
         "B3",
-        f"did not get its event recorded: {text}",
-        "tell it how to put that right",
+        f"could not record its event: {text}",
+        "send a message that says how to fix this",
         NUDGE,
         evidence=evidence,
         message=message,

@@ -87,7 +87,7 @@ class Observer:
         from acp_core.loops import heartbeat
 
         silent = heartbeat.silent()
-        self.note = f"{silent.sentence} (`{silent.cure}` lets them go on)" if silent else ""
+        self.note = f"{silent.sentence} (to resume them: `{silent.cure}`)" if silent else ""
         by_key: dict[str, list[RunnerState]] = {}
         for loop in self._registry.runners():
             by_key.setdefault(loop.folder, []).append(loop)

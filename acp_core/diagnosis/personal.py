@@ -64,7 +64,7 @@ class _Matters(NamedTuple):
         """
         texts = self.texts
         if not texts:
-            raise Refused(f"there is no {self.state} need")
+            raise Refused(f"no {self.state} attention items")
         if values.all or (not values.need and len(self.needs) == 1):
             return [each.key for each in self.needs]
         named = [each.key for each in self.needs if values.need in (each.key, each.code)]
@@ -73,7 +73,9 @@ class _Matters(NamedTuple):
         if not named:
             known = "; ".join(f"{key} ({text})" for key, text in texts.items())
             which = (
-                f"no {self.state} need {values.need!r}" if values.need else "say which, or --all"
+                f"no {self.state} attention item {values.need!r}"
+                if values.need
+                else "name one, or use --all"
             )
             raise Refused(f"{which}: {known}")
         return named
@@ -130,7 +132,7 @@ def _read(key: str) -> Snapshot:
 
     found = identify(Path(key), registry.installed()) if "://" not in key else None
     if found is None:
-        raise Refused(f"{key}: there is no collaboration here")
+        raise Refused(f"{key}: not a collaboration")
     opened, now, observer = found.open(), utc_now(), Observer()
     try:
         read = opened.refresh(now)
@@ -146,7 +148,7 @@ def bind_ack(context: Context, now: datetime) -> Action:
     def write(key: str, values: Values) -> None:
         noted.attention.acknowledge(noted.key, key, values.note, utc_now())
 
-    what = "Takes this off the top until there is a new reason:"
+    what = "Hides this until something new needs attention:"
     return _about_needs(ACK, noted, noted.open, write, what, "Acknowledged")
 
 
@@ -157,7 +159,7 @@ def bind_unack(context: Context, now: datetime) -> Action:
     def write(key: str, values: Values) -> None:
         noted.attention.unacknowledge(noted.key, key)
 
-    return _about_needs(UNACK, noted, noted.acknowledged, write, "Brings this back:", "Back")
+    return _about_needs(UNACK, noted, noted.acknowledged, write, "Shows this again:", "Back")
 
 
 def _about_needs(
@@ -201,7 +203,7 @@ def bind_archive(context: Context, now: datetime) -> Action:
         noted.attention.archive(noted.key, utc_now())
         return Outcome(OutcomeState.DONE, f"{noted.snapshot.name} is archived.")
 
-    what = f"Leaves {noted.snapshot.name} out of the fleet; nothing in it is touched."
+    what = f"Hides {noted.snapshot.name} from the fleet. Its files are not changed."
     over = noted.snapshot.status in (Status.COMPLETED, Status.BLOCKED)
     return bound(
         ARCHIVE,
@@ -219,14 +221,14 @@ def bind_unarchive(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         noted.attention.unarchive(noted.key)
-        words = "It is in the fleet again." if archived else "It was not archived."
+        words = "Shown in the fleet again." if archived else "Not archived."
         return Outcome(OutcomeState.DONE, words, done=Preview(words, data={"was": archived}))
 
     command = ("acp", "unarchive", clean_line(noted.key, 4_096))
     return bound(
         UNARCHIVE,
         noted,
-        lambda values: Preview("Brings it back into the fleet.", command=command),
+        lambda values: Preview("Shows the collaboration in the fleet again.", command=command),
         perform,
         offered=archived,
     )

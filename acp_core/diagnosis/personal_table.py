@@ -12,23 +12,23 @@ _THESE = Field(
     position=True, flag="--folder", metavar="FOLDER", form=False, required=True,
 )  # fmt: skip
 _NEED = Field(
-    "need", "Need", "Name the need by its key or code; it may be left out where there is only one.",
+    "need", "Need", "Choose the attention item by key or code (optional if there is only one).",
     Kind.CHOICE, position=True,
 )  # fmt: skip
-_ALL = Field("all", "All of them", "Acknowledge all of its needs.", Kind.FLAG)
+_ALL = Field("all", "All of them", "Acknowledge all attention items.", Kind.FLAG)
 
 ACK = ActionSpec(
     "ack",
     "Acknowledge",
-    "Acknowledge a need, for yourself: it goes from the top, and comes back for a new reason.",
+    "Hide an attention item from your view until something new needs attention.",
     f"{_BINDER}:bind_ack",
     (
         _NEED,
-        Field("note", "Note", "Why it needs nothing more now; for yourself.", Kind.LINES),
+        Field("note", "Note", "Note to yourself, for example why this can wait.", Kind.LINES),
         _ALL,
     ),
     command="ack",
-    help="Only you see it: nothing is written into the collaboration.",
+    help="Affects only you: nothing is written to the collaboration.",
     aliases=("acknowledge",),
     examples=('acp ack checkout --note "waiting for legal"', "acp ack checkout --all"),
     place=_FOLDER,
@@ -38,11 +38,11 @@ ACK = ActionSpec(
 UNACK = ActionSpec(
     "unack",
     "Take back an acknowledgement",
-    "Bring a need that you acknowledged back to the top, for yourself.",
+    "Show an acknowledged attention item again.",
     f"{_BINDER}:bind_unack",
-    (_NEED, _ALL._replace(help="Bring all of them back.")),
+    (_NEED, _ALL._replace(help="Take back all acknowledgements.")),
     command="unack",
-    help="Only you see it: nothing is written into the collaboration.",
+    help="Affects only you: nothing is written to the collaboration.",
     examples=("acp unack checkout", "acp unack checkout --all"),
     place=_FOLDER,
     run="acp_core.cli.notes:unack",
@@ -51,11 +51,11 @@ UNACK = ActionSpec(
 ARCHIVE = ActionSpec(
     "archive",
     "Archive",
-    "Leave the collaboration out of your fleet; nothing in it is touched.",
+    "Hide a collaboration from your fleet. Its files are not changed.",
     f"{_BINDER}:bind_archive",
     (_THESE,),
     command="archive",
-    help="Only you see it. `acp status --all` and `acp find` still know it.",
+    help="Affects only you. `acp status --all` and `acp find` still list it.",
     examples=("acp archive checkout",),
     place=None,
     run="acp_core.cli.notes:archive",
@@ -64,7 +64,7 @@ ARCHIVE = ActionSpec(
 UNARCHIVE = ActionSpec(
     "unarchive",
     "Unarchive",
-    "Bring the collaboration back into your fleet; nothing in it is touched.",
+    "Show an archived collaboration in your fleet again.",
     f"{_BINDER}:bind_unarchive",
     (_THESE,),
     command="unarchive",

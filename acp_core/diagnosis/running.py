@@ -46,7 +46,7 @@ def _cause(
     evidence = more.pop("evidence", ())
     assert isinstance(evidence, tuple)
     known = (
-        f"{program(loop)}, process {run.process.pid}, runs since {dated(run.started)}",
+        f"{program(loop)}, process {run.process.pid}, running since {dated(run.started)}",
         f"last output: {dated(run.last_output)}" if run.last_output else "no output so far",
     )
     fields: dict[str, object] = {
@@ -68,11 +68,11 @@ def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Caus
         turn,
         loop,
         run,
-        f"{loop.shown.participant}'s program is through with its work and does not end",
-        advice="end it: nothing is lost",
+        f"{loop.shown.participant}'s agent finished its work but did not exit",
+        advice="end the process: nothing is lost",
         certain=True,
         remedy=STOP_PROGRAM,
-        evidence=(f"its last record came at {dated(run.finished)}",),
+        evidence=(f"reported completion: {dated(run.finished)}",),
     )
 
 
@@ -85,11 +85,11 @@ def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
         turn,
         loop,
         run,
-        f"{turn.participant}'s program seems to wait for an answer that nobody can give it",
-        advice="hand the role to a program that asks nothing, or start it with other flags",
+        f"{turn.participant}'s agent appears to be waiting for interactive input",
+        advice="reassign to an agent that asks nothing, or start it with other flags",
         remedy=HAND_OVER,
         others=(RELAUNCH,),
-        evidence=(f"it asks: {line}",),
+        evidence=(f"prompt: {line}",),
     )
 
 
@@ -102,10 +102,10 @@ def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
         turn,
         loop,
         run,
-        f"{turn.participant}'s program seems to wait for something on its standard input",
-        advice="start it again with its standard input closed",
+        f"{turn.participant}'s agent appears to be waiting for standard input",
+        advice="restart it with standard input closed",
         remedy=RELAUNCH,
-        evidence=(f"it said: {line}",),
+        evidence=(f"output: {line}",),
     )
 
 
@@ -120,19 +120,19 @@ def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | Non
     login = patterns.first_match(patterns.LOGIN, (run.retry_reason,))
     code = "B4" if limited or login else "B5"
     reason = run.retry_reason or last
-    until = f"; next try at {dated(run.retrying_until)}" if run.retrying_until else ""
+    until = f"; next retry at {dated(run.retrying_until)}" if run.retrying_until else ""
     return _cause(
         code,
         turn,
         loop,
         run,
-        f"{turn.participant}'s program cannot use its model service and keeps trying: {reason}",
-        advice="wait, or hand the role to another program",
+        f"{turn.participant}'s agent cannot use its model service and keeps retrying: {reason}",
+        advice="wait, or reassign to another agent",
         certain=run.retries > 0,
         wanted=wanted,
         remedy=HAND_OVER,
         others=(STOP_PROGRAM,),
-        evidence=(f"tries so far: {run.retries}{until}",),
+        evidence=(f"retry count: {run.retries}{until}",),
     )
 
 
@@ -155,11 +155,11 @@ def _starts(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None
         turn,
         loop,
         run,
-        f"{turn.participant}'s program was started and has not said a word",
-        advice="start it again, or hand the role to another program",
+        f"{turn.participant}'s agent has produced no output since it started",
+        advice="restart it, or reassign to another agent",
         remedy=RELAUNCH,
         others=(HAND_OVER,),
-        evidence=("programs of its kind tell at once that they begin",),
+        evidence=("this agent normally prints output as soon as it starts",),
     )
 
 
@@ -171,17 +171,17 @@ def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | N
     busy = case.busy(loop)
     if busy and not case.stalled(turn.participant, quiet_since, times=case.patience.cap):
         return None
-    doing = (f"in use all that time: {busy}",) if busy else ()
+    doing = (f"tool in use since then: {busy}",) if busy else ()
     return _cause(
         "B9",
         turn,
         loop,
         run,
-        f"{turn.participant}'s program is alive, but nothing comes from it",
-        advice="look at its last output; start it again, or hand the role to another program",
+        f"{turn.participant}'s agent is running but produces no output",
+        advice="look at its last output; restart it, or reassign to another agent",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
-        evidence=(f"no event, no change, no output since {dated(quiet_since)}", *doing),
+        evidence=(f"no event, document change or output since {dated(quiet_since)}", *doing),
     )
 
 
@@ -195,11 +195,11 @@ def _chatters(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | No
         turn,
         loop,
         run,
-        f"{turn.participant}'s program keeps talking, but no event and no document comes of it",
-        advice="look at its last output; start it again with a message",
+        f"{turn.participant}'s agent is producing output but no event or document",
+        advice="check its last output; restart it with a message",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
-        evidence=(f"no event and no change of a document since {dated(since)}",),
+        evidence=(f"no event or document change since {dated(since)}",),
     )
 
 

@@ -79,17 +79,17 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     found = ending(loop, run) if run else _not_started(loop)
     gave_up = loop.phase is Phase.GAVE_UP
     overdue = not gave_up and case.stalled(name, shown.retry_at)
-    tries = f"try {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
+    tries = f"attempt {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
     if gave_up:
-        then = f"{tries}; the loop gave up at {dated(shown.since)} and waits for a person"
+        then = f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
     elif shown.limited:
-        then = f"the limit is reset at {dated(shown.retry_at)}: the loop goes on by itself then"
+        then = f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
     else:
-        then = f"{tries}; the loop tries again at {dated(shown.retry_at)}"
-    headline = f"{name}'s program {found.words}"
+        then = f"{tries}; the loop retries at {dated(shown.retry_at)}"
+    headline = f"{name}'s agent {found.words}"
     if shown.limited and shown.retry_at and not overdue:
-        headline = f"{headline}; it goes on at {clock(shown.retry_at)}"
-    advice = found.advice if gave_up or overdue else f"wait for the next try, or {found.advice}"
+        headline = f"{headline}; resumes at {clock(shown.retry_at)}"
+    advice = found.advice if gave_up or overdue else f"wait for the next attempt, or {found.advice}"
     return Cause(
         found.code,
         headline,
@@ -117,7 +117,7 @@ def _not_started(loop: RunnerState) -> Ending:
     return Ending(
         "B2",
         f"could not be started: {loop.shown.note}",
-        "see to it that it can, then start it again",
+        "fix this, then restart it",
         RELAUNCH,
     )
 
@@ -143,13 +143,13 @@ def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> 
         return None
     return Cause(
         "B10",
-        f"{turn.participant}'s program still waits for {said[1]}, although it is "
+        f"{turn.participant}'s agent still waits for {said[1]}, although it is "
         f"{turn.participant}'s turn",
-        advice="start its turn anew: it will read how things stand",
+        advice="restart it so that it reads the current state",
         evidence=(
-            f"it said: {run.lines[-1]}",
-            f"the log says: {turn.participant} is waited for since {dated(turn.since)}",
-            f"process {run.process.pid}, runs since {dated(run.started)}",
+            f"output: {run.lines[-1]}",
+            f"log: waiting for {turn.participant} since {dated(turn.since)}",
+            f"process {run.process.pid}, running since {dated(run.started)}",
             where(loop),
         ),
         certain=False,
@@ -166,15 +166,15 @@ def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
     name = turn.participant
     note = f": {loop.shown.note}" if loop.shown.note else ""
     silent = heartbeat.silent() if loop.phase is Phase.WAITING else None
-    parked = f"run {silent.cure}: every parked loop then goes on by itself; or " if silent else ""
+    parked = f"run {silent.cure} to resume all idle loops, or " if silent else ""
     return Cause(
         "B10",
         f"{name}'s loop has not noticed that it is {name}'s turn",
-        advice=f"{parked}start the loop again",
+        advice=f"{parked}restart the loop",
         evidence=(
             *([silent.sentence] if silent else ()),
-            f"the loop, process {loop.pid}, is {loop.phase.value}{note}",
-            f"the log says: {name} is waited for since {dated(turn.since)}",
+            f"loop process {loop.pid} is {loop.phase.value}{note}",
+            f"log: waiting for {name} since {dated(turn.since)}",
             where(loop),
         ),
         certain=False,
@@ -207,7 +207,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
         headline,
         advice=advice,
         evidence=(
-            f"the loop was process {loop.pid}, {loop.phase.value} since {dated(shown.since)}"
+            f"loop process {loop.pid}: {loop.phase.value} since {dated(shown.since)}"
             + (f": {shown.note}" if shown.note else ""),
             *_of_program(loop),
             *last_lines(loop.run),
@@ -232,23 +232,27 @@ def _again(missed: Cause, others: tuple[str, ...]) -> Cause:
 def _how_it_ended(name: str, loop: RunnerState) -> tuple[str, str, str]:
     """Headline, code and advice for a loop that has ended."""
     if loop.died and loop.program_alive:
-        text = f"{name}'s loop was killed; its program runs on, and nobody watches it"
-        return text, "B2", "start the loop again: it takes the program over"
+        text = f"{name}'s loop was killed; its agent is still running unsupervised"
+        return text, "B2", "restart the loop: it takes over the running agent"
     if loop.died:
-        return f"{name}'s loop was killed, or the machine was restarted", "B2", "start it again"
+        return f"{name}'s loop was killed, or the machine was restarted", "B2", "restart it"
     if loop.shown.deadline and loop.shown.note == "the deadline passed":
-        return f"{name}'s loop ended: its deadline passed", "E8", "start it again with more time"
-    return f"{name}'s loop was stopped, and it is {name}'s turn", "B2", "start it again"
+        return (
+            f"{name}'s loop ended: its deadline passed",
+            "E8",
+            "restart it with a longer deadline",
+        )
+    return f"{name}'s loop was stopped, and it is {name}'s turn", "B2", "restart it"
 
 
 def _of_program(loop: RunnerState) -> tuple[str, ...]:
     run = loop.run
     if run is None:
-        return ("it had not started its program yet",)
+        return ("the agent was not started yet",)
     if loop.program_alive:
         return (f"{program(loop)} runs as process {run.process.pid}",)
     if run.ended is None:
-        return (f"{program(loop)}, process {run.process.pid}, is gone too",)
+        return (f"{program(loop)}, process {run.process.pid}, has ended too",)
     return _of_run(run)
 
 
@@ -302,7 +306,7 @@ def _unknown(
         code,
         headline,
         advice=advice,
-        evidence=(f"{name} is waited for since {dated(turn.since)}", *evidence),
+        evidence=(f"waiting for {name} since {dated(turn.since)}", *evidence),
         certain=False,
         remedy=LAUNCH,
         given=(("participant", name),),
@@ -317,21 +321,21 @@ def _never_launched(turn: Turn) -> Cause:
     return _unknown(
         "B1",
         turn,
-        f"{name} was never launched here, and has not said anything yet",
-        "launch it, unless it runs elsewhere",
-        ("acp has started no loop for it on this machine", "the log has no event of it"),
+        f"{name} was never started here and has no events yet",
+        "start it, unless it runs elsewhere",
+        ("acp has not started a loop for it on this machine", "the log has no event from it"),
     )
 
 
 def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
     name = turn.participant
-    last = f"last seen {dated(seen)}" if seen else "it was never seen"
+    last = f"last seen {dated(seen)}" if seen else "never seen"
     return _unknown(
         "B14",
         turn,
-        f"{name} takes longer than usual, and is not managed here",
-        "look where it runs; or launch it here",
-        (last, "acp knows no process of it: it may run in a terminal or on another machine"),
+        f"{name} takes longer than usual and is not run by acp here",
+        "check where it runs, or start it here",
+        (last, "acp knows no process for it; it may run in a terminal or on another machine"),
     )
 
 
@@ -341,8 +345,8 @@ def _elsewhere(turn: Turn, strangers: tuple[Stranger, ...]) -> Cause:
     return _unknown(
         "B14",
         turn,
-        f"{name} is run by a process that acp does not manage, and takes longer than usual",
-        "look at the terminal in which it runs",
+        f"{name} takes longer than usual in a process that acp did not start",
+        "check the terminal where it runs",
         listed,
         ",".join(str(each.pid) for each in strangers),
     )
@@ -354,7 +358,7 @@ def _waits_wrongly(turn: Turn, waiter: Stranger) -> Cause:
         "B10",
         turn,
         f"a process waits for {name}'s turn, although it is {name}'s turn",
-        "look at the terminal in which it runs; or end it and launch it here",
+        "check the terminal where it runs, or end it and start it here",
         (f"process {waiter.pid}: {waiter.command}", "acp did not start it"),
         str(waiter.pid),
     )
@@ -364,9 +368,9 @@ def _abandoned(case: Case, turn: Turn) -> Cause:
     return _unknown(
         "E9",
         turn,
-        f"nothing has happened since {dated(case.snapshot.changed)}, and nobody is at work here",
-        "launch who is waited for, or archive it",
-        ("no loop of it runs on this machine",),
+        f"no activity since {dated(case.snapshot.changed)}, and no agent is running",
+        "start the participant whose turn it is, or archive the collaboration",
+        ("no loop runs for it on this machine",),
     )
 
 

@@ -17,7 +17,7 @@ def last_lines(run: Run | None) -> tuple[str, ...]:
     """The last lines that a program printed, as evidence."""
     if run is None:
         return ()
-    return tuple(f"it said: {clean_line(line, _LONG)}" for line in run.lines[-_LAST:])
+    return tuple(f"output: {clean_line(line, _LONG)}" for line in run.lines[-_LAST:])
 
 
 def where(loop: RunnerState) -> str:
@@ -29,4 +29,4 @@ def program(loop: RunnerState) -> str:
     """The program that takes a participant's turns, with its version and model."""
     shown = loop.shown
     parts = (shown.program, shown.version, shown.model)
-    return " ".join(part for part in parts if part) or "its program"
+    return " ".join(part for part in parts if part) or "its agent"

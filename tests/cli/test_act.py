@@ -38,8 +38,8 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
         "action               what it does",
         "answer  Answer       Answer “Blue or green?”.",
         (
-            "ack     Acknowledge  Acknowledge a need, for yourself: it goes from the top, and comes back "
-            "for a new reason."
+            "ack     Acknowledge  Hide an attention item from your view until something new needs "
+            "attention."
         ),
         "",
         "Run `acp act talk ACTION --help` to see the options of an action.",

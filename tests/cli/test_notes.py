@@ -43,7 +43,7 @@ def test_of_several_needs_one_must_be_named(acp: Acp, talk: Path) -> None:
     ran = acp("ack", "talk")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "error: say which, or --all: "
+        "error: name one, or use --all: "
         "question:1 (ben asks: Blue or green?); question:2 (ann asks: Or red?)\n"
     )
     assert acp("ack", "talk", "nothing").returncode == 2

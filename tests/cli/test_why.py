@@ -30,7 +30,7 @@ def test_each_cause_has_evidence_and_the_command_that_mends_it(acp: Acp, lagging
     assert lines[3].startswith("   - ACP150 protocol.json: ")
     assert "   → rebuild protocol.json from the log" in lines
     assert "     acp act cache repair" in lines
-    assert any(line.startswith("2. nothing has happened since") for line in lines)
+    assert any(line.startswith("2. no activity since") for line in lines)
 
 
 def test_as_json(acp: Acp, lagging: Path) -> None:

@@ -91,7 +91,7 @@ def test_the_sentence_on_top_says_how_it_stands_why_and_what_to_do() -> None:
     told = with_causes(seen, diagnose(Talk(), case(stopped, at=after(2))), None)
     assert told.headline == (
         "reviewing. Waiting for reader — reader's loop was stopped, and it is reader's turn. "
-        "What to do: start it again."
+        "What to do: restart it."
     )
 
 

@@ -176,7 +176,7 @@ class TestInTheFleet:
         asyncio.run(fleet.close())
         assert [each.code for each in seen.causes] == ["B3"]
         assert [each.code for each in seen.needs] == ["B3"]
-        assert "ended well, but without an event" in seen.headline
+        assert "ended without an event" in seen.headline
 
     async def test_a_loop_that_is_killed_is_noticed(self, tmp_path: Path) -> None:
         folder = support.make(tmp_path / "cache")
@@ -200,7 +200,7 @@ class TestInTheFleet:
                     break
         assert seen is not None
         assert seen.causes[0].code == "B2"
-        assert "its program runs on" in seen.causes[0].headline
+        assert "its agent is still running" in seen.causes[0].headline
         assert str(folder) in told
         assert fleet.loops(str(folder))[0].died
         await fleet.close()

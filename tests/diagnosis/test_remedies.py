@@ -307,7 +307,7 @@ def test_mending_the_cause_wakes_who_had_given_up(person: Person, tmp_path: Path
     wait_for(lambda: person.codes()[:1] == ["A1"], "the torn line to be an alarm")
     outcome = person.remedy()
     assert outcome.sentence.startswith("Fixed: ")
-    assert "server was told to try again." in outcome.sentence
+    assert "Asked server to try again." in outcome.sentence
     took_its_turn(person)
     assert person.journal == [("repair", "done")]
 

@@ -87,7 +87,7 @@ class TestNobodyKnownHere:
     def test_one_that_runs_elsewhere_is_never_called_dead(self) -> None:
         found = cause(at=after(minutes=31))
         assert found.code == "B14"
-        assert "not managed here" in found.headline
+        assert "not run by acp here" in found.headline
         words = " ".join((found.headline, found.advice, *found.evidence))
         assert not any(word in words for word in ("dead", "died", "crashed", "killed"))
 
@@ -118,8 +118,8 @@ class TestALoopThatIsNoMore:
 
     def test_killed_while_its_program_runs_on(self) -> None:
         found = cause(loop(Phase.RUNNING, run(), alive=False, program_alive=True), at=after(1))
-        assert "runs on" in found.headline
-        assert "takes the program over" in found.advice
+        assert "is still running" in found.headline
+        assert "takes over the running agent" in found.advice
 
     def test_stopped_by_a_person(self) -> None:
         found = cause(loop(Phase.STOPPED, alive=False), at=after(1))
@@ -138,7 +138,7 @@ class TestALoopThatIsNoMore:
 
 ENDINGS = [
     (ended(), "B3", "nudge", "without an event"),
-    (ended(refused=("Bash: acp append",)), "B3", "hand_over", "refused a tool"),
+    (ended(refused=("Bash: acp append",)), "B3", "hand_over", "denied a tool"),
     (
         ended(refusals=("error: completion gates must be checked first: A",)),
         "B3",
@@ -157,13 +157,13 @@ ENDINGS = [
         ended(exit_code=1, exit="exit code 1", lines=("You have hit your usage limit",)),
         "B4",
         "hand_over",
-        "any more for now",
+        "usage limit",
     ),
     (
         ended(exit_code=143, exit="exit code 143", stopped="the turn's deadline passed"),
         "E8",
         "nudge",
-        "longer than it may",
+        "exceeded its time limit",
     ),
 ]
 
@@ -179,7 +179,7 @@ class TestAProgramThatEnded:
         pausing = loop(Phase.PAUSING, ended(), retry_at=after(2))
         found = cause(pausing, at=after(1))
         assert (found.code, found.wanted) == ("B3", False)
-        assert "tries again at" in found.evidence[0]
+        assert "retries at" in found.evidence[0]
 
     def test_a_loop_that_should_have_tried_again_long_ago(self) -> None:
         pausing = loop(Phase.PAUSING, ended(), retry_at=after(2))
@@ -213,12 +213,12 @@ class TestAProgramThatRuns:
         hangs = loop(run=run(tool="Bash: sleep infinity"))
         found = cause(hangs, at=after(minutes=21), busy=lambda _: "Bash: sleep infinity")
         assert found.code == "B9"
-        assert "in use all that time: Bash: sleep infinity" in found.evidence
+        assert "tool in use since then: Bash: sleep infinity" in found.evidence
 
     def test_not_one_word(self) -> None:
         silent = run(first_output=None, last_output=None, lines=())
         found = cause(loop(run=silent), at=after(minutes=2))
-        assert "has not said a word" in found.headline
+        assert "has produced no output" in found.headline
 
     def test_programs_that_print_at_the_end_only_may_be_silent(self) -> None:
         silent = run(first_output=None, last_output=None, lines=())

@@ -20,12 +20,12 @@ SPEED = "100"
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
 FOUND = {
     "killed": ("B2", "reader's loop was killed", "relaunch"),
-    "idle": ("B3", "ended well, but without an event", "nudge"),
-    "refused": ("B3", "was refused a tool that it needs", "hand_over"),
-    "hanging": ("B9", "is alive, but nothing comes from it", "relaunch"),
-    "retrying": ("B5", "cannot use its model service and keeps trying", "hand_over"),
+    "idle": ("B3", "ended without an event", "nudge"),
+    "refused": ("B3", "was denied a tool that it needs", "hand_over"),
+    "hanging": ("B9", "is running but produces no output", "relaunch"),
+    "retrying": ("B5", "cannot use its model service and keeps retrying", "hand_over"),
     "login": ("B4", "is not logged in", "hand_over"),
-    "lingering": ("B12", "is through with its work and does not end", "stop_program"),
+    "lingering": ("B12", "finished its work but did not exit", "stop_program"),
     "torn": ("A1", "the last line of events.jsonl is half an event", "repair"),
     "lagging": ("A4", "protocol.json does not say what the log says", "repair"),
     "heading": ("C2", "review.md has no heading for it", "repair"),
@@ -37,7 +37,7 @@ FOUND = {
     "blocked": ("E1", "blocked in reviewing by reader: May a page be a minute old", "continue"),
     "duplicate": ("B13", "two processes act for reader at once", "stop_duplicate"),
     "belief": ("B10", "still waits for server, although it is reader's turn", "relaunch"),
-    "forgotten": ("B1", "reader was never launched here", "launch"),
+    "forgotten": ("B1", "reader was never started here", "launch"),
 }
 QUICK = ("gate",)
 
@@ -118,7 +118,7 @@ def test_on_the_dashboard_one_key_mends_it(acp: Acp, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     command = acp.command("demo", "--stuck", "idle", "--speed", SPEED, "--folder", str(folder))
     with Terminal(command, env=acp.env, cwd=tmp_path, columns=150, rows=45) as terminal:
-        terminal.wait_for("ended well, but without an event", PLENTY)  # perhaps on the fleet still
+        terminal.wait_for("ended without an event", PLENTY)  # perhaps on the fleet still
         terminal.wait_for("f: ", PLENTY)
         terminal.send("f")
         terminal.wait_for("begins its turn anew at once", PLENTY)
