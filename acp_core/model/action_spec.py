@@ -45,7 +45,7 @@ class By(str, Enum):
 Exits = tuple[tuple[int, str], ...]
 DONE: Exits = (
     (0, "done"),
-    (2, "refused, or bad input: one line says why"),
+    (2, "refused, or invalid input"),
     (130, "interrupted"),
 )
 """Exit codes of a command that names no others."""

@@ -120,7 +120,7 @@ def test_without_a_person_to_ask_nothing_is_done(acp: Acp, talk: Path) -> None:
 def test_a_person_is_asked_after_the_preview(acp: Acp, talk: Path, key: str, code: int) -> None:
     command = acp.command("act", "talk", "answer", "--text", "Blue")
     with Terminal(command, env=acp.env, cwd=acp.home) as terminal:
-        terminal.wait_for("Do it? [y/N]")
+        terminal.wait_for("Proceed? [y/N]")
         assert "you answered Blue" in terminal.text
         assert "answered" not in log(talk)
         terminal.send(f"{key}\r")
@@ -211,5 +211,5 @@ def test_what_is_not_typed_is_the_default_of_the_action_or_the_model() -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("--shape", "oval"), ("--maybe", "c")])
 def test_a_choice_that_is_none_lists_the_choices(option: str, value: str) -> None:
-    with pytest.raises(Refused, match="is none of"):
+    with pytest.raises(Refused, match="is not one of"):
         typed("--name", "box", option, value)

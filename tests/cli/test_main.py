@@ -126,7 +126,7 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
         (["nul\x00byte/"], "error: nul␀byte/: embedded null byte"),
         (
             ["status", "--jsn"],
-            "error: unrecognized arguments: --jsn; did you mean --json? (`acp status --help` explains)",
+            "error: unrecognized arguments: --jsn; did you mean --json? (see `acp status --help`)",
         ),
         (["show"], "error: FOLDER (or --folder): is missing"),
         (["x\x1b]52;c;aGk=\x07y"], "error: unknown command or path: "),

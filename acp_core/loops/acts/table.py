@@ -147,7 +147,7 @@ STOP_LOOP = ActionSpec(
     exits=(
         (0, "stopped"),
         (1, "one still runs"),
-        (2, "refused, or bad input: one line says why"),
+        (2, "refused, or invalid input"),
         (130, "interrupted"),
     ),
     place=_FOLDER._replace(required=False),

@@ -172,7 +172,7 @@ def bind_named(
         return None
     action = bind(spec, context, now)
     if action is None:
-        raise Refused(f"{spec.name} cannot be done now")
+        raise Refused(f"{spec.name} is not available now")
     return action
 
 

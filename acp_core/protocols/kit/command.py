@@ -81,8 +81,8 @@ class Commands:
             return 0
         known = ", ".join((*self.specs, *self.groups))
         if not verb:
-            raise Refused(f"say which command: {known}")
-        raise Refused(f"{verb!r} is no command of `acp {self.name}`; there are: {known}")
+            raise Refused(f"missing command (available: {known})")
+        raise Refused(f"unknown command {verb!r} of `acp {self.name}` (available: {known})")
 
     def _answer(self, verb: str, answer: str, given: Any) -> int:
         found: Answer = load(answer)(given)
@@ -155,7 +155,7 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
     where = located(spec, place)
     action = bind(spec, where, utc_now())
     if action is None:
-        raise Refused(f"{spec.label}: this cannot be done now")
+        raise Refused(f"{spec.label} is not available now")
     if given.dry_run:
         return printing.show(schema, verb, action.preview(given), as_json=given.json)
     if options.YES in spec.fields and not confirmed(action.preview(given), given):
@@ -259,7 +259,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
 
 def _accepted(spec: Spec, words: list[str] | None) -> list[str]:
     if words is not None and isinstance(spec, ActionSpec) and not spec.words:
-        raise Refused("no command can be given here")
+        raise Refused("this command takes no program after --")
     return words or []
 
 

@@ -26,11 +26,11 @@ def confirmed(preview: Preview, values: Values) -> bool:
     at_terminal = sys.stdin.isatty() and not values.json
     if values.yes:
         if not at_terminal and getattr(values, "by", None) == "":
-            raise Refused("without a terminal, say who decides: --by NAME --yes")
+            raise Refused("no terminal to ask for confirmation: use --by NAME --yes")
         return True
     if not at_terminal:
         name = "--by NAME " if hasattr(values, "by") else ""
-        raise Refused(f"there is nobody to ask: {name}--yes decides without asking")
+        raise Refused(f"no terminal to ask for confirmation: use {name}--yes")
     return _asked(preview)
 
 
@@ -42,6 +42,6 @@ def _asked(preview: Preview) -> bool:
 
 def agreed() -> bool:
     """Ask the human at the terminal whether to do it."""
-    sys.stdout.write("Do it? [y/N] ")
+    sys.stdout.write("Proceed? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

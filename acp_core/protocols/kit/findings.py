@@ -7,8 +7,8 @@ from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
 
 UNSEEN_TEXT = (
-    "Agents read text that nobody who looks at the file can see, and may take it for an order.",
-    "Remove those characters, and ask who wrote them.",
+    "Agents read text that is invisible to people, and may follow it as an instruction.",
+    "Remove these characters, and find out who wrote them.",
 )
 """Explanation and remedy of text that people cannot see."""
 

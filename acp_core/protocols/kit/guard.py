@@ -82,11 +82,11 @@ def disk(folder: Path) -> Obstacle | None:
         return None
     name = clean_line(str(folder), 200)
     if system.f_flag & os.ST_RDONLY:
-        return _no_writing(name, os.strerror(errno.EROFS), "mount its disk writable")
+        return _no_writing(name, os.strerror(errno.EROFS), "mount the disk writable")
     if not os.access(
         folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
     ):
-        return _no_writing(name, os.strerror(errno.EACCES), "let this account write there")
+        return _no_writing(name, os.strerror(errno.EACCES), "give this account write access")
     if system.f_blocks > 0 and system.f_bavail * system.f_frsize < _LEAST_FREE:
         return _no_writing(name, os.strerror(errno.ENOSPC), "free some space")
     return None
@@ -105,7 +105,7 @@ def repository(folder: Path, allowed: frozenset[str] = frozenset()) -> Obstacle 
     sentence = f"git refuses to read the repository in {clean_line(str(folder), 200)}"
     return Obstacle(
         CODE_OF_GIT, f"{sentence}: {refused.reason}", refused.cure, allowed,
-        key="obstacle:git", evidence=("what changed in it cannot be compared with what is declared",),
+        key="obstacle:git", evidence=("its changes cannot be compared with the declared ones",),
     )  # fmt: skip
 
 
@@ -118,10 +118,10 @@ def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
     """
     started = f"process {seen.owner.process.pid}" if seen.owner else "the process"
     if seen.mine:
-        cure = f"end {started} first, or take over after it ended"
+        cure = f"stop {started} first, or take over after it has ended"
     else:
-        who = seen.owner.account if seen.owner else "whoever holds it"
-        cure = f"ask {clean_line(who, 80)} to stop, or take over after it ended"
+        who = seen.owner.account if seen.owner else "its owner"
+        cure = f"ask {clean_line(who, 80)} to stop, or take over after it has ended"
     return Obstacle(
         CODE_OF_CONDUCTOR, seen.sentence, cure, allowed, key=f"obstacle:conductor:{seen.name}",
         evidence=(seen.sentence,), wanted=False,
@@ -129,5 +129,5 @@ def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
 
 
 def _no_writing(name: str, reason: str, cure: str) -> Obstacle:
-    sentence = f"acp cannot write into {name} ({reason.lower()})"
+    sentence = f"acp cannot write to {name} ({reason.lower()})"
     return Obstacle(CODE_OF_DISK, sentence, cure, key="obstacle:disk", evidence=(sentence,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-USUAL = ((0, "done"), (2, "refused, or bad input: one line says why"), (130, "interrupted"))
+USUAL = ((0, "done"), (2, "refused, or invalid input"), (130, "interrupted"))
 """Exit codes of a command whose page names no others."""
 
 Exits = tuple[tuple[int, str], ...]

@@ -16,27 +16,33 @@ DRY_RUN = Field(
     "dry_run", help="Show what would change; change nothing.", kind=Kind.FLAG, form=False
 )
 MATTER = Field(
-    "matter", help="Refuse if what is decided on has changed since `acp card` showed this digest.",
+    "matter", help="Refuse if the card has changed since `acp card` showed this digest.",
     metavar="DIGEST", form=False,
 )  # fmt: skip
 YES = Field("yes", help="Do not ask for confirmation.", kind=Kind.FLAG, form=False)
-BY = Field("by", "By", "Name who acts (you).", metavar="NAME", form=False)
+BY = Field(
+    "by",
+    "By",
+    "Record this name as the person who acts [default: your account].",
+    metavar="NAME",
+    form=False,
+)
 REASON = Field("reason", "Reason", "Say why.", Kind.LINES, required=True, metavar="TEXT")
 AGENT = Field(
-    "agent", "Agent", "Choose the program that acts, for one or (without NAME) for all others.",
+    "agent", "Agent", "Choose the agent of one participant, or (without NAME) of all others.",
     Kind.LIST, metavar="[NAME=]PRESET", form=False,
 )  # fmt: skip
-MODEL = Field("model", "Model", "Choose the model that the program uses; its own if empty.",
+MODEL = Field("model", "Model", "Choose the agent's model (empty: the agent's default).",
               metavar="NAME")  # fmt: skip
-TIMEOUT = Field("timeout", "Timeout", "Limit of one attempt.", Kind.DURATION)
-DEADLINE = Field("deadline", "Deadline", "Limit of the whole.", Kind.DURATION)
-JOBS = Field(
-    "jobs", "How many at the same time", "Limit how many agents work at once.", Kind.NUMBER
-)
+TIMEOUT = Field("timeout", "Timeout", "Time limit of one attempt.", Kind.DURATION)
+DEADLINE = Field("deadline", "Deadline", "Time limit of the whole run.", Kind.DURATION)
+JOBS = Field("jobs", "Agents at the same time", "Limit how many agents work at once.", Kind.NUMBER)
 RETRIES = Field("retries", "Retries", "Limit how often a failed attempt is repeated.", Kind.NUMBER)
-DETACH = Field("detach", help="Do not wait for what was started.", kind=Kind.FLAG, form=False)
-FORCE = Field("force", "Overwrite", "Overwrite what is there.", Kind.FLAG)
+DETACH = Field(
+    "detach", help="Run in the background: do not wait for the end.", kind=Kind.FLAG, form=False
+)
+FORCE = Field("force", "Overwrite", "Overwrite existing files.", Kind.FLAG)
 UNLOCKED = Field(
-    "unlocked", help="Write although the file system is one on which locks protect nothing.",
+    "unlocked", help="Write even if locks do not work on this file system.",
     kind=Kind.FLAG, form=False,
 )  # fmt: skip

@@ -104,7 +104,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             Refused: always.
         """
-        raise Refused(f"{message}{self._near(message)} (`{self.prog} --help` explains)")
+        raise Refused(f"{message}{self._near(message)} (see `{self.prog} --help`)")
 
     def _near(self, message: str) -> str:
         """The option that was meant, where one that there is not was given."""

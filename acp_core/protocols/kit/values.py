@@ -37,7 +37,7 @@ def seconds(word: str) -> float:
     """
     found = _DURATION.fullmatch(word.strip())
     if not found:
-        raise ValueError(f"{word!r} is no duration (try 90s, 20m, 2h or 1d)")
+        raise ValueError(f"{word!r} is not a duration (try 90s, 20m, 2h or 1d)")
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -81,7 +81,7 @@ def chosen(field: Field, word: str) -> str:
     called: list[str] = [each for each in field.choices if field.labels.get(each) == word]
     if len(called) == 1:
         return called[0]
-    raise ValueError(f"{word!r} is none of {', '.join(map(str, field.choices))}")
+    raise ValueError(f"{word!r} is not one of {', '.join(map(str, field.choices))}")
 
 
 def problem(field: Field, value: Any) -> str:

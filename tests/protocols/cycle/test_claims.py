@@ -73,7 +73,7 @@ def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Pat
     said = refused(theirs, "run", "--command", AGENT)
     account, pid = owners.account(os.getuid()), holder(theirs).process.pid
     assert f"{account} conducts this run (pid {pid} on {owners.host()} since " in said
-    assert "over after it ended" in said
+    assert "over after it has ended" in said
     told = done(theirs, "status")
     assert (told["orchestrator"], told["conducts"]) == (pid, ID)
     assert calls(theirs) == ["ra hold"]

@@ -77,7 +77,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
     assert "all workstreams reached plan-sync: its gate waits for you" in said
     assert state(root)["barriers"]["plan-sync"]["status"] == "reached"
     asked = playing.acp("coordinator", "approve-barrier", str(root))
-    assert asked.code == 2 and "nobody to ask" in asked.err
+    assert asked.code == 2 and "no terminal to ask" in asked.err
     approved = coordinator("approve-barrier", root, "--comment", "One protocol.", *YES)
     assert {each["phase"] for each in approved["workstreams"].values()} == {"implementation"}
 

@@ -106,8 +106,8 @@ def test_old_options_durations_and_abbreviations_work() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--colour", "green"], "'green' is none of red, blue"),
-        (["--dry", "soon"], "'soon' is no duration"),
+        (["--colour", "green"], "'green' is not one of red, blue"),
+        (["--dry", "soon"], "'soon' is not a duration"),
         (["-n", "two"], "must be a whole number"),
         (["--what"], "expected one argument"),
         (["--what=--"], "expected one argument"),
@@ -118,7 +118,7 @@ def test_old_options_durations_and_abbreviations_work() -> None:
 def test_what_cannot_be_meant_is_one_line(words: list[str], why: str) -> None:
     with pytest.raises(Refused, match=why) as refused:
         typed(*words)
-    assert str(refused.value).endswith("(`acp toy paint --help` explains)")
+    assert str(refused.value).endswith("(see `acp toy paint --help`)")
 
 
 def test_everything_that_is_missing_or_out_of_bounds_is_said_at_once() -> None:

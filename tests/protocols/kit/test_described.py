@@ -95,7 +95,7 @@ def test_a_duration_is_read_as_people_write_it(word: str, wanted: float) -> None
 
 @pytest.mark.parametrize("word", ["", ".", "-1", "inf", "soon"])
 def test_what_is_no_duration_is_refused(word: str) -> None:
-    with pytest.raises(ValueError, match="is no duration"):
+    with pytest.raises(ValueError, match="is not a duration"):
         seconds(word)
 
 

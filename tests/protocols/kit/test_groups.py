@@ -78,9 +78,9 @@ def test_where_nobody_can_be_asked_it_must_be_said_who_decides(
     with open(os.devnull, encoding="utf-8") as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         assert light(tmp_path) == 2
-        assert "there is nobody to ask" in capsys.readouterr().err
+        assert "no terminal to ask" in capsys.readouterr().err
         assert light(tmp_path, "--yes") == 2
-        assert "say who decides" in capsys.readouterr().err
+        assert "use --by NAME" in capsys.readouterr().err
         assert not (tmp_path / "lamp").exists()
         assert light(tmp_path, "--yes", "--by", "Ann") == 0
         assert (tmp_path / "lamp").read_text() == "Ann"
@@ -92,7 +92,7 @@ def test_at_a_terminal_the_human_is_asked(
 ) -> None:
     os.write(terminal, answer)
     assert light(tmp_path) == code
-    assert "Do it? [y/N]" in capsys.readouterr().out
+    assert "Proceed? [y/N]" in capsys.readouterr().out
     assert (tmp_path / "lamp").exists() is (code == 0)
 
 

@@ -56,7 +56,7 @@ def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_on
     assert EVERY - obstacle.allowed == {DISPATCH} and not obstacle.wanted
     assert acp_main(["why", str(root)], lambda paths, settings: 99) in (0, 1)
     said = " ".join(capsys.readouterr().out.split())
-    assert "plays ann (pid " in said and "take over after it ended" in said, said
+    assert "plays ann (pid " in said and "take over after it has ended" in said, said
 
 
 def test_a_killed_watcher_and_a_lost_state_folder_start_no_agent_twice(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ _QUERIES = "acp_core.protocols.cycle.queries"
 CONDUCTED = (
     (0, "begun; with --foreground: completed"),
     (1, "with --foreground: the orchestrator gave up"),
-    (2, "refused, or bad input: one line says why"),
+    (2, "refused, or invalid input"),
     (4, "with --foreground and --leave: a person is waited for"),
     (5, "with --foreground: the cycle failed, or was stopped"),
     (130, "interrupted"),

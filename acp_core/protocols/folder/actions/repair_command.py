@@ -19,7 +19,7 @@ def repair(values: Values) -> int:
     """Mend a collaboration's files; the exit code."""
     folder = values.folder
     if values.json and not (values.yes or values.dry_run):
-        raise Refused("--json needs --yes or --dry-run: there is nobody to ask")
+        raise Refused("--json needs --yes or --dry-run")
     plan = damage.diagnose(folder, utc_now())
     mends = bool(plan.fixes) and not values.dry_run
     copies: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def _show(plan: Plan) -> None:
 
 def _confirmed() -> bool:
     if not sys.stdin.isatty():
-        raise Refused("there is nobody to ask: use --yes to mend it")
+        raise Refused("no terminal to ask for confirmation: use --yes")
     sys.stdout.write("Mend it? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

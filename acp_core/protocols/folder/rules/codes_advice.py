@@ -147,7 +147,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Fill it in, or say that there is nothing.",
     ),
     "ACP956": (
-        "Agents read text that nobody who looks at the file can see, and may take it for an order.",
-        "Remove those characters, and ask who wrote them.",
+        "Agents read text that is invisible to people, and may follow it as an instruction.",
+        "Remove these characters, and find out who wrote them.",
     ),
 }

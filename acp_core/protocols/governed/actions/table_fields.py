@@ -23,7 +23,7 @@ AGENTS = Field(
 DECISION: Exits = (
     (0, "done"),
     (1, "you were asked, and did not mean it"),
-    (2, "refused, or bad input: one line says why"),
+    (2, "refused, or invalid input"),
     (130, "interrupted"),
 )
 """Exit codes of what a human is asked about."""

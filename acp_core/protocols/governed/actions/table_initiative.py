@@ -17,7 +17,7 @@ _BARRIER = Field("barrier", "Barrier", "Name the barrier; empty: whose gate is o
 RESYNCED = (
     (0, "done"),
     (1, "something failed, or you were asked and did not mean it"),
-    (2, "refused, or bad input: one line says why"),
+    (2, "refused, or invalid input"),
     (130, "interrupted"),
 )
 STARTING = ActionSpec(
