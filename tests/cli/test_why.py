@@ -25,7 +25,7 @@ def test_each_cause_has_evidence_and_the_command_that_mends_it(acp: Acp, lagging
     assert ended.returncode == 1
     lines = ended.stdout.splitlines()
     assert lines[0].startswith("cache — reviewing. Waiting for reader and reviewer — protocol.json")
-    assert lines[2].startswith("1. protocol.json does not say what the log says")
+    assert lines[2].startswith("1. protocol.json is out of date with the event log")
     assert "(A4, seen, since " in lines[2]
     assert lines[3].startswith("   - ACP150 protocol.json: ")
     assert "   → rebuild protocol.json from the log" in lines
@@ -55,7 +55,7 @@ def test_the_command_mends_it(acp: Acp, lagging: Path) -> None:
 def test_the_fleet_says_the_same(acp: Acp, lagging: Path) -> None:
     table = acp("status").stdout
     assert "1 needs you" in table
-    assert "protocol.json does not say what the log says" in table
+    assert "protocol.json is out of date with the event log" in table
     assert ": acp act cache repair" in table
     page = acp("show", "cache").stdout
     assert "→ acp act cache repair" in page

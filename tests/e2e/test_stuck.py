@@ -26,9 +26,9 @@ FOUND = {
     "retrying": ("B5", "cannot use its model service and keeps retrying", "hand_over"),
     "login": ("B4", "is not logged in", "hand_over"),
     "lingering": ("B12", "finished its work but did not exit", "stop_program"),
-    "torn": ("A1", "the last line of events.jsonl is half an event", "repair"),
-    "lagging": ("A4", "protocol.json does not say what the log says", "repair"),
-    "heading": ("C2", "review.md has no heading for it", "repair"),
+    "torn": ("A1", "the last line of events.jsonl is an incomplete event", "repair"),
+    "lagging": ("A4", "protocol.json is out of date with the event log", "repair"),
+    "heading": ("C2", "has no heading in review.md", "repair"),
     "gate": (
         "D5",
         "the gate “A price change is seen within a minute” is not checked",

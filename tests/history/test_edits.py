@@ -58,7 +58,7 @@ def test_an_edit_within_the_tolerance_of_file_times_is_seen(folder: Path, name: 
     record(folder)
     edit(folder, name)
     shown = read(folder)
-    text = f"{name} changed while it was being reviewed (as recorded)"
+    text = f"{name} changed during the review (as recorded)"
     assert [notice.text for notice in shown.notices] == [text]
     (cause,) = [each for each in shown.causes if each.code == "C4"]
     assert cause.certain and cause.document == name
@@ -71,7 +71,7 @@ def test_the_deliverable_is_seen_too(tmp_path: Path) -> None:
     with (folder / "deliverables/decision.md").open("a") as document:
         document.write("More.\n")
     notices = [notice.text for notice in read(folder).notices]
-    assert any(text.startswith("deliverables/decision.md changed while") for text in notices)
+    assert any(text.startswith("deliverables/decision.md changed during") for text in notices)
 
 
 def test_an_edit_of_what_protocol_json_was_founded_on_is_seen(folder: Path) -> None:
@@ -131,6 +131,6 @@ def test_the_commands_say_so(folder: Path, tmp_path: Path) -> None:
     acp = Acp(tmp_path)
     assert acp("record", "--once", str(folder)).returncode == 0
     edit(folder, "readiness.md")
-    told = "readiness.md changed while it was being reviewed (as recorded)"
+    told = "readiness.md changed during the review (as recorded)"
     assert told in acp("show", str(folder), env={"COLUMNS": "200"}).stdout
     assert '"code": "C4"' in acp("why", str(folder), "--json").stdout

@@ -88,7 +88,7 @@ async def test_events_documents_and_findings_show_by_themselves(
         await until(pilot, shows("+1 -1 since you looked"), "what changed")
         later = time.time() + 10  # clearly after the review began
         os.utime(proposal, (later, later))
-        await until(pilot, shows("while it was being reviewed"), "the notice of it")
+        await until(pilot, shows("during the review"), "the notice of it")
 
         await pilot.press("3")
         assert shows("ACP")() is False

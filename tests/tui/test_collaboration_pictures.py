@@ -105,7 +105,7 @@ def test_the_unblocker_sees_what_is_wrong(snap_compare: Compare, tmp_path: Path)
         events=(*make_events(), illegal, blocked),
         findings=make_findings(),
         needs=(Need("blocked:5", "BLOCKED", "blocked by reader", None, START, "continue"),),
-        notices=(Notice("LATE", "Proposal changed while it was being reviewed", "proposal.md"),),
+        notices=(Notice("LATE", "Proposal changed during the review", "proposal.md"),),
     )
     app = make_app(snapshot, folder=tmp_path, theme="textual-light")
     assert snap_compare(app, terminal_size=(120, 36), run_before=opened("3"))

@@ -41,7 +41,7 @@ def draft(folder: Path, **more: object) -> Ran:
         ("reader", "blocked", 1, {"doc": "../../etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"doc": "/etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"review_file": "x"}, "--review-file goes with --event"),
-        ("reader", "nonsense", 1, {}, "argument --event: 'nonsense' is none of initialized, proposal_submitted"),
+        ("reader", "nonsense", 1, {}, "argument --event: 'nonsense' is not one of initialized, proposal_submitted"),
         ("reader", "blocked", "x", {}, "--reply-to: must be a whole number"),
     ],
 )  # fmt: skip

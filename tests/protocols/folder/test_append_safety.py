@@ -32,7 +32,7 @@ def test_an_unknown_dialect_is_only_read(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     change_protocol(folder, schemaVersion=3)
     ran = block(folder)
-    assert ran.code == 2 and "unknown dialect: schemaVersion 3" in ran.err
+    assert ran.code == 2 and "unknown schemaVersion 3" in ran.err
 
 
 def test_an_event_that_no_reader_would_take_is_not_written(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Pat
         assert "- [x] Ready to implement" in (root / "readiness.md").read_text()
         edit(root, "readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?")
         await open_of(pilot, root, "settle_questions")
-        shows(pilot, "nothing goes on before they are", "✗ Who starts? unresolved")
+        shows(pilot, "they must be resolved first", "✗ Who starts? unresolved")
 
 
 async def test_text_of_strangers_is_shown_as_text(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ class TestTheLogOrTheStateIsBroken:
         say(folder, "server", "proposal_submitted", at=datetime.now(UTC))
         before = (folder / "protocol.json").read_bytes()
         found = cause(folder, "A5")
-        assert found.remedy is None and "once it names participants" in found.advice
+        assert found.remedy is None and "add participants" in found.advice
         ran = acp("repair", str(folder), "--yes")
         assert "cannot be mended: protocol.json names no participants" in ran.out
         assert (folder / "protocol.json").read_bytes() == before
@@ -154,7 +154,7 @@ class TestTheLogOrTheStateIsBroken:
             said = " ".join(Acp(tmp_path)("why", str(folder)).stdout.split())
             _, said = said.split(" 1. ", 1)
             assert said.startswith("protocol.json names no participants (A0"), said
-            assert said.count("name the participants in protocol.json") == 1
+            assert said.count("add the participants to protocol.json") == 1
             assert said.count("names no participants") == 1
             assert said.count("history is never rewritten") == 1
 
@@ -164,7 +164,7 @@ class TestTheLogOrTheStateIsBroken:
         assert cause(folder, "E1").remedy == "continue"
         change_protocol(folder, participants=[])
         found = cause(folder, "E1")
-        assert found.remedy is None and "once it names participants" in found.advice
+        assert found.remedy is None and "add participants" in found.advice
         command = Acp(tmp_path)
         assert "continue" not in command("act", str(folder)).stdout
         refused = command("act", str(folder), "continue", "--answer", "Yes", "--yes")
@@ -338,7 +338,7 @@ class TestAGateThatIsNotMet:
             "- [x] The rollout order was agreed on",
         )
         found = cause(folder, "D5", gave_up(folder, refusal=REFUSED_GATES))
-        assert "in other words" in found.headline
+        assert "worded differently" in found.headline
         assert found.evidence[0] == "expected: - [x] The rollout order is agreed"
         assert "The rollout order was agreed on" in found.evidence[1]
         assert found.evidence[2] == "differs in: [-was-] {+is+} [-on-]"
@@ -347,7 +347,7 @@ class TestAGateThatIsNotMet:
         folder = self.unready(tmp_path, "passed")
         edit(folder, "readiness.md", "- [x] The rollout order is agreed\n", "")
         found = cause(folder, "D5", gave_up(folder))
-        assert "does not stand in readiness.md" in found.headline
+        assert "is missing from readiness.md" in found.headline
 
     def test_two_gates_are_two_matters(self, tmp_path: Path) -> None:
         """Who acknowledged one still hears of the other, and one that is met is gone."""
@@ -393,7 +393,7 @@ class TestAGateThatIsNotMet:
         refusal = "error: conclusion.md must not contain unresolved placeholders before completed"
         found = cause(folder, "D6", gave_up(folder, refusal=refusal))
         assert found.remedy == "nudge"
-        assert any("the word unresolved" in line for line in found.evidence)
+        assert any("placeholder unresolved" in line for line in found.evidence)
 
     def test_decisions_cannot_be_accepted_yet(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "decision_review")
@@ -424,13 +424,13 @@ class TestAGateThatIsNotMet:
         say(folder, "reader", "review_submitted", at=last_event(folder), doc="review.md")
         age(folder)
         found = cause(folder, "D1", gave_up(folder, "reviewer"))
-        assert found.headline == "1 of 2 have answered; reviewer keeps them waiting"
+        assert found.headline == "1 of 2 have answered; still waiting for reviewer"
         assert not found.wanted
 
     def test_rounds_that_do_not_converge(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "revising", rounds=3)
         found = cause(folder, "D9")
-        assert found.evidence == ("required changes, round by round: 2, 2, 2",)
+        assert found.evidence == ("required changes per round: 2, 2, 2",)
         assert not found.certain
         text = (folder / "review.md").read_text()
         head, found_last, tail = text.rpartition("- Name the owner of each step.")
@@ -515,8 +515,8 @@ def test_a_second_blocker_does_not_hide_the_first(tmp_path: Path) -> None:
     say(folder, "reader", "blocked", "The tests are gone, too.")
     found = cause(folder, "E1")
     assert "Nobody knows the budget. (and 1 more)" in found.headline
-    said = [line for line in found.evidence if line.startswith("it says")]
-    assert said == ["it says: Nobody knows the budget.", "it says: The tests are gone, too."]
+    said = [line for line in found.evidence if line.startswith("summary: ")]
+    assert said == ["summary: Nobody knows the budget.", "summary: The tests are gone, too."]
 
 
 def test_a_blocked_folder_that_was_continued_names_the_new_one(tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def test_a_log_that_was_rewritten_is_noticed_and_remembered(tmp_path: Path) -> N
     (folder / "events.jsonl").write_bytes(log.replace(b"Reviewed it", b"Reviewed IT", 1))
     second = collaboration.refresh(after(1))
     assert (second.verdict, second.events[2].summary) == (Verdict.VALID, "Reviewed IT")
-    text = "events.jsonl was rewritten: its history is not what it was"
+    text = "events.jsonl was rewritten: recorded history has changed"
     assert [(notice.code, notice.text) for notice in second.notices] == [("rewritten", text)]
     assert [finding.code for finding in second.findings] == ["ACP921"]
     say(folder, "server", "proposal_revised")

@@ -70,7 +70,7 @@ def test_everybody_says_that_a_log_is_beyond_mending(tmp_path: Path, name: str) 
     opened, seen = read(folder)
 
     (obstacle,) = seen.obstacles
-    assert obstacle.sentence == first and "append blocked, then `acp continue" in obstacle.cure
+    assert obstacle.sentence == first and "append blocked, then run `acp continue" in obstacle.cure
     (headline, *_) = seen.causes
     assert headline.key == obstacle.key and headline.wanted and headline.remedy == "block"
     assert headline.advice == obstacle.cure and obstacle.cure in seen.headline
@@ -97,7 +97,7 @@ def test_nothing_but_blocked_goes_into_a_log_beyond_mending(tmp_path: Path, name
                      "decision_accepted", "proposal_submitted"):  # fmt: skip
             ran = append(folder, who, said, 1)
             assert ran.code == 2 and ran.err.startswith(f"error: {first}: "), ran
-            assert "append blocked, then `acp continue" in ran.err
+            assert "append blocked, then run `acp continue" in ran.err
     assert files(folder) == before
 
     assert block(folder, "The log is damaged.").code == 0
@@ -198,5 +198,7 @@ def test_where_nobody_takes_part_no_event_leads_out(tmp_path: Path) -> None:
     change_protocol(folder, participants=[])
     _, seen = read(folder)
     (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
-    assert beyond.remedy == "" and "no event can follow: `acp init` in a new folder" in beyond.cure
+    assert (
+        beyond.remedy == "" and "no event can follow: run `acp init` in a new folder" in beyond.cure
+    )
     assert not {"block", "blocked"} & {cause.remedy for cause in seen.causes}

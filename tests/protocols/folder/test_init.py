@@ -296,7 +296,7 @@ def test_a_start_of_an_unknown_dialect_is_not_finished(tmp_path: Path) -> None:
     (folder / "conclusion.md").unlink()
     before = files(folder)
     ran = init(folder, "--resume")
-    assert ran.code == 2 and "unknown dialect: schemaVersion 3" in ran.err
+    assert ran.code == 2 and "unknown schemaVersion 3" in ran.err
     assert files(folder) == before
 
 

@@ -82,10 +82,10 @@ def test_the_log_is_a_document_too_and_a_long_one_is_cut(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("upto", "name", "words"),
     [
-        ("reviewing", "proposal.md", "while it was being reviewed"),
-        ("reviewing", "decisions.md", "while it was being reviewed"),
-        ("reviewing", "readiness.md", "while it was being reviewed"),
-        ("reviewing", "protocol.json", "while it was being reviewed"),
+        ("reviewing", "proposal.md", "during the review"),
+        ("reviewing", "decisions.md", "during the review"),
+        ("reviewing", "readiness.md", "during the review"),
+        ("reviewing", "protocol.json", "during the review"),
         ("readiness_check", "decisions.md", "after it was accepted"),
         ("readiness_check", "proposal.md", "after it was accepted"),
         ("completed", "readiness.md", "after completed"),

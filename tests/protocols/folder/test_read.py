@@ -215,8 +215,8 @@ def test_an_unknown_dialect_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     change_protocol(folder, schemaVersion=3)
     snapshot = shown(folder)
-    assert (snapshot.dialect, snapshot.doubt) == ("unknown", "unknown dialect")
-    assert snapshot.headline.startswith("unknown dialect (schemaVersion 3)")
+    assert (snapshot.dialect, snapshot.doubt) == ("unknown", "unknown schemaVersion")
+    assert snapshot.headline.startswith("unknown schemaVersion 3")
     assert len(snapshot.events) == 2
     assert [finding.code for finding in snapshot.findings] == ["ACP131"]
     assert snapshot.turns == snapshot.next_actions == snapshot.needs == ()
@@ -238,7 +238,7 @@ def test_without_protocol_json_the_rest_is_shown(tmp_path: Path) -> None:
     (folder / "protocol.json").unlink()
     snapshot = shown(folder)
     assert snapshot.source == Source(SourceState.STALE, "protocol.json: missing")
-    assert "participants are those who wrote to the log" in snapshot.doubt
+    assert "participants are taken from the log" in snapshot.doubt
     assert [person.id for person in snapshot.participants] == ["server", "reader", "reviewer"]
     assert (snapshot.phase, len(snapshot.events)) == ("revising", 4)
     assert [need.action for need in snapshot.needs] == ["repair"]

@@ -289,7 +289,7 @@ def test_what_is_no_collaboration_is_refused(tmp_path: Path) -> None:
     assert "holds neither protocol.json nor events.jsonl" in fix(tmp_path).err
     folder = make_v1(tmp_path / "run", "revising")
     change_protocol(folder, schemaVersion="x")
-    assert "unknown dialect" in fix(folder).err
+    assert "unknown schemaVersion" in fix(folder).err
     (folder / "events.jsonl").unlink()
     os.mkfifo(folder / "events.jsonl")
     assert fix(folder).code == 2

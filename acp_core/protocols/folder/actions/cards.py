@@ -323,7 +323,7 @@ def _unsettled(matter: Matter, turns: Iterable[Card]) -> Iterator[Card]:
         return
     yield _card(
         matter, f"settle:{opened.machine.last.get('question_classified')}",
-        "readiness.md holds questions that are not settled, and nothing goes on before they are",
+        "readiness.md contains unresolved questions; they must be resolved first",
         since=_since(matter),
         sections=(facts.settled(matter), facts.decisions(matter)),
         verdicts=(_settling(),),

@@ -21,7 +21,7 @@ from acp_core.protocols.folder.write.repair_plan import Outlook
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000
-_FOLLOWS = "what else it should say follows once it names participants"
+_FOLLOWS = "add participants first, then repair the other fields"
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
@@ -61,5 +61,5 @@ def _as_far_as_it_goes(facts: Facts, outlook: Outlook, case: Case, cause: Cause)
         return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
     if not facts.participants and cause.document == schema.PROTOCOL_FILE:
         return replace(cause, advice=_FOLLOWS, remedy=None)
-    advice = "; ".join(plan.hopeless) or f"bring {cause.document} back from a copy"
+    advice = "; ".join(plan.hopeless) or f"restore {cause.document} from a copy"
     return replace(cause, advice=clean_line(advice, _LONG), remedy=None)

@@ -76,7 +76,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
 
 def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
     of_turn = [each for each in case.found if each.participant == turn.participant]
-    message = obstacle.message or f"{obstacle.headline}. Put that right, then append your event."
+    message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
     if remedy is None:
         loop = case.loop(turn.participant)
@@ -133,9 +133,9 @@ def unresolved(facts: Facts) -> Iterator[Obstacle]:
         yield _of_items(
             "D2",
             "unresolved readiness questions",
-            "readiness.md holds questions that are not settled"
-            + (" (one speaks of a TBD)" if hidden else ""),
-            "settle them, here or by telling the owner",
+            "readiness.md contains unresolved questions"
+            + (" (one contains TBD)" if hidden else ""),
+            "resolve them here, or send the owner a message",
             items,
         )
 
@@ -147,7 +147,7 @@ def unreasoned(facts: Facts) -> Iterator[Obstacle]:
         yield _of_items(
             "D3",
             "deferred_nonblocking readiness items",
-            "a question was put off in readiness.md without a reason",
+            "readiness.md defers a question without a reason",
             "add `Reason: ...` to its line",
             items,
         )
@@ -160,8 +160,8 @@ def blocking(facts: Facts) -> Iterator[Obstacle]:
         yield _of_items(
             "D4",
             "blocking readiness items",
-            "readiness.md names something that blocks",
-            "decide it, here or by telling the owner",
+            "readiness.md contains a blocking item",
+            "decide it here, or send the owner a message",
             items,
         )
 
@@ -217,22 +217,22 @@ def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
         return Obstacle(
             "D5",
             refusal,
-            f"the gate “{label}” does not stand in readiness.md",
-            "put its line in, if it is met",
-            (expected, "no line comes near it"),
+            f"the gate “{label}” is missing from readiness.md",
+            "add its line, if the gate is met",
+            (expected, "no similar line"),
             READINESS,
             None,
             CHECK,
             given=given,
         )
     mark = "x" if near.checked else " "
-    found = f"nearest, line {near.line}: - [{mark}] {clean_line(near.text, _LONG)}"
+    found = f"closest, line {near.line}: - [{mark}] {clean_line(near.text, _LONG)}"
     if near.text == gate:
-        headline, advice = f"the gate “{label}” is not checked", "check it, if it is met"
+        headline, advice = f"the gate “{label}” is not checked", "check it, if the gate is met"
         differs: tuple[str, ...] = ()
     else:
-        headline = f"the gate “{label}” stands in readiness.md in other words"
-        advice = "put its exact words in, if it is met"
+        headline = f"the gate “{label}” is worded differently in readiness.md"
+        advice = "write its exact words, if the gate is met"
         differs = (f"differs in: {difference(gate, near.text)}",)
     return Obstacle(
         "D5",
@@ -280,14 +280,14 @@ def _conclusion(facts: Facts) -> Iterator[Obstacle]:
             for f in lacking[:_SHOWN]
         )
         placeholders = tuple(
-            f"{CONCLUSION}:{line}: the word {clean_line(word, 40)}"
+            f"{CONCLUSION}:{line}: placeholder {clean_line(word, 40)}"
             for word, line in facts.conclusion.placeholders[:_SHOWN]
         )
         yield Obstacle(
             "D6",
             "conclusion.md",
             clean_line(first.message, _LONG),
-            "tell the owner what is missing, or conclude in its place",
+            "send the owner a message that names what is missing, or write the conclusion yourself",
             lines + placeholders,
             CONCLUSION,
             first.line,
@@ -301,8 +301,8 @@ def _unclassified(facts: Facts) -> Iterator[Obstacle]:
         yield Obstacle(
             "D7",
             "question_classified",
-            "the open questions are not classified yet: until then no decision can be accepted",
-            "tell the owner to classify readiness.md and to append question_classified",
+            "open questions must be classified before decisions can be accepted",
+            "send the owner a message: classify readiness.md and append question_classified",
             ("no question_classified since the latest proposal or decision",),
             READINESS,
             message="Classify every open question in readiness.md, then append question_classified.",
@@ -316,9 +316,9 @@ def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
         yield Obstacle(
             "D8",
             "deliverable_frozen",
-            "the primary deliverable is not frozen: until then readiness cannot be passed",
-            "tell the owner to freeze it first",
-            ("no deliverable_frozen of the primary deliverable",),
+            "the primary deliverable must be frozen before readiness can be passed",
+            "send the owner a message: freeze the deliverable first",
+            ("no deliverable_frozen event for the primary deliverable",),
             facts.primary.item.reference if facts.primary else None,
             message="Set `Status: Frozen` in the primary deliverable and append "
             "deliverable_frozen; only then append readiness_passed.",
@@ -351,8 +351,8 @@ def _late(facts: Facts, case: Case) -> Iterator[Cause]:
     names = ", ".join(turn.participant for turn in late)
     yield Cause(
         "D1",
-        f"{asked - len(waiting)} of {asked} have answered; {names} keeps them waiting",
-        advice="help that one only: the others are parked",
+        f"{asked - len(waiting)} of {asked} have answered; still waiting for {names}",
+        advice="help only {names}: the others are idle",
         evidence=tuple(f"{turn.participant} is to {turn.what}" for turn in late),
         wanted=False,
         participant=late[0].participant,
@@ -378,9 +378,9 @@ def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
     loop = case.loop(owner)
     yield Cause(
         "D9",
-        f"after {len(counts)} rounds of review as much must change as before",
-        advice="say what matters and what does not, or decide it yourself",
-        evidence=(f"required changes, round by round: {listed}",),
+        f"{len(counts)} review rounds without progress",
+        advice="send a message that says which changes matter, or decide yourself",
+        evidence=(f"required changes per round: {listed}",),
         certain=False,
         remedy="nudge" if loop is not None and loop.alive else None,
         given=(("participant", owner),),

@@ -58,10 +58,10 @@ def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
     return Cause(
         "C1",
         f"{turn.participant} wrote {document}, but appended no event",
-        advice=f"append {step.event} in its place, or ask it to do only that",
+        advice=f"append {step.event} on its behalf, or ask it to append only the event",
         evidence=(
             f"{document} changed {dated(at)} (by its file time)",
-            f"{turn.participant} is waited for since {dated(turn.since)}; no event of it since",
+            f"{turn.participant} has had the turn since {dated(turn.since)}; no event from it since",
         ),
         certain=False,
         wanted=any(wanted) or not wanted,
@@ -125,10 +125,10 @@ def _headings(case: Case, errors: list[Finding]) -> Cause | None:
         case,
         "C2",
         lacking or findings,
-        "a review was announced, but review.md has no heading for it"
+        "the log has a review that has no heading in review.md"
         if lacking
-        else "a heading of review.md names another participant than its event",
-        "put the heading in; then the validator passes"
+        else "a heading in review.md names a different participant than its event",
+        "add the heading; then the validator passes"
         if lacking
         else "correct the name in the heading",
         remedy="repair" if lacking else None,
@@ -144,8 +144,8 @@ def _unannounced(case: Case, errors: list[Finding]) -> Cause | None:
         case,
         "C3",
         findings,
-        "review.md holds a review that no event announces",
-        "its author appends review_submitted, or the number in the heading is corrected",
+        "review.md contains a review without an event",
+        "ask its author to append review_submitted, or correct the number in the heading",
         remedy="review_submitted" if can else None,
     )
 
@@ -162,8 +162,8 @@ def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
         case,
         "C5",
         findings,
-        "a frozen deliverable is not what it was when it was frozen",
-        "bring the frozen version back, or stop here and go on in a new folder",
+        "a frozen deliverable was changed",
+        "restore the frozen version, or block and continue in a new folder",
         remedy=remedy,
         given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
         key=f"C5:{findings[0].code}:{mark_of(findings)}:{status.value}",
@@ -180,8 +180,8 @@ def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
     names = ", ".join(document.id for document in late)
     yield Cause(
         "C4",
-        f"{names} changed while it was being reviewed",
-        advice="tell the reviewers to read it again",
+        f"{names} changed during the review",
+        advice="ask the reviewers to read it again",
         evidence=tuple(f"{document.id} {document.late}" for document in late),
         certain=not any(INFERRED in document.late for document in late),
         wanted=False,

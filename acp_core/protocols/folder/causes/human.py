@@ -26,13 +26,13 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     first, last = blockers[0], blockers[-1]
     after = continued_in(case.snapshot.lineage)
     need = next((each for each in case.snapshot.needs if each.code == "blocked"), None)
-    then = "" if facts.participants else ", once it names participants"
+    then = "" if facts.participants else ", after you add participants"
     if after:
         place = clean_line(after, _LONG)
         yield Cause(
             "E2",
             f"it was continued in {place}",
-            advice=f"go on there: `acp why {shlex.quote(place)}`",
+            advice=f"see there: `acp why {shlex.quote(place)}`",
             evidence=_quoted(blockers),
             wanted=False,
             key=f"continued:{place}",
@@ -42,7 +42,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
         yield Cause(
             "E1",
             case.snapshot.headline.rstrip("."),
-            advice=f"answer it, and go on in a new folder{then}: no event leads out of blocked",
+            advice=f"answer the blocker and continue in a new folder{then}",
             evidence=_quoted(blockers),
             remedy="continue" if facts.participants else None,
             participant=clean_name(first.sender, 200),
@@ -57,7 +57,7 @@ def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
     lines = []
     for each in blockers[:_SHOWN]:
         at = dated(schema.parse_time(each.at))
-        lines.append(f"seq {clean_line(each.name, 40)} of {clean_name(each.sender, 200)}, {at}")
-        lines.append(f"it says: {clean_line(each.summary, _LONG)}")
+        lines.append(f"seq {clean_line(each.name, 40)} from {clean_name(each.sender, 200)}, {at}")
+        lines.append(f"summary: {clean_line(each.summary, _LONG)}")
     more = len(blockers) - _SHOWN
     return (*lines, f"and {more} more") if more > 0 else tuple(lines)

@@ -38,41 +38,43 @@ class _Kind(NamedTuple):
 
 _TORN = _Kind(
     "A1",
-    "the last line of events.jsonl is half an event, so that nobody can append",
-    "drop the half line (a copy is kept); its author appends the event again",
+    "the last line of events.jsonl is an incomplete event: no event can be appended",
+    "remove the incomplete line (acp keeps a copy); its author appends the event again",
     "repair",
 )
 _UNENDED = _Kind(
     "A1",
-    "the last line of events.jsonl lacks its end, so that nobody can append",
-    "let acp end the line",
+    "the last line of events.jsonl has no newline at its end: no event can be appended",
+    "let acp add the newline",
     "repair",
 )
-_CORRUPT = _Kind("A2", "a line of events.jsonl cannot be read, and not the last one")
-_NUMBERS = _Kind("A3", "the numbers of the events have a gap, or one stands twice")
+_CORRUPT = _Kind("A2", "a line of events.jsonl before the last one cannot be read")
+_NUMBERS = _Kind("A3", "event sequence numbers have a gap or a duplicate")
 _LAG = _Kind(
     "A4",
-    "protocol.json does not say what the log says: agents may wait for the wrong one",
+    "protocol.json is out of date with the event log: agents may wait for the wrong participant",
     "rebuild protocol.json from the log",
     "repair",
 )
 _UNREADABLE = _Kind(
     "A5",
     "protocol.json cannot be used",
-    "rebuild it from the copy that acp kept, and from the log",
+    "rebuild it from acp's copy and the log",
     "repair",
 )
 _TIMES = _Kind("A6", "the times of the events go backward")
-_ILLEGAL = _Kind("A7", "the log holds an event that was not allowed when it was appended")
+_ILLEGAL = _Kind("A7", "the log contains an event that was not allowed at that point")
 _UNKNOWN = _Kind(
     "A7",
-    "this folder is of a dialect that acp does not know: it is only shown",
-    "look at it with a newer acp",
+    "the folder has an unknown schemaVersion: acp shows it read-only",
+    "use a newer acp",
 )
-_MISSING = _Kind("A8", "a file of the protocol is missing", "make it as it should be", "repair")
-_OBSOLETE = _Kind("A8", "a file stands here that must not", "move it out of the folder")
+_MISSING = _Kind("A8", "a file of the protocol is missing", "create the missing file", "repair")
+_OBSOLETE = _Kind(
+    "A8", "the folder contains a file that the protocol does not allow", "move it out of the folder"
+)
 _NO_ACCESS = _Kind(
-    "A9", "a file of the collaboration cannot be read", "make it a plain file that you may read"
+    "A9", "a file of the collaboration cannot be read", "make it a regular file that you can read"
 )
 
 _KINDS = {
@@ -241,11 +243,11 @@ def _clock(facts: Facts, case: Case) -> Cause | None:
         return None
     return Cause(
         "A6",
-        f"the last event is dated in the future ({clean_line(last.at, 40)}): a clock is wrong",
+        f"the last event has a time in the future ({clean_line(last.at, 40)}): a clock is wrong",
         advice=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
         evidence=(
-            f"seq {clean_line(last.name, 40)} of {clean_name(last.sender, 60)}",
-            f"this machine's clock said {schema.format_time(read)} when it was read",
+            f"seq {clean_line(last.name, 40)} from {clean_name(last.sender, 60)}",
+            f"this machine's clock showed {schema.format_time(read)} when acp read the event",
         ),
         certain=False,
         wanted=False,
@@ -269,8 +271,8 @@ def _copies(facts: Facts, case: Case) -> Cause | None:
         return None
     return Cause(
         "A9",
-        "a sync program left two versions of a file, so that participants may see different ones",
-        advice="compare them, keep the right one under its own name, and move the copies away",
+        "a sync program left two versions of a file: participants may see different content",
+        advice="compare the versions, keep the right one under the original name, and remove the copies",
         evidence=tuple(f"copy: {clean_line(name, 200)}" for name in copies[:_SHOWN]),
         certain=False,
         key=f"A9:{','.join(clean_line(name, 60) for name in copies[:_SHOWN])}",
@@ -291,8 +293,12 @@ def _disk(facts: Facts, case: Case) -> Cause | None:
     full = writable
     return Cause(
         "A9",
-        "the disk is full: nobody can append" if full else "you may not write into this folder",
-        advice="make room on it" if full else "participants who run as you cannot append either",
+        "the disk is full: no event can be appended"
+        if full
+        else "you do not have write access to this folder",
+        advice="free some disk space"
+        if full
+        else "participants that run under your account cannot append either",
         evidence=(f"folder: {clean_line(facts.folder, 4_096)}",),
         wanted=full,
         key=f"A9:{'disk' if full else 'access'}",

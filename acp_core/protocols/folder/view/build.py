@@ -207,14 +207,14 @@ def _run_id(facts: Facts) -> str:
 def _doubt(facts: Facts) -> str:
     illegal = facts.history.machine.illegal
     if facts.dialect == UNKNOWN_DIALECT:
-        return "unknown dialect"
+        return "unknown schemaVersion"
     if facts.protocol is None:
-        return "protocol.json cannot be read: the participants are those who wrote to the log"
+        return "protocol.json cannot be read: the participants are taken from the log"
     if illegal:
         more = f" (and {len(illegal) - 1} more)" if len(illegal) > 1 else ""
         return f"seq {clean_line(illegal[0], 40)} is illegal{more}"
     if facts.history.check.bad_lines:
-        return "the log holds lines that are no events"
+        return "the log contains lines that are not events"
     return ""
 
 
@@ -223,7 +223,7 @@ def _headline(facts: Facts) -> str:
     machine = facts.history.machine
     if facts.dialect == UNKNOWN_DIALECT:
         version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
-        return f"unknown dialect (schemaVersion {version}): shown as far as it can be read."
+        return f"unknown schemaVersion {version}: shown as far as acp can read it."
     if facts.protocol is None and facts.protocol_problem and not machine.phase:
         why = "is missing" if facts.protocol_problem == MISSING else "cannot be read"
         return f"protocol.json {why}."
@@ -233,7 +233,7 @@ def _headline(facts: Facts) -> str:
     if machine.phase == "blocked":
         return _blocked(facts)
     if not machine.phase:
-        return "nothing has happened yet: the log holds no event."
+        return "no events yet."
     shown = tuple(clean_name(name, 60) for name in machine.waiting)
     return f"{_summary(facts)}. Waiting for {participants.names(shown)}."
 
@@ -264,5 +264,5 @@ def _rewritten(facts: Facts) -> tuple[Notice, ...]:
     if not facts.rewritten:
         return ()
     at, reason = facts.rewritten[-1]
-    text = f"events.jsonl was {reason}: its history is not what it was"
+    text = f"events.jsonl was {reason}: recorded history has changed"
     return (Notice("rewritten", text, schema.LOG_FILE, datetime.fromtimestamp(at, UTC)),)

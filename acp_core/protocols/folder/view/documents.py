@@ -24,9 +24,9 @@ _TITLES = {
     schema.PROTOCOL_FILE: "State",
     schema.LOG_FILE: "Log",
 }
-LINK_NOTE = "a symbolic link that leads out of the folder: its text is not shown"
+LINK_NOTE = "a symbolic link that points outside the folder: its text is not shown"
 INFERRED = "by its file time"
-REVIEWED = "while it was being reviewed"
+REVIEWED = "during the review"
 UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
 STATE = (schema.PROTOCOL_FILE,)
 OUTCOME = ("conclusion.md", "decisions.md")

@@ -88,7 +88,7 @@ class Trouble:
             Finding(
                 REWRITTEN,
                 Severity.ADVICE,
-                f"events.jsonl was {reason} after it was read: its history is not what it was",
+                f"events.jsonl was {reason} after it was read: recorded history has changed",
                 LOG_FILE,
                 explanation=_about(REWRITTEN)[0],
                 remedy=_about(REWRITTEN)[1],
@@ -110,7 +110,7 @@ class Trouble:
                 Need(
                     key=f"lagging:{clean_line(last.name) if last else ''}",
                     code="lagging",
-                    text="protocol.json lags behind the log: agents may wait for the wrong one",
+                    text="protocol.json is out of date with the event log: agents may wait for the wrong participant",
                     since=moment,
                     action="repair",
                 ),

@@ -127,7 +127,7 @@ def charter_of(protocol: dict[str, Any]) -> Charter:
     """
     dialect = schema.dialect_of(protocol)
     if dialect == schema.UNKNOWN_DIALECT:
-        raise Refused(f"unknown dialect: schemaVersion {protocol['schemaVersion']!r}")
+        raise Refused(f"unknown schemaVersion {protocol['schemaVersion']!r}")
     objective = text_in(protocol, "objective")
     participants = tuple(schema.participant_ids(protocol))
     gates = _objective_gates(protocol)

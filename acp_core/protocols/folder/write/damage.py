@@ -75,7 +75,7 @@ def diagnose(folder: str, now: datetime) -> Plan:
         )
         return Plan(folder, hopeless=(text,))
     if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
-        raise Refused(f"unknown dialect: schemaVersion {protocol['schemaVersion']!r}")
+        raise Refused(f"unknown schemaVersion {protocol['schemaVersion']!r}")
     return _Diagnosis(folder, protocol, broken, log, sources, now).plan()
 
 

@@ -52,7 +52,7 @@ def obstacles(facts: Facts, now: datetime, continued: str = "") -> tuple[Obstacl
 
 def _unknown(facts: Facts) -> Obstacle:
     version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
-    sentence = f"unknown dialect: schemaVersion {version}; acp shows it and writes nothing"
+    sentence = f"unknown schemaVersion {version}: acp shows the folder read-only"
     return Obstacle(
         "A7", sentence, "use a newer acp", document=schema.PROTOCOL_FILE, key="dialect:unknown"
     )
@@ -62,7 +62,7 @@ def _nobody(facts: Facts) -> Obstacle | None:
     """Nobody can append, and a new folder has nobody to go on; a repair mends other files."""
     if facts.participants:
         return None
-    cure = "name the participants in protocol.json, as only a person can"
+    cure = "add the participants to protocol.json by hand"
     sentence = "protocol.json names no participants"
     return Obstacle("A0", sentence, cure, MENDING, document=schema.PROTOCOL_FILE, key="A0:ACP114")
 
@@ -72,10 +72,10 @@ def _torn(facts: Facts) -> Obstacle | None:
     if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
         return None
     if facts.bare_returns:
-        sentence = "the lines of events.jsonl end in carriage returns alone"
+        sentence = "the lines of events.jsonl end in carriage returns only"
         return Obstacle("A1", sentence, damage.NEWLINES, document=schema.LOG_FILE, key="A1:returns")
-    what = "is half an event" if facts.tail_error else "lacks its end"
-    sentence = f"the last line of events.jsonl {what}, so that nobody can append"
+    what = "is an incomplete event" if facts.tail_error else "has no newline at its end"
+    sentence = f"the last line of events.jsonl {what}: no event can be appended"
     return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
 
 
@@ -93,7 +93,7 @@ def _unreadable(facts: Facts, now: datetime) -> Obstacle:
         cure = clean_line("; ".join(plan.hopeless), 1_000)
     except (Refused, OSError) as error:
         cure = clean_line(str(error), _SENTENCE)
-    cure = cure or f"make {name} a plain file that you may read"
+    cure = cure or f"make {name} a regular file that you can read"
     return Obstacle(code, sentence, cure, MENDING, document=name, key=f"{code}:{name}")
 
 

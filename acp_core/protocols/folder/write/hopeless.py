@@ -16,7 +16,7 @@ from acp_core.protocols.kit import guard
 
 ENDING = frozenset({"blocked", "block", "continue", "repair"})
 """The acts that a log beyond mending allows: they end it, or mend other files."""
-ANSWER = "The log cannot be mended: it goes on in a new folder."
+ANSWER = "The log cannot be repaired: continue in a new folder."
 _CODES = {
     **dict.fromkeys(("ACP201", "ACP202", "ACP203", "ACP204"), "A2"),
     "ACP215": "A3",
@@ -68,15 +68,15 @@ def way_out(folder: str, history: History) -> str:
     """What leads on where a log can never become valid again."""
     ending, name = history.machine.ending, shlex.quote(clean_line(folder, 4_096))
     if ending and not history.machine.participants:
-        return "history is never rewritten; with participants, it goes on in a new folder"
+        return "history is never rewritten; after you add participants, continue in a new folder"
     if ending == "completed":
-        return f"history is never rewritten; `acp continue {name}` goes on in a new folder"
-    answered = f"`acp continue {name} --answer TEXT` goes on in a new folder"
+        return f"history is never rewritten; run `acp continue {name}` to continue in a new folder"
+    answered = f"run `acp continue {name} --answer TEXT` to continue in a new folder"
     if ending == "blocked":
-        return f"history is never rewritten; {answered}, TEXT being the answer to the blocker"
+        return f"history is never rewritten; {answered} (TEXT answers the blocker)"
     if remedy(history):
         return f"history is never rewritten: append blocked, then {answered}"
-    return "history is never rewritten, and no event can follow: `acp init` in a new folder"
+    return "history is never rewritten, and no event can follow: run `acp init` in a new folder"
 
 
 def check(folder: str, history: History, act: str) -> None:

@@ -193,8 +193,7 @@ def open_unlocked(folder: str) -> Opened:
 def _require_known(folder: str, protocol: dict[str, Any]) -> None:
     if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
         raise Refused(
-            f"unknown dialect: schemaVersion {protocol['schemaVersion']!r} in {folder}; "
-            "acp reads such a collaboration but does not write it"
+            f"unknown schemaVersion {protocol['schemaVersion']!r} in {folder}; acp can read but not change this collaboration"
         )
 
 
