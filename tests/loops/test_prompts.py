@@ -153,7 +153,7 @@ def test_a_turn_is_recorded_for_a_program_that_cannot(tmp_path: Path) -> None:
     Path(draft).write_text("Position:\n- Good.\n")
     done = turns.conclude("reader", brief, "aider 1", datetime.now(UTC))
     assert done.state is OutcomeState.DONE, done.sentence
-    assert "appended by acp for aider 1" in (folder / "events.jsonl").read_text()
+    assert "appended by acp on behalf of aider 1" in (folder / "events.jsonl").read_text()
     assert "- Good." in (folder / "review.md").read_text()
     again = turns.conclude("reader", brief, "aider 1", datetime.now(UTC))
     assert again.state is OutcomeState.REFUSED

@@ -76,7 +76,7 @@ class Block(BaseModel):
     """What blocking takes."""
 
     participant: Literal["server", "reader"] = Field(
-        "server", title="On whose behalf", description="The event bears this name."
+        "server", title="Participant on whose behalf", description="The event bears this name."
     )
     reason: str = Field(title="What blocks it", description="For everybody to read.", min_length=3)
     details: str = Field("", title="Details", json_schema_extra={"format": "multiline"})

@@ -31,7 +31,7 @@ class Colour(Enum):
 
 
 class Everything(BaseModel):
-    who: Literal["server", "reader"] = Field(title="On whose behalf")
+    who: Literal["server", "reader"] = Field(title="Participant on whose behalf")
     colour: Colour = Colour.BLUE
     summary: str = Field(title="Summary", description="Said to everybody.", min_length=3)
     details: str = Field("", json_schema_extra={"format": "multiline"})
@@ -112,7 +112,7 @@ def test_fields_come_from_the_model_with_titles_kinds_defaults_and_choices() -> 
         ("urgent", "switch"),
         ("reason", "line"),
     ]
-    assert found["who"].title == "On whose behalf"
+    assert found["who"].title == "Participant on whose behalf"
     assert found["who"].choices == ("server", "reader")
     assert found["who"].required
     assert found["colour"].default == "blue"

@@ -30,15 +30,18 @@ PROTOCOL = Protocol(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),
         _at_every_turn("init", "Start a collaboration in a folder"),
         _at_every_turn("append", "Append an event"),
-        _at_every_turn("next", "Say what a participant should do now", "next_action"),
+        _at_every_turn("next", "Show what a participant should do now", "next_action"),
         _at_every_turn("wait", "Wait until it is a participant's turn"),
         _at_every_turn("validate", "Check a collaboration against the protocol"),
         group(
-            "repair", "Mend a collaboration's files, after showing how", f"{_TABLE}:REPAIR", "Mend"
+            "repair",
+            "Repair a collaboration's files after showing the changes",
+            f"{_TABLE}:REPAIR",
+            "Mend",
         ),
         group(
             "continue",
-            "Go on in a new folder where a collaboration ended",
+            "Continue a finished collaboration in a new folder",
             f"{_TABLE}:CONTINUE",
             "Mend",
         ),

@@ -88,11 +88,13 @@ def test_acting_in_an_agents_place_is_said_clearly(tmp_path: Path) -> None:
     action = offered(folder)["proposal_submitted"]
     assert action.label == "Act as server: submit the proposal" and action.risky
     assert "act in its place" in action.sentence
-    assert "not marked as human" in preview(action).warnings[0]
+    assert "not a human participant" in preview(action).warnings[0]
     own = offered(make_v1(tmp_path / "other", "reviewing"))["review_submitted"]
     assert own.label == "Review the proposal" and not own.risky
     assert not preview(own, position="Yes.").warnings
-    assert "not marked as human" in preview(own, position="Y", participant="reviewer").warnings[0]
+    assert (
+        "not a human participant" in preview(own, position="Y", participant="reviewer").warnings[0]
+    )
 
 
 def test_a_person_can_be_every_participant(tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ def test_blocking_says_that_a_person_did_it(tmp_path: Path) -> None:
         action.inputs(reason="x", participant="ghost")
     with pytest.raises(ValidationError):
         action.inputs(reason="")
-    assert "stands in the way" in preview(action, reason=" ").refused
+    assert "describe the blocker" in preview(action, reason=" ").refused
     shown = preview(action, reason="No budget.", participant="reviewer")
     assert shown.command[:2] == ("acp", "append") and "blocked" in shown.command
     assert perform(action, reason="No budget.", participant="reviewer").state is OutcomeState.DONE
@@ -198,7 +200,7 @@ def test_what_the_protocol_refuses_the_form_refuses(tmp_path: Path) -> None:
     for line, said in (
         ("Who starts?", "must begin with its class"),
         ("[open] Who starts?", "must begin with its class"),
-        ("[resolved]", "does not say which question"),
+        ("[resolved]", "names no question"),
         ("[deferred_nonblocking] Metrics.", "add `Reason: ...`"),
     ):
         assert said in preview(classify, questions=[line]).refused
@@ -240,12 +242,12 @@ def test_continuing_and_repairing_are_offered_when_they_help(tmp_path: Path) -> 
     actions = offered(folder)
     assert list(actions) == ["repair", "continue"]
     shown = preview(actions["repair"])
-    assert "lags behind the log" in shown.sentence
+    assert "out of date with the log" in shown.sentence
     assert '+  "currentPhase": "blocked",' in shown.changes[0].diff
     outcome = perform(actions["repair"])
     assert outcome.state is OutcomeState.DONE and outcome.sentence.startswith("Fixed: ")
     assert "repair" not in offered(folder)
-    assert "nothing to mend any more" in preview(actions["repair"]).refused
+    assert "nothing left to repair" in preview(actions["repair"]).refused
     go_on = offered(folder)["continue"]
     with pytest.raises(ValidationError):
         go_on.inputs()

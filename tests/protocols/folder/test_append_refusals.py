@@ -299,7 +299,7 @@ def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path:
     folder = make_v1(tmp_path / "run", "drafting")
     (folder / "proposal.md").write_text("# Proposal\n\n## Current Proposal\n\nTBD\n")
     ran = append(folder, "server", "proposal_submitted", 1, doc="proposal.md")
-    assert ran.code == 0 and "proposal.md proposes nothing yet" in ran.err
+    assert ran.code == 0 and "proposal.md contains no proposal yet" in ran.err
     assert "ACP951" in {each.code for each in rules.validate(folder).advice}
 
     folder = make_v1(tmp_path / "other", "decision_review")

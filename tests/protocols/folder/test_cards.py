@@ -146,7 +146,7 @@ async def test_a_revision_is_submitted_beside_what_the_reviews_require(tmp_path:
             "1 Submit the revision", "2 Ask for another review",
         )  # fmt: skip
         await pilot.press("2")
-        await until(pilot, lambda: "Stands in proposal.md" in seen(pilot))
+        await until(pilot, lambda: "The text under this heading" in seen(pilot))
         await pilot.press("ctrl+s")
         await closed(pilot)
     assert last(root) == ("server", "proposal_submitted")
@@ -157,8 +157,8 @@ async def test_open_questions_are_classified_on_the_card(tmp_path: Path) -> None
     edit(root, "readiness.md", "- [unresolved] Who starts?", "- [resolved] Who starts? Ann.")
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
-        shows(pilot, "server is to classify the open questions", "✓ Who starts? Ann. resolved",
-              "✓ Metrics. Reason: not needed yet. deferred", "1 They are classified")  # fmt: skip
+        shows(pilot, "server must classify the open questions", "✓ Who starts? Ann. resolved",
+              "✓ Metrics. Reason: not needed yet. deferred", "1 Confirm: all are classified")  # fmt: skip
         await pilot.press("1")
         await closed(pilot)
     assert last(root) == ("server", "question_classified")
@@ -188,7 +188,7 @@ async def test_nobody_accepts_while_something_is_open_which_is_settled_there(
     edit(root, "readiness.md", "- [resolved] Who starts?", "- [blocking] Who starts?")
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
-        shows(pilot, "✗ Who starts? blocking", "1 Settle the questions")
+        shows(pilot, "✗ Who starts? blocking", "1 Resolve the questions")
         assert "Accept" not in seen(pilot).replace("accept the decisions", "")
         await pilot.press("1")
         await until(pilot, lambda: "[blocking] Who starts?" in seen(pilot))
@@ -204,8 +204,8 @@ async def test_a_deliverable_is_frozen_with_what_its_draft_says(tmp_path: Path) 
     root = person(make_v2(tmp_path / "memo", "readiness_check"), "server")
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
-        shows(pilot, "server is to freeze deliverables/decision.md", "Status: Draft",
-              "D1. Initial deliverable declaration", "1 Set its status to Frozen")  # fmt: skip
+        shows(pilot, "server must freeze deliverables/decision.md", "Status: Draft",
+              "D1. Initial deliverable declaration", "1 Set Status: Frozen")  # fmt: skip
         await pilot.press("1")
         await closed(pilot)
     assert last(root) == ("server", "deliverable_frozen")
@@ -218,9 +218,9 @@ async def test_gates_are_judged_one_by_one_or_at_once(tmp_path: Path) -> None:
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         shows(
-            pilot, "server is to say whether all is ready", f"✓ {GATES[0]}",
+            pilot, "server must confirm readiness", f"✓ {GATES[0]}",
             f"✗ {GATES[1]} not checked", "✗ Ready to implement not checked",
-            "1 All gates are met: pass readiness", "2 Pass readiness, gates stay open",
+            "1 All gates are met: pass readiness", "2 Pass readiness, leave gates open",
             f"4 Met: {GATES[1]}",
         )  # fmt: skip
         await pilot.press("4")
@@ -238,7 +238,7 @@ async def test_the_conclusion_is_one_of_its_outcomes_with_the_reason(tmp_path: P
     root = made(tmp_path / "cache", "passed", "server")
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
-        shows(pilot, "server is to conclude", f"✓ {GATES[0]}", "Decisions Push, then poll.",
+        shows(pilot, "server must write the conclusion", f"✓ {GATES[0]}", "Decisions Push, then poll.",
               "1 Proceed", "2 Do not proceed", "3 Defer")  # fmt: skip
         await pilot.press("2")
         await until(pilot, lambda: "Why this is the answer" in seen(pilot))
@@ -283,7 +283,7 @@ async def test_a_question_of_a_review_is_answered(tmp_path: Path) -> None:
             "reader In favour.", "Name the owner of each step.", "1 Answer",
         )  # fmt: skip
         await pilot.press("1")
-        await until(pilot, lambda: "Stands below the question" in seen(pilot))
+        await until(pilot, lambda: "Written below the question" in seen(pilot))
         await pilot.press(*"Postgres", "ctrl+s")
         await closed(pilot)
     assert f"- {QUESTION}\n  Answer: Postgres" in (root / "review.md").read_text()
@@ -293,7 +293,7 @@ async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Pat
     root = make_v1(_new(tmp_path / "cache"), "readiness_check")
     async with dashboard(root, tmp_path, needs=False) as pilot:
         await open_of(pilot, root, "check_gates", ready="true")
-        shows(pilot, "server cannot go on before a gate of readiness.md is checked",
+        shows(pilot, "server cannot continue until a gate in readiness.md is checked",
               "✗ Ready to implement", "✓ Who starts? resolved")  # fmt: skip
         await pilot.press("1")
         await closed(pilot)

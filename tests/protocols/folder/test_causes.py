@@ -144,7 +144,7 @@ class TestTheLogOrTheStateIsBroken:
         found = cause(folder, "A5")
         assert found.remedy is None and "add participants" in found.advice
         ran = acp("repair", str(folder), "--yes")
-        assert "cannot be mended: protocol.json names no participants" in ran.out
+        assert "cannot be repaired: protocol.json names no participants" in ran.out
         assert (folder / "protocol.json").read_bytes() == before
 
     def test_what_mends_a_folder_without_participants_is_said_once(self, tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def test_it_is_continued_once(tmp_path: Path) -> None:
     assert acp("continue", folder, "--answer", "Yes.").code == 0
     before = files(tmp_path)
     again = acp("continue", folder, "--answer", "Yes, really.")
-    assert again.code == 0 and again.out == f"Continued before, in {tmp_path}/run-2\n"
+    assert again.code == 0 and again.out == f"Already continued in {tmp_path}/run-2\n"
     elsewhere = acp("continue", folder, "--to", tmp_path / "other", "--answer", "Yes.")
-    assert elsewhere.code == 2 and "it was continued before, in" in elsewhere.err
+    assert elsewhere.code == 2 and "already continued in" in elsewhere.err
     assert files(tmp_path) == before
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_continued(tmp_path: Path) -> None:
     silent = acp("continue", folder)
     assert silent.code == 2 and "--answer must not be blank" in silent.err
     inside = acp("continue", folder, "--answer", "x", "--to", folder / "next")
-    assert inside.code == 2 and "must not lie in the old one" in inside.err
+    assert inside.code == 2 and "must not be inside the old one" in inside.err
     same = acp("continue", folder, "--answer", "x", "--to", folder)
     assert same.code == 2
     busy = tmp_path / "busy"

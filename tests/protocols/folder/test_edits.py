@@ -37,7 +37,7 @@ def test_a_document_that_is_changed_meanwhile_is_not_written_over(
 
     monkeypatch.setattr(appending, "prepare", prepare)
     ran = review(folder, tmp_path / "body.md")
-    assert ran.code == 2 and "changed at this very moment" in ran.err
+    assert ran.code == 2 and "changed in the meantime" in ran.err
     assert document.read_text() == theirs and len(log(folder)) == 2
 
 

@@ -80,7 +80,7 @@ def test_everybody_says_that_a_log_is_beyond_mending(tmp_path: Path, name: str) 
     for who in ("server", "reader"):
         ran = acp("next", "--folder", folder, "--participant", who)
         assert ran.out.splitlines()[-1].startswith("next action: append blocked: the log can never")
-    assert f"cannot be mended: {first}" in acp("repair", folder, "--dry-run").out
+    assert f"cannot be repaired: {first}" in acp("repair", folder, "--dry-run").out
     said = acp("validate", folder)
     assert said.code == 2 and "events.jsonl can never become valid again" in said.out
 

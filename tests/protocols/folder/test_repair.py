@@ -56,7 +56,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_nothing_is_done_where_nothing_is_broken(tmp_path: Path, state: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     before = files(folder)
-    assert fix(folder) == Ran(0, f"nothing to mend\n{VALID}\n", "")
+    assert fix(folder) == Ran(0, f"nothing to repair\n{VALID}\n", "")
     assert files(folder) == before and not copies(state)
 
 
@@ -66,7 +66,7 @@ def test_a_protocol_json_that_lags_is_brought_up_to_the_log(tmp_path: Path, stat
     old = (folder / "protocol.json").read_bytes()
     ran = fix(folder)
     assert ran.code == 0
-    assert "lags behind the log: it says 'reviewing', the log 'revising'" in ran.out
+    assert "is out of date with the log: it says 'reviewing', the log 'revising'" in ran.out
     assert '-  "currentPhase": "reviewing",' in ran.out
     assert '+  "currentPhase": "revising",' in ran.out
     assert f"fixed: {VALID}" in ran.out and "kept a copy: " in ran.out
@@ -131,7 +131,7 @@ def test_what_nobody_remembers_is_not_made_up(tmp_path: Path) -> None:
         (folder / name).write_text("Nothing.\n")
     before = files(folder)
     ran = fix(folder)
-    assert ran.code == 2 and "cannot be mended: protocol.json cannot be read" in ran.out
+    assert ran.code == 2 and "cannot be repaired: protocol.json cannot be read" in ran.out
     assert files(folder) == before
 
 
@@ -142,7 +142,7 @@ def test_a_torn_last_line_goes_to_the_backup(tmp_path: Path, state: Path) -> Non
         torn = b'{"seq":3,"from":"reader","event"'[:cut]
         (folder / "events.jsonl").write_bytes(good + torn)
         ran = fix(folder)
-        assert ran.code == 0 and "the last line of events.jsonl is torn" in ran.out, ran
+        assert ran.code == 0 and "the last line of events.jsonl is incomplete" in ran.out, ran
         assert (folder / "events.jsonl").read_bytes() == good
         assert ("torn-events.jsonl", torn) in copies(state)
         assert verdict(folder) == VALID
@@ -154,7 +154,9 @@ def test_a_last_event_without_its_newline_gets_it(tmp_path: Path) -> None:
     good = (folder / "events.jsonl").read_bytes()
     (folder / "events.jsonl").write_bytes(good[:-1])
     ran = fix(folder)
-    assert ran.code == 0 and "the last event (seq 3) lacks its newline; it gets it" in ran.out
+    assert (
+        ran.code == 0 and "the last event (seq 3) has no newline at its end; acp adds it" in ran.out
+    )
     assert (folder / "events.jsonl").read_bytes() == good
 
 
@@ -197,9 +199,9 @@ def test_a_missing_review_heading_is_put_in_where_it_belongs(tmp_path: Path, sta
     assert ran.code == 0 and "review.md has no heading for seq 3" in ran.out, ran
     mended = (folder / "review.md").read_text()
     head = first.split("\n")[0]
-    assert mended.index(
-        f"## {head}\n\n(This heading was put in by `acp repair` on "
-    ) < mended.index(f"## {second}")
+    assert mended.index(f"## {head}\n\n(`acp repair` added this heading on ") < mended.index(
+        f"## {second}"
+    )
     assert verdict(folder) == VALID and [name for name, _ in copies(state)] == ["review.md"]
 
 
@@ -210,8 +212,8 @@ def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(tmp_path: Path) 
                             "at": "2026-01-03T00:00:00Z", "summary": "?", "reply_to": 1}))  # fmt: skip
     log = (folder / "events.jsonl").read_bytes()
     ran = fix(folder)
-    assert ran.code == 2 and "cannot be mended: events.jsonl: expected seq 3, found 2" in ran.out
-    assert "acp continue" in ran.out and "not fixed: " in ran.out
+    assert ran.code == 2 and "cannot be repaired: events.jsonl: expected seq 3, found 2" in ran.out
+    assert "acp continue" in ran.out and "not repaired: " in ran.out
     assert (folder / "events.jsonl").read_bytes() == log
 
 
@@ -246,7 +248,7 @@ def test_it_asks_before_it_does_anything(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     ran = acp("repair", folder)
-    assert ran.code == 1 and "Mend it? [y/N] not mended: nothing was changed" in ran.out
+    assert ran.code == 1 and "Repair it? [y/N] not repaired: nothing was changed" in ran.out
     monkeypatch.setattr("sys.stdin", Terminal(""))
     assert acp("repair", folder).code == 1
     assert acp("repair", folder, "--dry-run").code == 2

@@ -34,40 +34,40 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.values import Values
 
 TABLE = "acp_core.protocols.folder.actions.table_agents"
-_WHO = Field("participant", "Participant", "Say who you are.", Kind.CHOICE, required=True,
+_WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
              metavar="ID")  # fmt: skip
 NEXT = (NAMED_FOLDER, _WHO)
 WAIT = (
     *NEXT,
-    Field("interval", help="Time between two looks.", kind=Kind.DURATION, default=2.0),
+    Field("interval", help="Time between two checks.", kind=Kind.DURATION, default=2.0),
     Field(
         "timeout", kind=Kind.DURATION,
-        help="Limit of the waiting, 0 for ever; defaults to 1800 seconds, and to 0 with deliverables.",
+        help="Time limit, 0 for none; defaults to 1800 seconds, and to 0 with deliverables.",
     ),
 )  # fmt: skip
 VALIDATE = (
     NAMED_FOLDER,
-    Field("strict", help="Count advice as a warning.", kind=Kind.FLAG),
+    Field("strict", help="Report advice as warnings.", kind=Kind.FLAG),
 )
 FORCED = UNLOCKED._replace(aliases=("--force",))
 APPEND = (
     _WHO,
     Field(
-        "event", "Event", f"Say what you did: one of {', '.join(schema.EVENTS_V2)}.", Kind.CHOICE, schema.EVENTS_V2, required=True,
+        "event", "Event", f"Name the event: one of {', '.join(schema.EVENTS_V2)}.", Kind.CHOICE, schema.EVENTS_V2, required=True,
         metavar="EVENT",
     ),
-    Field("summary", "Summary", "Say it in one short sentence.", required=True),
-    Field("doc", "Document", "Name the document it speaks of, relative to the folder.",
+    Field("summary", "Summary", "Summarize the event in one short sentence.", required=True),
+    Field("doc", "Document", "Name the document that the event is about, relative to the folder.",
           optional=True, metavar="FILE"),
-    Field("reply_to", "Replies to", "Name the event that it answers.", Kind.NUMBER, metavar="SEQ"),
-    Field("role", "Role", "Of a deliverable event.", Kind.CHOICE, ("primary", "supporting"),
+    Field("reply_to", "Replies to", "Name the event that this event answers.", Kind.NUMBER, metavar="SEQ"),
+    Field("role", "Role", "For deliverable events only.", Kind.CHOICE, ("primary", "supporting"),
           optional=True),
-    Field("sha256", "SHA-256", "Of a deliverable event; worked out when frozen.", optional=True,
+    Field("sha256", "SHA-256", "For deliverable events only; computed for a freeze.", optional=True,
           metavar="DIGEST"),
-    Field("review_file", help="Write this text into review.md together with it (-: standard input).",
+    Field("review_file", help="Also write this text to review.md (-: standard input).",
           kind=Kind.FILE, optional=True, form=False),
-    Field("expect_seq", "Expected", "Append only if this is the last seq.", Kind.NUMBER, metavar="SEQ"),
-    Field("key", "Key", "Make it safe to run again: the same key is appended once.", optional=True),
+    Field("expect_seq", "Expected", "Append only if the last event has this seq.", Kind.NUMBER, metavar="SEQ"),
+    Field("key", "Key", "Append at most one event with this key, so that a retry is safe.", optional=True),
     FORCED,
 )  # fmt: skip
 PLAIN = {
@@ -244,7 +244,7 @@ def _review_text(path: str, event: str) -> str:
 
 @without_collector()
 def next_action(arguments: Sequence[str]) -> int:
-    """Say what a participant should do now."""
+    """Show what a participant should do now."""
     return _run("next", arguments, say_next)
 
 

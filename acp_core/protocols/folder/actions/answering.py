@@ -35,12 +35,12 @@ def answering(context: Context, now: datetime) -> Action:
     over = here.opened.machine.phase in OVER
     waiting = {} if over or review is None else open_questions(here.opened, review)
     if not waiting:
-        raise Refused("no question of a review is open")
+        raise Refused("there is no open review question")
 
     def change(text: str, values: Values) -> str:
         asked = open_questions(here.opened, documents.scan_review(text)).get(values.question)
         if asked is None:
-            raise Refused("the question no longer stands in review.md, or is answered")
+            raise Refused("the question was answered or removed from review.md")
         return with_answer(text, asked, values.answer)
 
     narrowed = {"question": {"choices": tuple(waiting), "default": next(iter(waiting))}}

@@ -49,7 +49,7 @@ def write(request: Request) -> Outcome:
     entry = appended.entry
     sentence = f"Appended seq {entry.name}: {entry.event} from {entry.sender}."
     if appended.existing:
-        sentence = f"It was in the log already: seq {entry.name}."
+        sentence = f"Already in the log: seq {entry.name}."
     if appended.raced:
         sentence += f" A writer that takes no lock slipped in (exit code {RACED}): validate."
     return Outcome(OutcomeState.DONE, safe(" ".join([sentence, *appended.warnings])))

@@ -150,7 +150,7 @@ def decisions(matter: Matter) -> CardSection:
                 target=matter.target(DECISIONS, lines.at(each.start())))
             for each in _BULLET.finditer(text)
         ]  # fmt: skip
-    empty = Row(("decisions.md names no decision",), tone=Tone.REVIEW)
+    empty = Row(("decisions.md contains no decision",), tone=Tone.REVIEW)
     return section("Decisions", rows or [empty])
 
 

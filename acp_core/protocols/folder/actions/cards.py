@@ -161,13 +161,13 @@ def _revise(matter: Matter, name: str) -> Card:
 def _classify(matter: Matter, name: str) -> Card:
     event, proposing = "question_classified", "decision_proposed"
     open_now = is_unsettled(matter.here.opened)
-    label = "Settle and classify" if open_now else "They are classified"
+    label = "Resolve and classify" if open_now else "Confirm: all are classified"
     verdicts = [
         CardVerdict(label, event, _as(name), ("questions",) if open_now else ()),
         CardVerdict("Add decisions", proposing, _as(name), ("decisions",)),
     ]
     return _turn(
-        matter, name, event, f"{name} is to classify the open questions",
+        matter, name, event, f"{name} must classify the open questions",
         sections=(facts.settled(matter), facts.decisions(matter)),
         verdicts=verdicts,
         judged=(facts.READINESS, facts.DECISIONS),
@@ -186,9 +186,9 @@ def _accept(matter: Matter, name: str) -> Card:
             CardVerdict("Add a decision", "decision_proposed", _as(name), ("decisions",))
         )
     owner = opened.machine.owner
-    asks = f"{name} is" if name == owner else f"{owner} asks {name}"
+    asks = f"{name} must" if name == owner else f"{owner} asks {name} to"
     return _turn(
-        matter, name, event, f"{asks} to accept the decisions", asked_by="question_classified",
+        matter, name, event, f"{asks} accept the decisions", asked_by="question_classified",
         sections=(
             facts.decisions(matter),
             facts.settled(matter),
@@ -226,8 +226,8 @@ def _freeze(matter: Matter, name: str) -> Card:
     content = declared.file.scan if declared else None
     frozen = isinstance(content, Content) and content.status == "Frozen"
     given = _as(name) if frozen else _as(name, set_status="true")
-    label = "Freeze it" if frozen else "Set its status to Frozen, and freeze it"
-    title = f"{name} is to freeze {matter.primary}: it cannot change afterwards"
+    label = "Freeze it" if frozen else "Set Status: Frozen, then freeze it"
+    title = f"{name} must freeze {matter.primary}; it cannot change afterwards"
     return _end(matter, name, event, title, [CardVerdict(label, event, given)], due=False)
 
 
@@ -242,9 +242,9 @@ def _pass(matter: Matter, name: str) -> Card:
         verdicts = [CardVerdict(label, event, given)]
         if any(gate != documents.READY for gate in unmet.values()):  # they must be met in the end
             ready = _as(name, ready="true") if "ready" in unmet else _as(name)
-            verdicts.append(CardVerdict("Pass readiness, gates stay open", event, ready))
+            verdicts.append(CardVerdict("Pass readiness, leave gates open", event, ready))
         verdicts += _met(unmet)
-    return _end(matter, name, event, f"{name} is to say whether all is ready", verdicts)
+    return _end(matter, name, event, f"{name} must confirm readiness", verdicts)
 
 
 def _conclude(matter: Matter, name: str) -> Card:
@@ -260,14 +260,14 @@ def _conclude(matter: Matter, name: str) -> Card:
             for word, label in _OUTCOMES
         ]
         verdicts += _met(unmet)
-    return _end(matter, name, event, f"{name} is to conclude", verdicts)
+    return _end(matter, name, event, f"{name} must write the conclusion", verdicts)
 
 
 _OUTCOMES = (("proceed", "Proceed"), ("do_not_proceed", "Do not proceed"), ("defer", "Defer"))
 
 
 def _settling() -> CardVerdict:
-    return CardVerdict("Settle the questions", SETTLE, asks=("questions",))
+    return CardVerdict("Resolve the questions", SETTLE, asks=("questions",))
 
 
 def _met(unmet: dict[str, str]) -> list[CardVerdict]:
@@ -344,7 +344,7 @@ def _gates(matter: Matter, turns: Iterable[Card]) -> Iterator[Card]:
     number = f"{len(wanted)} gates" if len(wanted) > 1 else "a gate"
     yield _card(
         matter, f"gates:{opened.machine.last.get('readiness_passed')}",
-        f"{opened.machine.owner} cannot go on before {number} of readiness.md "
+        f"{opened.machine.owner} cannot continue until {number} in readiness.md "
         f"{'are' if len(wanted) > 1 else 'is'} checked",
         since=_since(matter),
         sections=(facts.gates(matter), facts.settled(matter), facts.decisions(matter)),

@@ -53,7 +53,7 @@ def changing(
     def preview(values: Values) -> Preview:
         made = edit(values)
         shown = file_change(made.path, made.name, made.before, made.after)
-        sentence = f"Change {document}; a copy of it is kept."
+        sentence = f"Change {document} and keep a copy of the old version."
         return Preview(sentence, changes=(shown,), warnings=_at_work(here.opened, document))
 
     def perform(values: Values) -> Outcome:
@@ -72,4 +72,6 @@ def _at_work(opened: Opened, document: str) -> tuple[str, ...]:
     if writes.get(opened.machine.phase) != document or not opened.machine.waiting:
         return ()
     names = ", ".join(clean_name(name, 60) for name in opened.machine.waiting)
-    return (f"{names} may be writing {document} at this moment: look whether your change stays",)
+    return (
+        f"{names} may be writing {document} now: check that your change is still there afterwards",
+    )

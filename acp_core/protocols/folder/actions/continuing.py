@@ -49,7 +49,7 @@ def _narrowed(opened: Opened, key: str) -> Narrowed | None:
         target = continuation.new_folder(opened, None)
     except Refused:
         return None
-    about = "Stands at the top of the new proposal, under what was said."
+    about = "Your answer, placed at the top of the new proposal."
     answer = {"required": phase == "blocked", "help": about}
     return {
         "answer": answer,
@@ -74,7 +74,9 @@ def _preview(source: str, values: Values) -> Preview:
     )
     old, before = path_of(source, schema.PROTOCOL_FILE), schema.encode_protocol(opened.protocol)
     made = Preview(
-        sentence=safe(f"Start {plan.folder}, which carries on with what is here."),
+        sentence=safe(
+            f"Start {plan.folder} with the documents and decisions of this collaboration."
+        ),
         changes=(
             *(new_file(file.path, file.data) for file in plan.files),
             file_change(old, schema.PROTOCOL_FILE, before, plan.old_protocol),

@@ -94,8 +94,7 @@ def _in_its_place(action: Action, name: str) -> Action:
     return replace(
         action,
         label=f"Act as {clean_name(name, 40)}: {action.label.lower()}",
-        sentence=f"{action.sentence} No participant who may do this is marked as human: you would act "
-        "in its place.",
+        sentence=f"{action.sentence} No human participant can do this: you act in its place.",
         risky=True,
     )
 
@@ -145,7 +144,7 @@ def blocking(context: Context, now: datetime) -> Action:
 def _blocked(opened: Opened, values: Values, humans: frozenset[str]) -> Request:
     reason = values.reason.strip()
     if not reason:
-        raise Refused("say what stands in the way")
+        raise Refused("describe the blocker")
     name = values.participant
     if name not in humans:
         reason = f"{reason} (said by a human coordinator on behalf of {name})"

@@ -63,7 +63,7 @@ def preview(values: Values, folder: str) -> Preview:
     new = [file for file in wanted if not os.path.lexists(file.path)]
     existing = [file.name for file in wanted if os.path.lexists(file.path)]
     if existing:
-        warnings = (*warnings, f"stays as it is: {', '.join(existing)}")
+        warnings = (*warnings, f"unchanged: {', '.join(existing)}")
     return Preview(
         sentence=safe(f"Creates a collaboration of {', '.join(charter.participants)} in {folder}."),
         changes=tuple(new_file(file.path, file.data) for file in new),

@@ -31,12 +31,11 @@ def preview(
     prepared = prepare(opened, request, datetime.now(UTC))
     entry, machine = prepared.entry, prepared.after.machine
     if prepared.existing:
-        return Preview(safe(f"It is in the log already: seq {entry.name}."))
+        return Preview(safe(f"Already in the log: seq {entry.name}."))
     warnings = [safe(warning) for warning in prepared.warnings]
     if humans is not None and entry.sender not in humans:
         warnings.append(
-            f"{clean_name(entry.sender)} is not marked as human: you speak in its place, and its "
-            "own program may be doing the same turn now"
+            f"{clean_name(entry.sender)} is not a human participant: you act in its place, and its agent may be taking the same turn now"
         )
     waiting = ", ".join(machine.waiting) or "nobody"
     return Preview(

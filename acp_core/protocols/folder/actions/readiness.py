@@ -35,14 +35,14 @@ def checking(context: Context, now: datetime) -> Action:
     here = open_folder(context, now)
     unmet = open_gates(here.opened)
     if here.opened.machine.phase != "readiness_check" or not unmet:
-        raise Refused("no gate can be checked now")
+        raise Refused("there is no gate to check now")
     every = gate_fields(here.opened.protocol).values()
     scan = documents.scan_readiness(_text(here.opened))
 
     def change(text: str, values: Values) -> str:
         met = [gate for name, gate in unmet.items() if getattr(values, name)]
         if not met:
-            raise Refused("say which of them are met")
+            raise Refused("choose the gates that are met")
         for gate in met:
             text = with_gate(text, gate, every)
         return text
@@ -52,10 +52,10 @@ def checking(context: Context, now: datetime) -> Action:
 
 
 def _switch(name: str, gate: str, scan: Readiness, every: Collection[str]) -> Field:
-    about = f"Then the line `- [x] {safe(gate)}` stands in readiness.md."
+    about = f"Writes the line `- [x] {safe(gate)}` to readiness.md."
     near = nearest_line(gate, scan, every)
     if near is not None and near.text != gate:
-        about += f" Now line {near.line} comes nearest: {safe(near.text)}"
+        about += f" Closest now, line {near.line}: {safe(near.text)}"
     return Field(name, title(f"Met: {gate}"), about, Kind.FLAG)
 
 
@@ -97,12 +97,12 @@ def settling(context: Context, now: datetime) -> Action:
     """
     here = open_folder(context, now)
     if not is_unsettled(here.opened):
-        raise Refused("no question in readiness.md is open")
+        raise Refused("readiness.md has no open question")
 
     def change(text: str, values: Values) -> str:
         settled = writing.with_items(text, values.questions)
         if settled == text:
-            raise Refused("say how each open question is settled: give it its class (--questions)")
+            raise Refused("classify each open question (--questions)")
         return settled
 
     items = [safe(item) for item in writing.items(_text(here.opened))]

@@ -29,7 +29,7 @@ def repair(values: Values) -> int:
         _show(plan)
     if mends and not values.yes:
         if not _confirmed():
-            say("not mended: nothing was changed")
+            say("not repaired: nothing was changed")
             return 1
         copies = mending.repair(plan, force=values.unlocked).copies
     return _conclude(plan, folder, mends, copies, values.json)
@@ -41,15 +41,15 @@ def _show(plan: Plan) -> None:
         for line in diff(fix).split("\n"):
             say(f"   {line}")
     for reason in plan.hopeless:
-        say(f"cannot be mended: {reason}")
+        say(f"cannot be repaired: {reason}")
     if not plan.fixes and not plan.hopeless:
-        say("nothing to mend")
+        say("nothing to repair")
 
 
 def _confirmed() -> bool:
     if not sys.stdin.isatty():
         raise Refused("no terminal to ask for confirmation: use --yes")
-    sys.stdout.write("Mend it? [y/N] ")
+    sys.stdout.write("Repair it? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -78,7 +78,7 @@ def _conclude(plan: Plan, folder: str, mended: bool, copies: Sequence[str], as_j
     for path in copies:
         say(f"kept a copy: {path}")
     if mended or not plan.fixes:
-        word = "fixed" if valid else "not fixed"
+        word = "fixed" if valid else "not repaired"
         say(f"{word}: {report.lines()[0]}" if mended else report.lines()[0])
         for line in report.lines()[1:]:
             say(f"  {line}")

@@ -34,7 +34,7 @@ def repairing(context: Context, now: datetime) -> Action:
         plan = damage.diagnose(folder, utc_now())
         shown[:] = [plan]
         if not plan.fixes:
-            raise Refused("there is nothing to mend any more")
+            raise Refused("there is nothing left to repair")
         return _preview_of(plan)
 
     def perform(values: Values) -> Outcome:
@@ -58,7 +58,7 @@ def _preview_of(plan: damage.Plan) -> Preview:
             Change(safe(fix.path), _VERBS.get(fix.verb, "replace"), _difference(fix))
             for fix in plan.fixes
         ),
-        warnings=tuple(safe(f"cannot be mended: {reason}") for reason in plan.hopeless),
+        warnings=tuple(safe(f"cannot be repaired: {reason}") for reason in plan.hopeless),
     )
 
 
@@ -74,5 +74,5 @@ def _validated(folder: str) -> Outcome:
     from acp_core.protocols.folder import rules
 
     verdict = rules.validate(folder).lines()
-    word = "Fixed" if not verdict[0].endswith("failed") else "Mended, but not all is well"
+    word = "Fixed" if not verdict[0].endswith("failed") else "Repaired, but problems remain"
     return Outcome(OutcomeState.DONE, safe(f"{word}: {'; '.join(verdict[:2])}"))

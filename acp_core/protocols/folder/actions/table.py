@@ -31,7 +31,7 @@ INIT, APPEND, NEXT, WAIT, VALIDATE, NEW, REPAIR, CONTINUE = (
 )
 SKILL = Commands(
     "skill",
-    "The portable skill: what agents load to take part in a collaboration.",
+    "Install the portable skill that agents load to take part in a collaboration.",
     (INSTALLATION,),
     "acp.skill/1",
 )

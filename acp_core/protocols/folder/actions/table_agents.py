@@ -21,13 +21,13 @@ INIT = ActionSpec(
     "New collaboration",
     "Start a collaboration: agents and people work on one objective in a folder.",
     fields=(
-        Field("objective", "Objective", "What is to be decided or produced.", Kind.LINES),
+        Field("objective", "Objective", "What the collaboration must decide or produce.", Kind.LINES),
         Field(
             "participants", "Participants",
-            "Ids of agents and people; the first one owns the proposal.",
+            "Ids of the agents and people; the first one owns the proposal.",
             Kind.LIST, flag="--participant", metavar="ID",
         ),
-        Field("gates", "Completion gates", "Concrete conditions for ending it.", Kind.LIST,
+        Field("gates", "Completion gates", "Concrete conditions for completing the collaboration.", Kind.LIST,
               flag="--completion", metavar="GATE"),
         Field("dialect", "Dialect", "v2 also produces a deliverable, a Markdown file.", Kind.CHOICE,
               DIALECTS, listed=False),
@@ -42,13 +42,13 @@ INIT = ActionSpec(
               flag="--primary-deliverable-check", metavar="SECTION"),
         Field(
             "deliverables_mode", kind=Kind.CHOICE, choices=(INTERNAL, EXTERNAL), form=False, optional=True,
-            help="Where deliverables lie: in the folder, or beside it in the repository.",
+            help="Location of the deliverables: in the folder, or beside it in the repository.",
         ),
-        Field("deliverables_dir", help="Their folder (deliverables).", form=False, optional=True,
+        Field("deliverables_dir", help="Folder of the deliverables (default: deliverables).", form=False, optional=True,
               metavar="DIR"),
         Field("repo_root", help="The repository, relative to the folder; only when external.",
               form=False, optional=True, metavar="DIR"),
-        Field("resume", help="Finish a start that was interrupted.", kind=Kind.FLAG, form=False),
+        Field("resume", help="Finish an interrupted start.", kind=Kind.FLAG, form=False),
         agents.FORCED,
     ),
     intent=Intent.CREATE,
@@ -61,7 +61,7 @@ INIT = ActionSpec(
         ),
     ),
     exits=(),
-    place=NAMED_FOLDER._replace(help="Where; made if it does not exist."),
+    place=NAMED_FOLDER._replace(help="The folder; created if it does not exist."),
     run=f"{_RUN}:start",
 )  # fmt: skip
 APPEND = ActionSpec(
@@ -72,8 +72,7 @@ APPEND = ActionSpec(
     agents.APPEND,
     by=By.PARTICIPANT,
     command="append",
-    help="Exit codes: 0 appended; 2 refused, nothing written; 3 not appended, the log had moved on "
-    "(--expect-seq); 4 appended, but a writer that takes no lock slipped in: do not repeat, validate.",
+    help="Exit codes: 0 appended; 2 refused, nothing written; 3 not appended, the log has newer events (--expect-seq); 4 appended, but a writer that takes no lock slipped in: do not repeat, validate.",
     examples=(
         (
             "acp append --folder checkout --participant server \\\n"
@@ -90,7 +89,7 @@ APPEND = ActionSpec(
 )
 NEXT = QuerySpec(
     "next",
-    "Say what a participant should do now.",
+    "Show what a participant should do now.",
     fields=agents.NEXT,
     command="next",
     help="Exit codes: 0; 1 unknown phase; 2 the collaboration cannot be read.",

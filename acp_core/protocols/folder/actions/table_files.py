@@ -15,18 +15,18 @@ _ROOM = "acp_core.protocols.folder"
 REPAIRING = ActionSpec(
     REPAIR,
     "Repair",
-    "Mend what can be mended in a collaboration's files.",
+    "Repair a collaboration's files.",
     f"{_ROOM}.actions.repairing:repairing",
     (options.YES, FORCED),
     Intent.REPAIR,
     command="repair",
-    help="It shows the damage and the exact change, asks, keeps a copy, mends, and validates again. "
+    help="Shows the damage and the exact change, asks, keeps a copy, repairs, and validates again. "
     "--json needs --yes or --dry-run.",
     examples=("acp repair checkout --dry-run", "acp repair checkout --yes"),
     exits=(
-        (0, "nothing to mend, or mended and valid"),
+        (0, "nothing to repair, or repaired and valid"),
         (1, "not confirmed"),
-        (2, "something is left that cannot be mended, or refused"),
+        (2, "a problem is left that cannot be repaired, or refused"),
         (130, "interrupted"),
     ),
     run=f"{_ROOM}.actions.repair_command:repair",
@@ -34,13 +34,13 @@ REPAIRING = ActionSpec(
 CONTINUATION = ActionSpec(
     CONTINUE,
     "Continue in a new folder",
-    "Start a new collaboration that carries documents, decisions and participants on.",
+    "Start a new collaboration with the documents, decisions and participants of this one.",
     f"{_ROOM}.actions.continuing:continuing",
     (
-        Field("answer", "Answer", "How the blocker is resolved; stands at the top of the new proposal.",
+        Field("answer", "Answer", "How the blocker is resolved; placed at the top of the new proposal.",
               Kind.LINES),
         Field("objective", "Objective", "Blank: the same as before."),
-        Field("folder", "New folder", "Where to go on; must not exist yet (NAME-2, NAME-3).",
+        Field("folder", "New folder", "The new folder; must not exist yet (default: NAME-2, NAME-3).",
               flag="--to", metavar="FOLDER"),
         Field("start", "Start the same programs there",
               "Start the programs that ran here in the new folder, too.", Kind.FLAG),
@@ -49,7 +49,7 @@ CONTINUATION = ActionSpec(
     ),
     Intent.CONTINUE,
     command="continue",
-    help="It goes on where a collaboration ended, blocked or completed; each folder names the other.",
+    help="Works for blocked and completed collaborations; each folder names the other.",
     examples=(
         'acp continue checkout --to checkout-2 --answer "Use the sandbox account"',
         'acp continue checkout --answer "Use the sandbox account" --start',
@@ -61,12 +61,11 @@ CONTINUATION = ActionSpec(
 INSTALLATION = ActionSpec(
     "install",
     "Install the skill",
-    "Write the skill into a folder, or bring it up to date there.",
+    "Install the skill in a folder, or update it there.",
     fields=(options.FORCE._replace(help="Replace installed files that were edited since."),),
     command="skill install",
     help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
-    "your agents load skills. The scripts need Python 3.11 and no package. An installed skill is "
-    "brought up to date; files that acp did not install are never touched.",
+    "your agents load skills. The scripts need Python 3.11 and no package. An installed skill is updated; files that acp did not install are never changed.",
     examples=("acp skill install ~/my-agent/skills/agent-collaboration",),
     place=Field("folder", help="The skill's own folder.", kind=Kind.FOLDER, required=True,
                 position=True, metavar="DIR", form=False),

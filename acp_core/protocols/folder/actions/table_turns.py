@@ -13,12 +13,18 @@ from acp_core.protocols.folder.schema import documents
 _ROOM = "acp_core.protocols.folder.actions"
 _CLASSES = ", ".join(f"[{word}]" for word in documents.CLASSES)
 _CLASSED = f"Each begins with its class: {_CLASSES}; a deferred one ends in `Reason: ...`."
-WHO = Field("participant", "Participant", "Who takes this turn.", Kind.CHOICE, required=True)
+WHO = Field(
+    "participant",
+    "Participant",
+    "The participant that takes this turn.",
+    Kind.CHOICE,
+    required=True,
+)
 CURRENT = "Current Proposal"
 _PROPOSAL = Field(
     "proposal",
     CURRENT,
-    "Stands in proposal.md under this heading; leave it as it is if you edited the file.",
+    "The text under this heading in proposal.md; leave it unchanged if you edited the file.",
     Kind.LINES,
 )
 
@@ -52,23 +58,23 @@ REVIEW_SUBMITTED = _turn(
     "Write a review into review.md and submit it.",
     "Reviewed the proposal.",
     (
-        Field("position", "Position", "For or against, and why; a line for each point.", Kind.LINES,
+        Field("position", "Position", "For or against, and why; one line per point.", Kind.LINES,
               required=True),
-        Field("concerns", "Concerns", "What worries you; a line for each.", Kind.LINES),
-        Field("changes", "Required Changes", "What must change before you agree.", Kind.LINES),
-        Field("questions", "Questions", "What the owner should answer.", Kind.LINES),
+        Field("concerns", "Concerns", "Your concerns; one line each.", Kind.LINES),
+        Field("changes", "Required Changes", "Changes required before you agree; one line each.", Kind.LINES),
+        Field("questions", "Questions", "Questions to the owner; one line each.", Kind.LINES),
     ),
 )  # fmt: skip
 DECISION_ACCEPTED = _turn(
     "decision_accepted",
     "Accept the decisions",
-    "Accept what stands in decisions.md.",
+    "Accept the decisions in decisions.md.",
     "Accepted the decisions.",
     (
         Field(
             "read",
             "I have read decisions.md and agree",
-            "Every participant accepts the decisions that stand in decisions.md.",
+            "Every participant must accept the decisions in decisions.md.",
             Kind.FLAG,
         ),
     ),
@@ -77,7 +83,7 @@ DECISION_ACCEPTED = _turn(
 DELIVERABLE_DRAFTED = _turn(
     "deliverable_drafted",
     "Declare the deliverable drafted",
-    "Say that the primary deliverable is drafted.",
+    "Declare that the primary deliverable is drafted.",
     "Drafted the primary deliverable.",
 )
 PROPOSAL_SUBMITTED = _turn(
@@ -90,27 +96,27 @@ PROPOSAL_SUBMITTED = _turn(
 PROPOSAL_REVISED = _turn(
     "proposal_revised",
     "Revise the proposal",
-    "Say that the proposal answers the reviews, and go on to the decisions.",
+    "Declare that the proposal answers the reviews, and move to the decisions.",
     "Revised the proposal.",
     (_PROPOSAL,),
 )
 QUESTION_CLASSIFIED = _turn(
     "question_classified",
     "Classify the open questions",
-    "Give each open question in readiness.md its class; acceptances start again.",
+    "Classify each open question in readiness.md; acceptance starts over.",
     "Classified the open questions.",
     (Field("questions", "Open questions", _CLASSED, Kind.LIST),),
 )
 DECISION_PROPOSED = _turn(
     "decision_proposed",
     "Propose decisions",
-    "Add decisions to decisions.md; questions are then classified again.",
+    "Add decisions to decisions.md; questions must then be classified again.",
     "Proposed decisions.",
     (
         Field(
             "decisions",
             "Decisions",
-            "Added to decisions.md; write what is decided, so that it can be accepted as it stands.",
+            "Added to decisions.md; state each decision so that it can be accepted as written.",
             Kind.LIST,
         ),
     ),
@@ -118,26 +124,26 @@ DECISION_PROPOSED = _turn(
 DELIVERABLE_REVISED = _turn(
     "deliverable_revised",
     "Declare the deliverable revised",
-    "Say that the primary deliverable changed.",
+    "Declare that the primary deliverable changed.",
     "Revised the primary deliverable.",
 )
 DELIVERABLE_FROZEN = _turn(
     "deliverable_frozen",
     "Freeze the deliverable",
-    "Record the primary deliverable's SHA-256: it may not change any more.",
+    "Record the primary deliverable's SHA-256; the file must not change afterwards.",
     "Froze the primary deliverable.",
     (Field("set_status", "Set `Status: Frozen` in the deliverable", kind=Kind.FLAG),),
 )
 READINESS_PASSED = _turn(
     "readiness_passed",
     "Pass readiness",
-    "Say that nothing stands in the way of the conclusion.",
+    "Declare that nothing blocks the conclusion.",
     "Readiness passed.",
 )
 COMPLETED = _turn(
     "completed",
     "Conclude",
-    "Write conclusion.md and complete the collaboration. Nothing can follow.",
+    "Write conclusion.md and complete the collaboration. No event can follow.",
     "Completed the collaboration.",
     (
         Field(
@@ -148,7 +154,7 @@ COMPLETED = _turn(
             ("proceed", "do_not_proceed", "defer"),
             required=True,
         ),
-        Field("in_short", "In short", "One line beside the outcome."),
+        Field("in_short", "In short", "One line next to the outcome."),
     ),
     Intent.DECIDE,
     risky=True,
@@ -170,14 +176,16 @@ TURNS = (
 BLOCKING = ActionSpec(
     BLOCK,
     "Block",
-    "Stop the collaboration: everybody stops until it is continued in a new folder.",
+    "Stop the collaboration for all participants until it is continued in a new folder.",
     f"{_ROOM}.events:blocking",
     (
-        WHO._replace(help="On whose behalf; the event is recorded as that participant's."),
+        WHO._replace(
+            help="Participant on whose behalf you act; the event is recorded under that name."
+        ),
         Field(
             "reason",
             "Reason",
-            "What stands in the way, in one sentence; agents and people read it.",
+            "The blocker, in one sentence; agents and people read it.",
             required=True,
         ),
     ),
@@ -187,25 +195,25 @@ BLOCKING = ActionSpec(
 ANSWER_QUESTION = ActionSpec(
     ANSWERING,
     "Answer a question",
-    "Answer what a review asks: your answer is put below the question in review.md.",
+    "Answer a question of a review: writes your answer below the question in review.md.",
     f"{_ROOM}.answering:answering",
     (
         Field("question", "Question", kind=Kind.CHOICE, required=True),
-        Field("answer", "Answer", "Stands below the question in review.md.", Kind.LINES, required=True),
+        Field("answer", "Answer", "Written below the question in review.md.", Kind.LINES, required=True),
     ),
     Intent.ANSWER,
 )  # fmt: skip
 CHECK_GATES = ActionSpec(
     CHECK,
     "Check a gate",
-    "Say that a gate is met: its line is checked, or put in, in its exact words.",
+    "Mark a gate as met: checks its line, or adds the line in its exact words.",
     f"{_ROOM}.readiness:checking",
     intent=Intent.DECIDE,
 )
 SETTLE_QUESTIONS = ActionSpec(
     SETTLE,
-    "Settle open questions",
-    "Write down in readiness.md how its open questions are settled.",
+    "Resolve open questions",
+    "Record in readiness.md how the open questions are resolved.",
     f"{_ROOM}.readiness:settling",
     (Field("questions", "Questions", _CLASSED, Kind.LIST),),
     Intent.DECIDE,

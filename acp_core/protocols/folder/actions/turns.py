@@ -116,7 +116,7 @@ def _decide(opened: Opened, answers: Values) -> Request:
 
 def _accept(opened: Opened, answers: Values) -> Request:
     if not answers.read:
-        raise Refused("read decisions.md first, and say that you agree")
+        raise Refused("read decisions.md first, then confirm that you agree")
     classified = opened.machine.last.get("question_classified", opened.last_seq)
     return _request(opened, answers, "decision_accepted", "decisions.md", reply_to=classified)
 

@@ -118,7 +118,7 @@ def _item(line: str) -> str:
         raise Refused(f"{line.strip()!r} must begin with its class: {classes}")
     text = match["text"].strip()
     if not text:
-        raise Refused(f"{line.strip()!r} does not say which question")
+        raise Refused(f"{line.strip()!r} names no question")
     if match["word"] == "deferred_nonblocking" and "reason:" not in text.lower():
         raise Refused(f"{line.strip()!r} is deferred: add `Reason: ...` to the line")
     return f"- [{match['word']}] {text}"

@@ -73,7 +73,7 @@ class Turns:
         if facts.protocol is None:
             return f"protocol.json: {facts.protocol_problem or 'not read yet'}"
         if facts.dialect == schema.UNKNOWN_DIALECT:
-            return "protocol.json is of an unknown dialect: nothing is written here"
+            return "protocol.json has an unknown schemaVersion: acp does not write to the folder"
         if participant not in facts.participants:
             return f"{participant} is not listed in protocol.json"
         if facts.log_problem:
@@ -136,9 +136,9 @@ class Turns:
         self._facts.refresh(now.timestamp())
         found = required(steps(self._facts, participant))
         if not found:
-            return Outcome(OutcomeState.REFUSED, f"{participant} is not waited for")
+            return Outcome(OutcomeState.REFUSED, f"{participant} does not have the turn")
         step = found[0]
-        remark = f"appended by acp for {by}, which cannot append"
+        remark = f"appended by acp on behalf of {by}, which cannot append"
         try:
             summary, review = _summary_and_review(step, brief)
             request = Request(

@@ -81,7 +81,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     # the log's lines
     "ACP201": (
         "A line of the log is not JSON: every reader stops there.",
-        "If it is the last line, `acp repair` mends it. Otherwise append blocked, and go on in a new folder with `acp continue`.",
+        "If it is the last line, `acp repair` fixes it. Otherwise append blocked, and go on in a new folder with `acp continue`.",
     ),
     "ACP202": ("Each line of the log must be one JSON object.", _NEVER),
     "ACP203": (

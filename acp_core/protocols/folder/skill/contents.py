@@ -35,7 +35,7 @@ class Script(NamedTuple):
 SCRIPTS = (
     Script("init_collaboration.py", "init", "init", "Start a collaboration in a folder"),
     Script("append_event.py", "append", "append", "Append an event to a collaboration's log"),
-    Script("next_action.py", "next", "next_action", "Say what a participant should do now"),
+    Script("next_action.py", "next", "next_action", "Show what a participant should do now"),
     Script("wait_for_turn.py", "wait", "wait", "Wait until it is a participant's turn"),
     Script("validate_collaboration.py", "validate", "validate", "Check a collaboration"),
 )

@@ -127,7 +127,9 @@ def append(
                 return _write(log, opened, prepared)
             except Moved:
                 continue
-    raise Refused("events.jsonl keeps growing while it is locked: a writer takes no lock")
+    raise Refused(
+        "events.jsonl keeps growing while it is locked: another program writes without a lock"
+    )
 
 
 def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
@@ -242,7 +244,7 @@ def _candidate(opened: Opened, request: Request, at: str) -> Entry:
 def _check_order(opened: Opened, entry: Entry) -> None:
     """What the log and the state machine say of the next event."""
     if entry.line > schema.MAX_LINES:
-        raise Refused(f"the log holds {schema.MAX_LINES} lines: nothing reads further")
+        raise Refused(f"the log already has the maximum of {schema.MAX_LINES} lines")
     if "completed" in opened.machine.last:
         raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
     _check_sound(opened, entry.event)
@@ -369,7 +371,9 @@ def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) 
         warnings += filter(None, [write_protocol(opened.folder, protocol)])
     except Exception as error:
         reason = getattr(error, "strerror", None) or error
-        warnings.append(f"protocol.json lags behind the log ({reason}); `acp repair` mends it")
+        warnings.append(
+            f"protocol.json is out of date with the log ({reason}); `acp repair` fixes it"
+        )
     machine = after.machine
     return Appended(
         prepared.entry,
@@ -403,7 +407,7 @@ def _already(opened: Opened, prepared: Prepared) -> Appended:
         try:
             write_protocol(opened.folder, schema.encode_protocol(protocol))
         except OSError as error:
-            lag = f"protocol.json lags behind the log: {error.strerror or error}"
+            lag = f"protocol.json is out of date with the log: {error.strerror or error}"
             warnings = (*warnings, lag)
     machine = opened.machine
     return Appended(

@@ -41,7 +41,7 @@ def keep(folder: str, name: str, data: bytes, now: datetime) -> str:
         with contextlib.suppress(FileExistsError):
             atomic.create(path, data)
             return path
-    raise FileExistsError(f"{store} holds a thousand copies of one second")
+    raise FileExistsError(f"{store} already has a thousand copies from this second")
 
 
 def keep_charter(folder: str, protocol: dict[str, Any]) -> None:

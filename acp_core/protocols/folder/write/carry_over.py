@@ -49,8 +49,8 @@ def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str
     endings = [entry for entry in opened.entries if entry.event == phase]
     what = "\n\n".join(_ending(entry, phase) for entry in endings)
     before = relative(opened.folder, folder)
-    title = "Answer" if phase == "blocked" else "Why It Goes On"
-    told = answer.strip() or "The work goes on from its conclusion."
+    title = "Answer" if phase == "blocked" else "Why It Continues"
+    told = answer.strip() or "The work continues from its conclusion."
     old = _without_title(_text(opened, "proposal.md"))
     return f"""\
 # Proposal

@@ -150,10 +150,10 @@ def new_folder(opened: Opened, new: str | None) -> str:
     if new is None:
         new = known or _next_name(opened)
     elif known and os.path.realpath(known) != os.path.realpath(new):
-        raise Refused(f"it was continued before, in {known}")
+        raise Refused(f"already continued in {known}")
     real, here = os.path.realpath(new), os.path.realpath(opened.folder)
     if real == here or real.startswith(here + os.sep):
-        raise Refused("the new folder must not lie in the old one")
+        raise Refused("the new folder must not be inside the old one")
     return new
 
 

@@ -24,8 +24,8 @@ from acp_core.protocols.folder.write.rebuild import MARK, rebuild
 _HEADING = re.compile(
     rb"^## (?:\S+ - ([A-Za-z0-9_.\-]+) - seq ([0-9]{1,15})|([^\n]*))$", re.MULTILINE
 )
-NEWLINES = "write them as newlines (`tr '\\r' '\\n'`), once no participant is writing"
-NOBODY = "protocol.json names no participants: name them there, as only a person can"
+NEWLINES = "convert them to newlines (`tr '\\r' '\\n'`) while no participant is writing"
+NOBODY = "protocol.json names no participants: add them by hand"
 CREATE, REPLACE, FINISH, CUT = "create", "replace", "finish", "cut"
 _STATE = ("currentPhase", "proposalOwner", "waitingFor")
 
@@ -69,10 +69,7 @@ def diagnose(folder: str, now: datetime) -> Plan:
     entries = [item for item in schema.parse_lines(log or b"") if isinstance(item, Entry)]
     protocol, sources = _protocol(folder, broken or b"", entries)
     if protocol is None:
-        text = (
-            "protocol.json cannot be read, and neither a kept copy nor README.md says what it "
-            "held: bring it back from elsewhere, or `acp init` in a new folder"
-        )
+        text = "protocol.json cannot be read, and acp found no copy of it: restore the file from a backup, or run `acp init` in a new folder"
         return Plan(folder, hopeless=(text,))
     if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
         raise Refused(f"unknown schemaVersion {protocol['schemaVersion']!r}")
@@ -92,7 +89,7 @@ def _protocol(
 def lacking_headings(seqs: Iterable[int]) -> str:
     """What is done about reviews of which review.md has no heading."""
     listed = ", ".join(map(str, seqs))
-    return f"review.md has no heading for seq {listed}; a marked one is put in"
+    return f"review.md has no heading for seq {listed}; acp adds a marked one"
 
 
 def lag(protocol: dict[str, Any], fields: dict[str, Any]) -> str:
@@ -105,7 +102,7 @@ def lag(protocol: dict[str, Any], fields: dict[str, Any]) -> str:
     if all(fields[name] == protocol.get(name) for name in _STATE):
         return ""
     return (
-        f"protocol.json lags behind the log: it says {protocol.get('currentPhase')!r}, "
+        f"protocol.json is out of date with the log: it says {protocol.get('currentPhase')!r}, "
         f"the log {fields['currentPhase']!r}"
     )
 
@@ -143,7 +140,7 @@ class _Diagnosis:
             return []
         for file in missing:
             if file.name != review.REVIEW:  # its headings are added below
-                sentence = f"{file.name} is missing; it is made as `acp init` makes it"
+                sentence = f"{file.name} is missing; acp creates it as `acp init` does"
                 self.fixes.append(Fix(sentence, file.name, file.path, CREATE, b"", file.data))
         return missing
 
@@ -158,11 +155,13 @@ class _Diagnosis:
         path = path_of(self.folder, schema.LOG_FILE)
         parsed = schema.parse_line(tail, opened.lines + 1)
         if isinstance(parsed, Entry) and self._is_next(opened, parsed):
-            sentence = f"the last event (seq {parsed.seq}) lacks its newline; it gets it"
+            sentence = f"the last event (seq {parsed.seq}) has no newline at its end; acp adds it"
             fix = Fix(sentence, schema.LOG_FILE, path, FINISH, tail, tail + b"\n", start)
             self.fixes.append(fix)
             return opened._replace(history=opened.history.followed_by([parsed]))
-        sentence = "the last line of events.jsonl is torn: it is kept in the backup and dropped"
+        sentence = (
+            "the last line of events.jsonl is incomplete: acp removes it and keeps it in the backup"
+        )
         self.fixes.append(Fix(sentence, schema.LOG_FILE, path, CUT, tail, b"", start))
         return opened
 
@@ -195,7 +194,7 @@ class _Diagnosis:
         text = _with_headings(text, lacking, self.now)
         verb = CREATE if template is not None else REPLACE
         if lacking or template is not None:
-            sentences = ["review.md is missing; it is made anew"] if template is not None else []
+            sentences = ["review.md is missing; acp creates it"] if template is not None else []
             if lacking:
                 sentences.append(lacking_headings(entry.seq or 0 for entry in lacking))
             sentence = "; ".join(sentences)
@@ -214,7 +213,7 @@ class _Diagnosis:
                 "from": list(self.sources),
             }
             state = "is missing" if self.broken is None else "cannot be read"
-            sentence = f"protocol.json {state}; it is made again from {', '.join(self.sources)}"
+            sentence = f"protocol.json {state}; acp rebuilds it from {', '.join(self.sources)}"
         else:
             sentence = lag(self.protocol, fields)
             if not sentence:
@@ -240,7 +239,7 @@ def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> byte
         line = review.heading(entry.at, entry.sender, entry.seq or 0)
         block = (
             f"{line}\n\n"
-            f"(This heading was put in by `acp repair` on {schema.format_time(now)}: review.md had "
+            f"(`acp repair` added this heading on {schema.format_time(now)}: review.md had "
             f"none for the event. The event says: {_one_line(entry.summary)})\n"
         ).encode(errors="replace")
         while later < len(blocks) and blocks[later].seq <= (entry.seq or 0):

@@ -42,7 +42,7 @@ class Edit(NamedTuple):
         if self.after == self.before:
             return
         if content(self.name, self.path) != self.before:
-            raise Refused(f"{self.name} changed at this very moment; do it again")
+            raise Refused(f"{self.name} changed in the meantime; try again")
         if not self.after.startswith(self.before):
             atomic.replace(self.path, self.after)
             return

@@ -187,7 +187,7 @@ def _about_proposal(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iter
 
     try:
         if is_unwritten(document_text(opened.folder, "proposal.md", edits)):
-            yield "proposal.md proposes nothing yet: the reviewers read it as it is"
+            yield "proposal.md contains no proposal yet; the reviewers read the file as it is"
     except Refused as error:
         yield str(error)
 
@@ -205,7 +205,7 @@ def _about_questions(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Ite
         line = readiness.unresolved[0].line
         yield (
             f"readiness.md still holds unresolved questions (line {line}): "
-            "until they are classified nobody can accept"
+            "decisions cannot be accepted until they are classified"
         )
 
 

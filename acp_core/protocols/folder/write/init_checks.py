@@ -64,7 +64,7 @@ def charter_for(wish: Wish, folder: str) -> tuple[Charter, tuple[str, ...]]:
     if len(participants) < len(_given(wish.participants)):
         warnings.append("a --participant that was given twice takes part once")
     if len(participants) == 1:
-        warnings.append("with one participant nobody can review: no proposal can be submitted")
+        warnings.append("with only one participant, no proposal can be reviewed")
     return charter, tuple(warnings)
 
 

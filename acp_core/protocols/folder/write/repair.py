@@ -20,7 +20,7 @@ from acp_core.protocols.folder.write import Refused, backups
 from acp_core.protocols.folder.write.damage import CREATE, CUT, FINISH, Fix, Plan, diagnose
 from acp_core.protocols.folder.write.opened import path_of, refuse_lockless
 
-CHANGED = "the collaboration changed since the damage was looked at: nothing was done; look again"
+CHANGED = "the collaboration changed since acp checked it: nothing was done; run the repair again"
 _SHOWN = 1 << 16  # bytes of a file that a diff shows
 
 
