@@ -32,7 +32,7 @@ _MANY = 100  # gates that are compared with the nearest line
 def lags_behind(facts: Facts) -> Iterator[Finding]:
     """protocol.json records an earlier state of the log."""
     if facts.history.machine.count and is_behind(facts):
-        text = "protocol.json lags behind events.jsonl: repair, or the next append, mends it"
+        text = "protocol.json is out of date with events.jsonl; `acp repair` or the next append updates it"
         yield _advice("ACP920", text, schema.PROTOCOL_FILE)
 
 
@@ -50,7 +50,7 @@ def participants_portable(facts: Facts) -> Iterator[Finding]:
     """A participant's id holds what breaks headings, paths or terminals."""
     for name in facts.participants:
         if not schema.PARTICIPANT_ID.fullmatch(name):
-            text = f"protocol.json participants: the id {name!r} is not safe to use everywhere"
+            text = f"protocol.json participants: the id {name!r} contains characters that are not safe everywhere"
             yield _advice("ACP911", text, schema.PROTOCOL_FILE)
 
 
@@ -71,7 +71,7 @@ def links_lead_out(facts: Facts) -> Iterator[Finding]:
     """A file is a symbolic link that leads out of the folder."""
     for name, file in (*facts.files.items(), *facts.others.items()):
         if file.outside:
-            text = f"{name} is a symbolic link that leads out of the folder"
+            text = f"{name} is a symbolic link that points outside the folder"
             yield _advice("ACP913", text, name)
 
 
@@ -90,13 +90,12 @@ def near_items(facts: Facts) -> Iterator[Finding]:
     for text, line in readiness.near:
         yield _advice("ACP930", f"readiness.md: {_quoted(text)} does not count", READINESS, line)
     for item in readiness.swallowing:
-        text = (
-            f"readiness.md: the bare [{item.word}] takes line {item.text_line} as its text, "
-            "which then does not count by itself"
-        )
+        text = f"readiness.md: the bare [{item.word}] uses line {item.text_line} as its text, so that line does not count by itself"
         yield _advice("ACP931", text, READINESS, item.line)
     for text, line in readiness.under_blockers:
-        message = f"readiness.md: {_quoted(text)} stands under blockers but is not [blocking]"
+        message = (
+            f"readiness.md: {_quoted(text)} is listed under blockers but is not marked [blocking]"
+        )
         yield _advice("ACP932", message, READINESS, line)
 
 
@@ -105,7 +104,7 @@ def reasons_given(facts: Facts) -> Iterator[Finding]:
     for item in facts.readiness.items if facts.readiness else ():
         _, found, reason = item.text.lower().partition("reason:")
         if item.word == "deferred_nonblocking" and found and not reason.strip():
-            text = "readiness.md: Reason: is empty, or goes on in the next line"
+            text = "readiness.md: Reason: is empty, or continues on the next line"
             yield _advice("ACP933", text, READINESS, item.text_line)
 
 
@@ -113,14 +112,14 @@ def hidden_placeholders(facts: Facts) -> Iterator[Finding]:
     """A resolved question speaks of a TBD, and so counts as unresolved."""
     for item in facts.readiness.items if facts.readiness else ():
         if item.word != "unresolved" and "TBD" in item.text:
-            text = f"readiness.md: [{item.word}] counts as unresolved because its text holds TBD"
+            text = f"readiness.md: [{item.word}] counts as unresolved because its text contains TBD"
             yield _advice("ACP934", text, READINESS, item.text_line)
 
 
 def submitted_unwritten(facts: Facts) -> Iterator[Finding]:
     """A proposal went to the reviewers before anything was written."""
     if facts.files["proposal.md"].scan and facts.history.machine.round:
-        yield _advice("ACP951", "proposal.md was submitted, and proposes nothing", PROPOSAL)
+        yield _advice("ACP951", "proposal.md was submitted but contains no proposal", PROPOSAL)
 
 
 def classified_in_name(facts: Facts) -> Iterator[Finding]:
@@ -129,7 +128,7 @@ def classified_in_name(facts: Facts) -> Iterator[Finding]:
     if readiness is None or not machine.classified or machine.accepted_ever:
         return
     if readiness.unresolved:
-        text = "question_classified was appended, but readiness.md holds unresolved questions"
+        text = "question_classified was appended, but readiness.md contains unresolved questions"
         yield _advice("ACP952", text, READINESS, readiness.unresolved[0].line)
 
 

@@ -6,10 +6,10 @@ _APPEND = "Let all participants write with `acp append`."
 
 ADVICE: dict[str, tuple[str, str]] = {
     "ACP901": (
-        "A key stands twice in a line: readers differ in which one they believe.",
+        "A line contains a key twice; readers disagree about which value counts.",
         _APPEND,
     ),
-    "ACP902": ("A field of an event has not the form that readers expect.", _APPEND),
+    "ACP902": ("A field of an event does not have the form that readers expect.", _APPEND),
     "ACP903": (
         "The summary is what people read in the timeline: one short sentence.",
         "Put long text into a document and name it in `doc`.",
@@ -23,20 +23,20 @@ ADVICE: dict[str, tuple[str, str]] = {
         _APPEND,
     ),
     "ACP906": (
-        "The last event is whole, but its line is not ended: the next writer would glue its own to it.",
+        "The last event is complete, but its line has no newline: the next writer would append to the same line.",
         "Run `acp repair` before the next append.",
     ),
     "ACP907": (
-        "A completed collaboration has ended; nobody will look at what comes after.",
-        "Go on in a new folder with `acp continue`.",
+        "A completed collaboration has ended; no participant reads later events.",
+        "Continue in a new folder with `acp continue`.",
     ),
     "ACP908": (
         "Readiness was passed twice: something changed in between, or an agent repeated itself.",
         "Look at what changed since it was passed first.",
     ),
-    "ACP910": ("A participant stands twice in the list.", "Remove one in protocol.json."),
+    "ACP910": ("The list contains a participant twice.", "Remove one in protocol.json."),
     "ACP911": (
-        "This id holds signs that break review headings, paths or terminals.",
+        "This id contains characters that break review headings, paths or terminals.",
         "Next time use letters, digits, `.`, `_` and `-`.",
     ),
     "ACP912": (
@@ -44,7 +44,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Write completionGates as a list of texts.",
     ),
     "ACP913": (
-        "What it leads to can change without anything changing here, and is not shown.",
+        "The target of the link can change unnoticed, and acp does not show it.",
         "Put the file itself into the folder.",
     ),
     "ACP914": (
@@ -52,19 +52,18 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Write each event with a newline at its end, as `acp append` does.",
     ),
     "ACP920": (
-        "A writer was interrupted after it wrote the log. What is shown here follows from the log.",
-        "Run `acp repair`, or let the next append mend it.",
+        "A writer was interrupted after it wrote the log. acp shows the state from the log.",
+        "Run `acp repair`; the next append also fixes the file.",
     ),
     "ACP921": (
         (
-            "The log is append-only, but what was read before no longer stands there: somebody "
-            "edited, truncated or replaced it. Everything was read again."
+            "The log is append-only, but events that acp has read were edited, truncated or replaced. acp has read the log again."
         ),
-        "Compare it with a copy; participants who have read it before know another history.",
+        "Compare the log with a copy; participants that read it earlier know a different history.",
     ),
     "ACP922": (
-        "What is wrong with an event stays wrong, since earlier events are never rewritten.",
-        "Append blocked with the reason; then `acp continue` goes on in a new folder.",
+        "An invalid event stays invalid, because earlier events are never rewritten.",
+        "Append blocked with the reason; then continue in a new folder with `acp continue`.",
     ),
     "ACP930": (
         (
@@ -74,11 +73,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Write the line in that form.",
     ),
     "ACP931": (
-        "White space after the word may go over line ends, so that the next line counts as its text.",
+        "White space after the word includes line ends, so the next line counts as the text.",
         "Write the text on the same line.",
     ),
     "ACP932": (
-        "Free text about a blocker stops nobody.",
+        "Free text about a blocker does not block the collaboration.",
         "Mark it `- [blocking]`, or say that there is none.",
     ),
     "ACP933": ("A reason that is empty explains nothing.", "Write the reason on the same line."),
@@ -91,7 +90,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "List the open questions in readiness.md, each with its class.",
     ),
     "ACP936": (
-        "Participants have accepted decisions that are written down nowhere.",
+        "Participants have accepted decisions, but decisions.md contains none.",
         "Write the decisions into decisions.md.",
     ),
     "ACP937": (
@@ -100,7 +99,7 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "ACP940": (
         (
-            "The heading speaks of a seq but is not of the form "
+            "The heading names a seq but does not have the form "
             "`## <time> - <participant> - seq <number>`, so that it matches no review."
         ),
         "Write it in that form if it is a review's heading.",
@@ -124,27 +123,27 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "ACP951": (
         "Reviewers were asked to read a proposal that says nothing.",
-        "Write the proposal, and say so to the reviewers.",
+        "Write the proposal, and ask the reviewers to read it again.",
     ),
     "ACP952": (
         "No decision can be accepted while a question is unresolved.",
         "Classify every question; no further event is needed for it.",
     ),
     "ACP953": (
-        "The specification keeps the owner; every tool derives the author of such a proposal instead.",
+        "The specification keeps the owner, but every tool takes the author of such a proposal as the owner.",
         "Append blocked; in the new folder only the owner submits the proposal.",
     ),
     "ACP954": (
-        "NaN and Infinity are no JSON: strict readers take the whole line for damage.",
+        "NaN and Infinity are not JSON: strict readers reject the whole line.",
         "Leave the value out, or write it as a text.",
     ),
     "ACP955": (
-        "No event can be dated before the one that it follows, so that all that follow lie ahead, too.",
+        "An event cannot have an earlier time than the previous one, so all later events have a future time, too.",
         "Set the clock of the machine that wrote it.",
     ),
     "ACP945": (
         "A section of the conclusion is empty.",
-        "Fill it in, or say that there is nothing.",
+        "Fill in the section, or write that there is nothing to add.",
     ),
     "ACP956": (
         "Agents read text that is invisible to people, and may follow it as an instruction.",

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-_REPAIR = "Run `acp repair` on the folder: it shows the change before it makes it."
-_NEVER = "Earlier events are never rewritten: append a corrective event, or append blocked and go on in a new folder with `acp continue`."
+_REPAIR = "Run `acp repair` on the folder: acp shows the change before making it."
+_NEVER = "Earlier events are never rewritten: append a corrective event, or append blocked and continue in a new folder with `acp continue`."
 _EDIT = "Correct it in protocol.json; only phase, owner and waitingFor follow from the log."
 
 PROTOCOL: dict[str, tuple[str, str]] = {
     # files
     "ACP101": (
-        "A file that every participant expects is not there.",
-        "Make the file; `acp repair` does so for a start that was interrupted.",
+        "A file that every participant needs is missing.",
+        "Create the file; after an interrupted start, `acp repair` does this.",
     ),
     "ACP102": (
-        "A file of an earlier protocol is there; agents would write to it instead of the log.",
+        "The folder contains a file of an earlier protocol; agents could write to it instead of the log.",
         "Move it out of the folder.",
     ),
     "ACP103": (
-        "A document cannot be read, so that nobody can say what stands in it.",
+        "A document cannot be read, so acp cannot check its content.",
         "Make it a regular UTF-8 text file of at most 4 MiB that you may read.",
     ),
     # protocol.json
     "ACP110": (
-        "protocol.json is not a JSON object, or cannot be read: no tool can go on.",
+        "protocol.json is not a JSON object, or cannot be read: no tool can continue.",
         _REPAIR,
     ),
     "ACP111": (
-        "Without protocol.json nobody knows the objective, the participants and the gates.",
+        "Without protocol.json, the objective, the participants and the gates are unknown.",
         "Restore it from a copy, or run `acp repair`; `acp init` starts a new collaboration.",
     ),
     "ACP112": (
-        "The recorded phase is none of the protocol's phases.",
+        "The recorded phase is not a phase of the protocol.",
         _REPAIR,
     ),
     "ACP113": (
@@ -39,19 +39,19 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP114": ("A collaboration needs at least one participant.", _EDIT),
     "ACP115": (
-        "Without completion gates nobody can say when the collaboration is done.",
+        "Without completion gates, it is undefined when the collaboration is complete.",
         _EDIT,
     ),
     "ACP116": (
-        "This dialect has no version field; other tools refuse the folder.",
+        "This schema version has no version field; other tools refuse the folder.",
         "Remove the key `version` from protocol.json.",
     ),
     "ACP117": (
-        "A gate speaks of a file that must not exist.",
+        "A gate names a file that must not exist.",
         "Reword the gate in protocol.json to name a file of the protocol.",
     ),
     "ACP118": (
-        "protocol.json does not say who is waited for, so that agents wait for ever.",
+        "protocol.json does not list whose turn it is, so agents wait for ever.",
         _REPAIR,
     ),
     "ACP119": ("protocol.json does not say who owns the proposal.", _REPAIR),
@@ -60,28 +60,26 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         'Write each participant as {"id": "name"}.',
     ),
     "ACP121": (
-        "So many participants cannot take turns; only the first ones are looked at.",
+        "The list has too many participants; acp uses only the first ones.",
         "Check protocol.json: the list is probably damaged.",
     ),
-    "ACP122": ("A gate must be a text that can be checked off.", _EDIT),
+    "ACP122": ("A gate must be a text.", _EDIT),
     "ACP150": (
         (
-            "The recorded phase is not the one that the log leads to. The log decides; agents that "
-            "trust protocol.json wait for the wrong thing."
+            "The recorded phase differs from the phase in the log. The log decides; agents that trust protocol.json wait for the wrong event."
         ),
         _REPAIR,
     ),
     "ACP151": (
         (
-            "What protocol.json records is not what the log leads to. The log decides; agents that "
-            "trust protocol.json wait for the wrong one."
+            "protocol.json differs from the state in the log. The log decides; agents that trust protocol.json wait for the wrong participant."
         ),
         _REPAIR,
     ),
     # the log's lines
     "ACP201": (
         "A line of the log is not JSON: every reader stops there.",
-        "If it is the last line, `acp repair` fixes it. Otherwise append blocked, and go on in a new folder with `acp continue`.",
+        "If it is the last line, `acp repair` fixes it. Otherwise append blocked, and continue in a new folder with `acp continue`.",
     ),
     "ACP202": ("Each line of the log must be one JSON object.", _NEVER),
     "ACP203": (
@@ -90,8 +88,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP204": (
         (
-            "A character that many readers take for a line end stands in a line: they can never "
-            "read the log again."
+            "A line contains a character that many readers treat as a line end: they can no longer read the log."
         ),
         "Append blocked, and go on in a new folder with `acp continue`; `acp append` writes such characters safely.",
     ),
@@ -104,24 +101,24 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Make events.jsonl a regular file that you may read.",
     ),
     "ACP207": (
-        "The last line is half an event: its writer was interrupted.",
+        "The last line is an incomplete event: its writer was interrupted.",
         _REPAIR,
     ),
     "ACP208": (
-        "The log is far larger than any collaboration's; the rest of it is not looked at.",
-        "Look at what writes to it; append blocked, and go on in a new folder with `acp continue`.",
+        "The log is too large for a collaboration; acp does not read the rest.",
+        "Check which program writes to it; append blocked, and continue in a new folder with `acp continue`.",
     ),
     "ACP210": ("An event lacks a field that every event must have.", _NEVER),
     "ACP211": (
-        "The protocol has no event of this name; nobody knows what it means for the state.",
+        "The protocol has no event with this name; its effect on the state is unknown.",
         _NEVER,
     ),
     "ACP212": (
-        "Somebody who is not in the list of participants has written to the log.",
+        "The author of an event is not in the list of participants.",
         "Agents must use an id from protocol.json; the list is fixed at the start.",
     ),
     "ACP213": (
-        "An answer must name an event that was there before it.",
+        "A reply must name an earlier event.",
         _NEVER,
     ),
     "ACP214": (
@@ -130,8 +127,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP215": (
         (
-            "The numbers of the events must be 1, 2, 3 and so on. A repeated number means that two "
-            "participants wrote at once without a lock; a gap that lines are gone."
+            "The numbers of the events must be 1, 2, 3 and so on. A duplicate means that two participants wrote at the same time without a lock; a gap means that lines are missing."
         ),
         "Append blocked and go on in a new folder with `acp continue`; let all participants write with `acp append`.",
     ),
@@ -144,47 +140,46 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Set the clocks right; `acp append` never writes a time before the last one.",
     ),
     "ACP290": (
-        "There is more of the same kind than is worth listing.",
+        "acp does not list all findings of this kind.",
         "Look at the first ones: the others probably have the same cause.",
     ),
     # reviews
     "ACP301": (
-        "A review was announced in the log, but review.md has no heading that bears its number.",
+        "The log has a review, but review.md has no heading with its number.",
         (
             "Add the heading `## <time> - <participant> - seq <number>` to review.md; `acp repair` "
             "does so, and `acp append --review-file` writes both at once."
         ),
     ),
     "ACP302": (
-        "review.md has a review that the log does not know: its author has not appended the event.",
+        "review.md contains a review that is not in the log: its author has not appended the event.",
         "Append review_submitted, or correct the number in the heading.",
     ),
     "ACP303": (
         (
-            "The heading bears the number of another event: that of the review is asked for, not of "
-            "the one it answers."
+            "The heading must have the number of the review's own event, not of the event that the review answers."
         ),
         "Correct the number in the heading.",
     ),
     "ACP304": (
-        "The heading names another participant than the event.",
+        "The heading and the event name different participants.",
         "Correct the name in the heading.",
     ),
     # readiness.md
     "ACP310": (
-        "Something in readiness.md is marked as blocking: the run must not go on over it.",
-        "Settle it and mark it [resolved], or append blocked.",
+        "readiness.md marks an item as blocking; the collaboration cannot continue until the item is resolved.",
+        "Resolve the item and mark it [resolved], or append blocked.",
     ),
     "ACP311": (
         "A question is not classified: it is [unresolved], or its text still says TBD.",
         "Mark it [resolved], [deferred_nonblocking] with a reason, or [blocking].",
     ),
     "ACP312": (
-        "What is put off must say why.",
+        "A deferred question must have a reason.",
         "Add `Reason: ...` to the same line.",
     ),
     "ACP313": (
-        "The last check of readiness.md is not made.",
+        "The last box of readiness.md is not checked.",
         "When everything is in order, write the line `- [x] Ready to implement`.",
     ),
     "ACP314": (
@@ -192,7 +187,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Check each gate in readiness.md with a line `- [x] ` and the gate's exact text.",
     ),
     "ACP315": (
-        "What is put off should say why; before decisions are accepted it must.",
+        "A deferred question should have a reason; it must have one before decisions are accepted.",
         "Add `Reason: ...` to the same line.",
     ),
     # conclusion.md
@@ -201,7 +196,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Add the missing headings (level 2) to conclusion.md.",
     ),
     "ACP321": (
-        "The conclusion must say one thing: proceed, do_not_proceed or defer.",
+        "The conclusion must name exactly one outcome: proceed, do_not_proceed or defer.",
         "Leave one line such as `- [proceed] Why.` and remove other outcome lines.",
     ),
     "ACP322": (
@@ -214,20 +209,20 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     # the state machine
     "ACP401": (
-        "The event came in a phase in which it means nothing. The state after it is uncertain.",
+        "The event is not allowed in its phase. The state after it is uncertain.",
         _NEVER,
     ),
     "ACP402": (
-        "Somebody else than the one whose turn it was has acted. The state after it is uncertain.",
+        "The author of the event did not have the turn. The state after it is uncertain.",
         _NEVER,
     ),
     "ACP403": ("A collaboration is started once, by its first event.", _NEVER),
     "ACP404": (
-        "Whoever starts a collaboration must take part in it.",
+        "The author of the first event must be a participant.",
         "Correct the list of participants in protocol.json.",
     ),
     "ACP405": (
-        "A proposal needs somebody who reviews it.",
+        "A proposal needs a reviewer.",
         "Start a collaboration with at least two participants.",
     ),
     "ACP406": (
@@ -239,11 +234,11 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Append readiness_passed first.",
     ),
     "ACP408": (
-        "The end must name the conclusion.",
+        "The completed event must name the conclusion.",
         "Append completed with doc conclusion.md.",
     ),
     "ACP409": (
-        "In this dialect a proposal comes with a draft of the primary deliverable.",
+        "In this schema version, a proposal needs a draft of the primary deliverable.",
         "Draft it and append deliverable_drafted first.",
     ),
     "ACP410": (
@@ -252,7 +247,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP411": (
         "A frozen deliverable does not change any more.",
-        "Go on in a new folder with `acp continue` if it must.",
+        "Continue in a new folder with `acp continue` if it must change.",
     ),
     "ACP412": ("A deliverable is frozen once.", _NEVER),
 }

@@ -56,7 +56,7 @@ def log_ahead(facts: Facts) -> Iterator[Finding]:
     last = facts.history.last
     at = schema.parse_time(last.at) if last else None
     if last is not None and at is not None and at.timestamp() > time.time() + _AHEAD:
-        text = f"seq {last.name}: at {last.at!r} lies in the future"
+        text = f"seq {last.name}: at {last.at!r} is in the future"
         yield Finding("ACP955", text, ADVICE, LOG_FILE, last.line, last.seq)
 
 

@@ -261,7 +261,7 @@ def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
     elif not entry.summary.strip() and not _is_said(entry, "ACP902", "summary"):
         yield "ACP903", f"seq {name}: the summary is empty"
     if entry.doc is not None and leads_out(entry.doc):
-        yield "ACP904", f"seq {name}: doc {entry.doc!r} leads out of the folder"
+        yield "ACP904", f"seq {name}: doc {entry.doc!r} points outside the folder"
     readable = schema.parse_time(entry.at) is not None and schema.has_zone(entry.at)
     if readable and not _is_canonical(entry.at):
         yield "ACP905", f"seq {name}: at {entry.at!r} is not UTC with whole seconds and Z"

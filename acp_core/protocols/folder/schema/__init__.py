@@ -253,9 +253,7 @@ def _entry(value: dict[str, Any], line: int, duplicates: list[str]) -> Entry:
         for name in REQUIRED_FIELDS
         if name not in value
     ]
-    faults.extend(
-        Fault("ACP901", f"the key {key!r} stands twice in the line") for key in duplicates
-    )
+    faults.extend(Fault("ACP901", f"the line contains the key {key!r} twice") for key in duplicates)
 
     def text(name: str, code: str | None = None, message: str = "") -> str:
         found = value.get(name)
