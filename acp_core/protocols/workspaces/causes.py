@@ -75,8 +75,8 @@ def _left_behind(run: Run) -> Iterator[Cause]:
         return
     yield Cause(
         "A6",
-        f"a writing was interrupted: {left.what}",
-        advice="finish it: whatever is done next does so first",
+        f"a write was interrupted: {left.what}",
+        advice="repair the run; the next write does so, too",
         evidence=(f"{left.done} of {left.total} files were written",),
         remedy=REPAIR,
         since=left.at,
@@ -99,8 +99,8 @@ def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
     return Cause(
         "E50",
         need.text,
-        advice=f"look at what is left of the work of {display_name(agent)}: put back what was changed and accept "
-        f"it, or run {display_name(agent)} once more; say in the next prompt of {who} where it may write",
+        advice=f"check what is left of the work of {display_name(agent)}: put back what was changed and accept "
+        f"it, or rerun {display_name(agent)}; name in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
         certain=any(each.certain for each in done),
         remedy=_judged(agent, run)[0],
@@ -125,8 +125,10 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     ]
     return Cause(
         "E51",
-        need.text if is_unreadable(agent) else f"{display_name(agent)} contradicts itself",
-        advice="look at its files; run it once more, or decide on it",
+        need.text
+        if is_unreadable(agent)
+        else f"the status and files of {display_name(agent)} disagree",
+        advice="check its files, then rerun it or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         remedy=_judged(agent, run)[0],
         given=(("agent", display_name(agent)),),
@@ -143,15 +145,15 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     how, name = state.ending(agent, run), display_name(agent)
     missing = how == schema.MISSING
     said = clean_line(why(agent, run))
-    evidence = [f"it says: {said}" if not missing else f"its program: {said}"] if said else []
-    evidence += [f"{display_name(each)} waits for it" for each in _behind(run, agent)]
+    evidence = [f"reported reason: {said}" if not missing else f"program: {said}"] if said else []
+    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
     if missing:
         evidence += _last_lines(case.loop(name))
     elif agent.status:
         evidence.append(_changed(agent.status.file.changed, clean_line(agent.status.file.name)))
     return Cause(
         "E53" if missing else "E52",
-        f"{name} {ended(agent, run)}, and nobody decided what becomes of it",
+        f"{name} {ended(agent, run)}; it needs your decision",
         advice=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
         evidence=tuple(evidence),
         remedy=TRIAGE,
@@ -165,10 +167,10 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
 
 
 _CHOICES = {
-    "accept": "accept what is there",
+    "accept": "accept the result as it is",
     "rerun": "rerun it",
     "skip": "skip it",
-    "orchestrator-does": "do its part yourself (orchestrator-does)",
+    "orchestrator-does": "do the task yourself (orchestrator-does)",
     "gap": "note a gap",
 }
 
@@ -182,11 +184,13 @@ def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
     alive = loop.program_alive
     return Cause(
         "E55",
-        f"nobody watches {display_name(agent)} any more",
-        advice="dispatch again: it goes on where it was, and nothing is repeated",
+        f"the process supervising {display_name(agent)} has exited",
+        advice="dispatch again: acp resumes the supervision and repeats no work",
         evidence=(
-            f"the process that watched it (process {loop.pid}) ended without saying so",
-            "its program still runs" if alive else "its program ended, too",
+            f"process {loop.pid} exited without recording a result",
+            "the supervised program is still running"
+            if alive
+            else "the supervised program has exited, too",
             *_last_lines(loop),
         ),
         remedy=DISPATCH,
@@ -206,14 +210,16 @@ def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     loop, name = case.loop(display_name(agent)), display_name(agent)
     runs = loop is not None and loop.program_alive
     known = (
-        "its program runs on this machine" if runs else "its program is not known on this machine"
+        "its program is running on this machine"
+        if runs
+        else f"no program of {name} is known on this machine"
     )
     evidence = [f"no status file, last write {dated(agent.last_write)}", known]
-    evidence += [f"{display_name(each)} waits for it" for each in _behind(run, agent)]
+    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
     return Cause(
         "E54",
-        f"{name} has been silent for long, and has no status file",
-        advice="wait on, stop it, or go on without it; it cannot be spoken to",
+        f"{name} has written nothing for a long time and has no status file",
+        advice="keep waiting, stop it, or decide without its result; a running sub-agent takes no messages",
         evidence=(*evidence, *_last_lines(loop)),
         certain=False,
         remedy=TRIAGE,
@@ -226,9 +232,9 @@ def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
 
 
 _LATER = {
-    "waiting": ("E56", "start its program: nothing goes on before"),
-    "ready": ("E57", "compare the outputs: where they may contradict is written down"),
-    "conflict": ("E58", "resolve it by the rule of its category, or say that it is none"),
+    "waiting": ("E56", "dispatch it: the run cannot proceed without it"),
+    "ready": ("E57", "compare the outputs: acp records possible contradictions"),
+    "conflict": ("E58", "resolve it by the rule of its category, or dismiss it"),
     "draft": ("E59", "read the draft, then finish"),
 }
 
@@ -237,9 +243,9 @@ def _later(run: Run, need: Need) -> Cause:
     """A step of the integration, or a dispatch, that only a person takes."""
     code, advice = _LATER[need.code]
     if need.action == SYNTHESISE:
-        advice = "have the draft written, or prepare it to write it yourself"
+        advice = "let a program write the draft, or write it yourself"
     if need.code == "draft" and need.action is None:
-        advice = "write it: `acp workspaces edit` opens it in your editor"
+        advice = "write the draft: `acp workspaces edit` opens it in your editor"
     if need.code == "conflict":
         advice = _settled(run, need)
     passed = sum(state.steps(run))
@@ -247,7 +253,7 @@ def _later(run: Run, need: Need) -> Cause:
         code,
         need.text,
         advice=advice,
-        evidence=(f"{passed} of {len(state.STEPS)} steps of the integration are through",),
+        evidence=(f"{passed} of {len(state.STEPS)} integration steps are done",),
         remedy=need.action,
         given=need.given,
         others=(DISMISS,) if need.action == RESOLVE else (),
@@ -263,14 +269,14 @@ def _settled(run: Run, need: Need) -> str:
     id = dict(need.given).get("conflict")
     if id is None:
         name = clean_line(run.conflicts.file.name) if run.conflicts else "conflicts.json"
-        return f"give it an id in {name}, so that it can be named"
+        return f"give it an id in {name} to make it selectable"
     found = next(each for each in state.open_conflicts(run) if id_of(each) == id)
     if need.action == DISMISS:
-        return "dismiss it: it does not name two agents"
+        return "dismiss it: a conflict needs two agents"
     if found.category != "factual":
         return "resolve it by the rule of its category, or dismiss it"
     agents = clean_line(" or ".join(found.agents), 300)
-    return f"say whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
+    return f"choose whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
 
 
 def id_of(conflict: Conflict) -> str:
@@ -285,11 +291,13 @@ def _interrupted(run: Run, case: Case) -> Iterator[Cause]:
         return
     yield Cause(
         "E59",
-        "the draft was being written, and nobody watches that any more",
-        advice="synthesise again: what was begun is taken over",
+        "the process supervising the draft has exited",
+        advice="synthesise again: acp resumes the started draft",
         evidence=(
-            f"the process that watched it (process {loop.pid}) ended without saying so",
-            "its program still runs" if loop.program_alive else "its program ended, too",
+            f"process {loop.pid} exited without recording a result",
+            "the supervised program is still running"
+            if loop.program_alive
+            else "the supervised program has exited, too",
         ),
         remedy=SYNTHESISE,
         since=loop.started,

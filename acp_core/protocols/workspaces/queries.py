@@ -33,11 +33,11 @@ Object = dict[str, Any]
 
 
 def status(values: Values) -> Answer:
-    """Where each agent and the run stand."""
+    """Show the state of the run and of each agent."""
     place, now = layout(values.folder), utc_now()
     run = dispatch.read_run(place, now)
     if not run.agents:
-        raise Refused(f"{place.root}: there is no run of agents here")
+        raise Refused(f"{place.root}: no run of agents in this folder")
     found = rules.check(run)
     agents = [_agent(each, run, found, now) for each in run.agents]
     data = {
@@ -121,7 +121,7 @@ def undecided(values: Values) -> Answer:
     place = layout(values.folder)
     run = dispatch.read_run(place, utc_now())
     if not run.agents:
-        raise Refused(f"{place.root}: there is no run of agents here")
+        raise Refused(f"{place.root}: no run of agents in this folder")
     found = rules.check(run)
     left = [agent.name for agent in run.agents if state.waits(agent, run, found)]
     rows = [
@@ -135,18 +135,18 @@ def undecided(values: Values) -> Answer:
         for agent in run.agents
         if agent.name in left or agent.decision
     ]
-    lines = tuple(map(_decision_line, rows)) or ("nothing is to be decided",)
+    lines = tuple(map(_decision_line, rows)) or ("no pending decisions",)
     return Answer({"agents": rows, "undecided": left}, lines, 1 if left else 0)
 
 
 def _ended(agent: schema.Agent, run: Run, found: tuple[Finding, ...]) -> str:
     """How it ended; of one that contradicts itself, that."""
     now = state.of_agent(agent, run, found)
-    return now if now in state.DOUBTFUL else state.ending(agent, run) or "not through"
+    return now if now in state.DOUBTFUL else state.ending(agent, run) or "not finished"
 
 
 def _decision_line(row: Object) -> str:
-    what = row["decision"] or f"decide: {', '.join(row['choices'])}"
+    what = row["decision"] or f"needs your decision: {', '.join(row['choices'])}"
     why = f" ({row['note']})" if row["note"] else ""
     return f"{row['agent']}: {row['ended']}: {what}{why}"
 
@@ -158,13 +158,13 @@ def list_conflicts(values: Values) -> Answer:
     known = {conflicts.about(each) for each in recorded}
     new = [each for each in conflicts.current_hints(place) if conflicts.about(each) not in known]
     waiting = [each for each in recorded if each.is_open and not each.is_hint]
-    lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflict is known",)
+    lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflicts",)
     data = {"conflicts": [each.raw for each in recorded], "hints": [each._asdict() for each in new]}
     return Answer(data, lines, 1 if waiting else 0)
 
 
 def _conflict_line(conflict: Conflict) -> str:
-    waits = "a hint, not settled" if conflict.is_hint else "open"
+    waits = "unresolved hint" if conflict.is_hint else "open"
     how = conflict.sentence or ("dismissed" if conflict.is_dismissed else waits)
     why = f" [{conflict.why}]" if conflict.why and how == waits else ""
     about = f"{conflict.between} on {conflict.topic} ({conflict.category})"
@@ -173,7 +173,7 @@ def _conflict_line(conflict: Conflict) -> str:
 
 def _hint_line(hint: Hint) -> str:
     pair = between(hint.agents)
-    return f"not written down: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
+    return f"not recorded: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
 
 
 def check_prompt(values: Values) -> Answer:
@@ -182,7 +182,7 @@ def check_prompt(values: Values) -> Answer:
     bad = any(f["severity"] == Severity.ERROR.value for p in prompts for f in p["findings"])
     lines: list[str] = []
     for each in prompts:
-        lines.append(f"{each['file']}: {'' if each['findings'] else 'nothing found'}")
+        lines.append(f"{each['file']}: {'' if each['findings'] else 'no findings'}")
         lines += map(_finding_line, each["findings"])
     return Answer({"ok": not bad, "prompts": prompts}, tuple(lines), 2 if bad else 0)
 
@@ -194,7 +194,7 @@ def _prompt_findings(name: str) -> Any:
         {
             "severity": "warning",
             "code": "B49",
-            "message": f"the required input {path} is not there",
+            "message": f"the required input {path} does not exist",
         }
         for path in required_inputs(run.prompts[0].text)
         if os.path.isabs(path) and not os.path.isfile(path)
@@ -240,7 +240,7 @@ def parse_return(values: Values) -> Answer:
     data = _bytes(values.file) if given else sys.stdin.buffer.read(scan.LIMIT)
     value, prose = returns.parse(data.decode("utf-8", "replace"))
     if value is None:
-        raise Refused("no object with a status was found in it")
+        raise Refused("no object with a status in this text")
     run = Run(
         path.parent, path.parent, utc_now(), returns=(Returned(_file(path), value, "", prose),)
     )

@@ -45,12 +45,12 @@ def test_what_a_partial_lacks_is_done_by_one_more(tmp_path: Path) -> None:
     [
         (("--task", "Look"), "agent"),
         (("--agent", "ann", "--task", "Look"), "two agents"),
-        (("--agent", "../x", "--task", "Look"), "cannot be the name"),
+        (("--agent", "../x", "--task", "Look"), "is not a valid name"),
         (("--agent", "cat", "--task", "One.\n\nTwo."), "one paragraph"),
         (("--agent", "cat", "--task", "Look", "--after", "zoe"), "not in the plan"),
-        (("--agent", "cat", "--task", "Look", "--format", "a/b"), "no file extension"),
-        (("--of", "zoe"), "there is no agent"),
-        (("--of", "ann"), "does not say what is missing"),
+        (("--agent", "cat", "--task", "Look", "--format", "a/b"), "not a file extension"),
+        (("--of", "zoe"), "no agent 'zoe'"),
+        (("--of", "ann"), "does not report what is missing"),
     ],
 )
 def test_whoever_cannot_be_added_is_refused(
@@ -65,7 +65,7 @@ def test_whoever_cannot_be_added_is_refused(
 
 def test_nobody_is_added_to_what_is_integrated(tmp_path: Path) -> None:
     making.integrate(making.run(tmp_path))
-    assert "is integrated" in acp("add", tmp_path, "--agent", "cat", "--task", "Look").text
+    assert "already integrated" in acp("add", tmp_path, "--agent", "cat", "--task", "Look").text
 
 
 def test_the_form_adds_and_dispatches(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_agent_may_manage_a_run_which_is_a_part(tmp_path: Path) -> None:
     own = making.run(root / BASE / "ann")
     snapshot = making.read(root)
     assert snapshot.parts == (str(own),)
-    assert "manages a run of its own" in snapshot.participants[0].role
+    assert "manages its own run" in snapshot.participants[0].role
     assert list(making.states(root)) == ["ann", "ben"]
     assert open_workspaces(snapshot.parts[0]).refresh(making.NOW).headline.startswith("ready")
 
@@ -104,14 +104,14 @@ def test_no_run_is_deeper_than_that_of_a_manager(tmp_path: Path) -> None:
     late = acp("add", own, "--agent", "eve", "--task", "Lead.", "--may-launch")
     assert (late.code, late.text) == (
         2,
-        "error: eve may not launch agents: this run is that of a manager already\n",
+        "error: eve may not launch agents: this run already belongs to a manager\n",
     )
     plan = tmp_path / "plan.json"
     plan.write_text('{"task": "x", "agents": [{"agent": "fay", "task": "x", "may_launch": true}]}')
     assert acp("init", root / BASE / "ben", "--plan", plan).code == 2
     deep = acp("init", own / BASE / "dan", "--task", "x", "--agent", "gus=Look.")
     assert deep.code == 2
-    assert "no run may be so deep" in deep.text
+    assert "runs cannot be nested so deeply" in deep.text
     assert not (own / BASE / "dan" / BASE).exists()
     manifest = own / BASE / ".coord/manifest.json"
     manifest.write_text(manifest.read_text().replace('"may_launch": false', '"may_launch": true'))

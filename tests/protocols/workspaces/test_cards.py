@@ -81,13 +81,13 @@ async def test_a_partial_result_is_accepted_with_its_reason(
             "✓ output.md",
             "The report",
             "ben-part",
-            "1  Accept what is there",
-            "2  Run it again, with feedback",
-            "3  Leave it out",
+            "1  Accept the result as it is",
+            "2  Rerun, with feedback",
+            "3  Skip",
         ):
             assert fact in shown
         await pilot.press("1")
-        await until(pilot, lambda: "Stands with the decision." in seen(pilot))
+        await until(pilot, lambda: "Recorded with the decision." in seen(pilot))
         await pilot.press(*"Three will do", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "accept", "Three will do")]
@@ -103,9 +103,9 @@ async def test_an_agent_that_failed_is_run_again_with_feedback_for_its_next_prom
         await open_card(pilot)
         shown = seen(pilot)
         assert "ben failed" in shown and "The rest is missing." in shown
-        assert "✗ prices.md  is not there" in shown
+        assert "✗ prices.md  is missing" in shown
         await pilot.press("1")
-        await until(pilot, lambda: "Stands in its next prompt." in seen(pilot))
+        await until(pilot, lambda: "Added to its next prompt." in seen(pilot))
         await pilot.press(*"Name the sources", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "rerun", "Name the sources")]
@@ -119,9 +119,9 @@ async def test_a_result_in_doubt_shows_where_status_and_files_disagree(tmp_path:
         await open_card(pilot)
         shown = seen(pilot)
         assert "ben's status and files disagree" in shown
-        assert "✗ returned failure, the status file says success" in shown
+        assert "✗ returned failure, but the status file says success" in shown
         await pilot.press("3")
-        await until(pilot, lambda: "Stands with the decision." in seen(pilot))
+        await until(pilot, lambda: "Recorded with the decision." in seen(pilot))
         await pilot.press(*"In doubt", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "skip", "In doubt")]
@@ -156,11 +156,11 @@ async def test_a_conflict_is_resolved_with_both_versions_in_sight(
             "ann and ben contradict each other on price (c1)",
             "ann  Price: 10 euro  line 5",
             "ben  Price: 12 euro  line 5",
-            "one version holds, never an average of both",
+            "one version is kept, never an average of both",
             "found by mira",
             "1  ann's version holds",
             "2  ben's version holds",
-            "3  It is no conflict",
+            "3  Not a conflict",
         ):
             assert fact in shown
         await pilot.press("down", "down", "enter")
@@ -185,7 +185,7 @@ async def test_a_conflict_is_dismissed_with_a_reason(tmp_path: Path) -> None:
         assert "ann  output.md  does not mention it" in shown
         assert "2  Merge, ann's is more detailed" in shown
         await pilot.press("4")
-        await until(pilot, lambda: "Why it is none." in seen(pilot))
+        await until(pilot, lambda: "Why this is not a conflict." in seen(pilot))
         await pilot.press("ctrl+s")
         await is_left(pilot)
     assert conflict(root)["reason"] == "The outputs agree."
@@ -198,15 +198,15 @@ async def test_the_outputs_are_put_in_another_order_before_the_draft(tmp_path: P
         await open_card(pilot)
         shown = seen(pilot)
         for fact in (
-            "The outputs are ready to become the final one",
+            "The outputs are ready to be synthesised",
             "1. ann  output.md",
             "ann and ben may contradict each other on price: ann “10”, ben “12”",
             "ben  Section 3 goes beyond the task.",
-            "1  Have a program write the draft",
+            "1  Let a program write the draft",
         ):
             assert fact in shown
         await pilot.press("3")
-        await until(pilot, lambda: "The most critical first." in seen(pilot))
+        await until(pilot, lambda: "Agents, the most critical first." in seen(pilot))
         await pilot.press(*"ben", "enter", "ctrl+s")  # above the others
         await is_left(pilot)
         await open_card(pilot)
@@ -239,7 +239,7 @@ async def test_the_final_output_is_approved_with_two_keys(
         shown = seen(pilot)
         for fact in (
             "The draft of the final output is ready",
-            "ben (ben-part): partial, taken as it is: No account",
+            "ben (ben-part): partial, accepted: No account",
             "ben: accept",
             "1. ann  output.md",
             "Dispatch another agent with an account.",
@@ -292,10 +292,10 @@ def test_an_agent_that_is_silent_is_given_up_on_by_a_card(tmp_path: Path) -> Non
     (root / "returns/ben-part.json").unlink()
     write(root, "agent-workspaces/ben/notes.md", "Thinking.\n", 40 * 60)
     (card,) = cards(root)
-    assert (card.title, card.by) == ("ben is silent, and has returned nothing", "ben")
+    assert (card.title, card.by) == ("ben is silent and has returned nothing", "ben")
     assert [each.label for each in card.verdicts] == [
-        "Run it again, with feedback",
-        "Do its part yourself",
+        "Rerun, with feedback",
+        "Do the task yourself",
         "Note a gap",
     ]
 
@@ -381,7 +381,7 @@ def test_the_commands_of_a_card_decide_and_refuse_what_has_changed(
     root = partial(tmp_path / "queues")
     (card,) = printed(acp, root)
     accept = card["verdicts"][0]
-    assert (accept["label"], accept["choose"]) == ("Accept what is there", ["reason"])
+    assert (accept["label"], accept["choose"]) == ("Accept the result as it is", ["reason"])
     output(root, "ben", 12)
     refused = acp(*_words(accept, "enough"))
     assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr

@@ -178,7 +178,7 @@ def test_a_killed_watcher_is_seen_and_replaced_by_a_dispatch(tmp_path: Path) -> 
     dead, alive = watcher(root, "ann", alive=False), watcher(root, "ann", alive=True, program=True)
     (found,) = [each for each in causes(root, dead) if each.code == "E55"]
     assert found.remedy == "dispatch"
-    assert "its program ended, too" in found.evidence
+    assert "the supervised program has exited, too" in found.evidence
     assert "| no network" in found.evidence
     assert "E55" not in codes(root, alive)
     assert "E54" in codes(root, alive)
@@ -214,7 +214,7 @@ def test_each_cause_is_counted_once_with_the_need_that_it_explains(tmp_path: Pat
     opened = open_workspaces(str(root))
     looked = Diagnosis(Patience()).diagnose(opened, opened.refresh(NOW), (), (), NOW)
     assert [need.code for need in looked.needs] == ["E52"]
-    assert "What to do: accept what is there or rerun it or skip it." in looked.headline
+    assert "What to do: accept the result as it is or rerun it or skip it." in looked.headline
     hostile = status("ben", "partial") | {"errors": ["\x1b[2Jno"]}
     write(root, "agent-workspaces/ben/status.json", hostile)
     write(root, "returns/ben-part.json", returned("ben", "partial", errors=["\x1b]2;x\x07"]))
@@ -228,8 +228,8 @@ def test_what_really_went_wrong_is_told_of_a_real_program(tmp_path: Path) -> Non
     acp("dispatch", root, "--", *program(tmp_path / "own", ann="lost"))
     (found,) = causes(root, at=utc_now())
     assert found.code == "E53"
-    assert "its program: exit code 0" in found.evidence
-    assert "ben waits for it" in found.evidence
+    assert "program: exit code 0" in found.evidence
+    assert "ben is waiting for this result" in found.evidence
 
 
 def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> None:
@@ -247,8 +247,8 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
 def test_what_is_next_is_said_when_no_conflict_is_open(tmp_path: Path) -> None:
     resolved(run(tmp_path))
     (found,) = causes(tmp_path)
-    assert found.headline == "No conflict is open: ready to synthesise"
-    assert found.advice == "have the draft written, or prepare it to write it yourself"
+    assert found.headline == "No open conflicts: ready to synthesise"
+    assert found.advice == "let a program write the draft, or write it yourself"
 
 
 def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:

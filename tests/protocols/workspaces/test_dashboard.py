@@ -71,7 +71,7 @@ async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         await until(pilot, lambda: "f: " in screen_text(app))
         await pilot.press("f")
-        await until(pilot, lambda: "1  Accept what is there" in screen_text(app))
+        await until(pilot, lambda: "1  Accept the result as it is" in screen_text(app))
         assert "The rest is missing." in screen_text(app)
         await pilot.press("e")  # the whole form
         await until(pilot, lambda: ready(app.screen))
@@ -106,7 +106,7 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         assert [need.code for need in now(root).needs] == ["undecided", "undecided"]
         await do(pilot, "triage", agent="ben", decision="accept", reason="enough")
         await do(pilot, "triage", agent="dan", decision="gap", reason="it never returns")
-        await do(pilot, "rerun", agent="cat", feedback="Once more")
+        await do(pilot, "rerun", agent="cat", feedback="Rerun")
         done = {**through, "ben": "partial (accept)", "cat": "success", "dan": "missing (gap)"}
         await until(pilot, lambda: states(root) == done)
         assert sorted(begun(own)) == ["ann", "ben", "cat", "cat", "dan", "eve"]

@@ -42,25 +42,25 @@ def test_the_layout_stands_before_anything_is_dispatched(tmp_path: Path) -> None
     assert now(root).headline == "preparing: 2 not dispatched"
     again = acp("init", root, "--task", "queues", "-a", "ann=Look")
     assert again.code == 2
-    assert "prepared here already" in again.text
+    assert "already contains a run" in again.text
 
 
 @pytest.mark.parametrize(
     ("plan", "why"),
     [
-        ({"agents": []}, "names no agents"),
-        ({"agents": [{"agent": "../x", "task": "Look"}]}, "cannot be the name"),
-        ({"agents": [{"agent": "shared", "task": "Look"}]}, "is reserved"),
+        ({"agents": []}, "has no agents"),
+        ({"agents": [{"agent": "../x", "task": "Look"}]}, "is not a valid name"),
+        ({"agents": [{"agent": "shared", "task": "Look"}]}, "is a reserved name"),
         ({"agents": [{"agent": "a", "task": "Look"}, {"agent": "A", "task": "See"}]}, "two agents"),
         ({"agents": [{"agent": "a", "task": "One.\n\nTwo."}]}, "one paragraph"),
-        ({"agents": [{"agent": "a", "task": "Look", "format": "../x"}]}, "no file extension"),
+        ({"agents": [{"agent": "a", "task": "Look", "format": "../x"}]}, "not a file extension"),
         ({"agents": [{"agent": "a", "task": "Look", "task_id": "a/b"}]}, "name of a task"),
         ({"agents": [{"agent": "a", "task": "Look", "after": ["b"]}]}, "not in the plan"),
         ({"agents": [{"agent": "a", "task": "L", "after": ["a"]}]}, "wait for each other"),
         ({"agents": [{"agent": "a", "task": "Look", "timeout_s": -1}]}, "number of seconds"),
-        ({"agents": [{"agent": "a\udcff", "task": "Look"}]}, "holds what is no character"),
-        ({"agents": ["a"]}, "no object"),
-        ({"agents": [{"agent": "a", "task": "Look"}], "format": "exe"}, "none of md"),
+        ({"agents": [{"agent": "a\udcff", "task": "Look"}]}, "contains an invalid character"),
+        ({"agents": ["a"]}, "not an object"),
+        ({"agents": [{"agent": "a", "task": "Look"}], "format": "exe"}, "unknown (formats: md"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(
@@ -98,7 +98,7 @@ def test_who_works_on_anothers_output_is_told_where_it_is(tmp_path: Path) -> Non
     ended = acp("dispatch", root, "--", *program(tmp_path / "own", ann="partial"))
     assert ended.code == 1
     assert states(root) == {"ann": "partial", "ben": "not dispatched"}
-    assert "to be decided: ann" in ended.text
+    assert "needs your decision: ann" in ended.text
     triage = {"agent": "ann", "task_id": "ann-compare-queues", "decision": "accept"}
     (root / COORD / "triage.json").write_text(json.dumps({"decisions": [triage]}))
     assert acp("dispatch", root).code == 1  # ann is partial still, as was accepted
@@ -114,7 +114,7 @@ def test_what_cannot_be_dispatched_is_held_and_said(tmp_path: Path) -> None:
     assert acp("init", root, "--task", "queues", "-a", "ann=Look", "--input", wanted).code == 0
     words = program(tmp_path / "own")
     ended = acp("dispatch", root, "--", *words)
-    assert f"the required input {wanted} is not there" in ended.text
+    assert f"the required input {wanted} does not exist" in ended.text
     assert begun(tmp_path / "own") == []
     wanted.write_text("Facts.\n")
     assert acp("dispatch", root).code == 0
@@ -165,7 +165,7 @@ def test_an_agent_that_is_not_through_in_time_is_stopped(tmp_path: Path) -> None
     ended = acp("dispatch", root, "--", *program(tmp_path / "own", ben="silent"))
     assert ended.code == 1
     assert states(root) == {"ann": "success", "ben": "missing"}
-    assert "not through after 1 s" in entries(root)["ben"]["exit"]
+    assert "not finished after 1 s" in entries(root)["ben"]["exit"]
     assert now(root).headline.startswith("collecting")
 
 
@@ -182,7 +182,7 @@ def test_only_a_few_work_at_the_same_time(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", "cat")
     ended = acp("dispatch", root, "--limit", "1", "--", *program(tmp_path / "own"))
     assert ended.code == 0
-    assert "ben: 1 work already, which is the limit" in ended.text
+    assert "ben: limit reached: 1 working" in ended.text
     assert begun(tmp_path / "own") == ["ann", "ben", "cat"]
 
 
@@ -231,7 +231,7 @@ def test_a_prompt_is_checked_before_it_is_sent(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "B50 [AGENT-ROLE] was not filled in" in ended.text
     assert "B52 the section OUTPUTS is missing" in ended.text
-    assert "B49 the required input /no/such is not there" in ended.text
+    assert "B49 the required input /no/such does not exist" in ended.text
     assert acp("check-prompt", tmp_path / "none").code == 2
 
 

@@ -153,7 +153,7 @@ def test_a_lost_manifest_is_made_anew_of_prompts_and_workspaces(tmp_path: Path) 
     was = entries(root)
     gone(root)
     new = acp("init", root, "--task", "Another", "--agent", "zoe=Do it.")
-    assert new.code == 2 and "is gone" in new.text
+    assert new.code == 2 and "is missing" in new.text
     assert acp("repair", root).code == 0
     made = entries(root)
     for name, entry in was.items():
@@ -179,7 +179,7 @@ def test_a_manifest_that_was_torn_just_now_is_mended_once_nobody_can_be_writing_
     os.utime(manifest, (ahead, ahead))
     ended = acp("repair", root)
     assert ended.code == 2
-    assert "manifest.json may still be being written: repair it again in a moment" in ended.text
+    assert "manifest.json may still be being written: repair again in a moment" in ended.text
     assert "nothing is to be mended" not in ended.text
 
 
@@ -187,7 +187,7 @@ def test_the_task_of_who_was_never_dispatched_is_asked_for(tmp_path: Path) -> No
     root = prepare(tmp_path / "run", "ann")
     gone(root)
     warned = told("repair", root, "--dry-run")
-    assert "what ann is to do stands nowhere" in str(warned["warnings"])
+    assert "the task of ann is lost" in str(warned["warnings"])
 
 
 def test_a_task_specification_that_is_gone_holds_only_dispatching_up(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_task_specification_that_is_gone_holds_only_dispatching_up(tmp_path: P
     (root / "agent-workspaces/shared/task-spec.json").unlink()
     refused = acp("dispatch", root, "--", *program(tmp_path / "own"))
     assert refused.code == 2
-    assert "task-spec.json is gone" in refused.text
+    assert "task-spec.json is missing" in refused.text
     assert acp("order", root, "--order", "ben,ann").code == 0
     assert acp("repair", root).code == 0
     spec = json.loads((root / "agent-workspaces/shared/task-spec.json").read_text())
@@ -238,7 +238,7 @@ def test_a_writing_that_was_interrupted_is_told_of_and_finished_by_the_next(
     early = [each.code for each in causes(root, at=utc_now())]
     assert "A6" not in early  # somebody may be at it
     old(root / COORD / JOURNAL)
-    what = "a writing was interrupted: Decide on ann (attempt 1): rerun"
+    what = "a write was interrupted: Decide on ann (attempt 1): rerun"
     assert what in acp("status", root).text
     assert any(each.code == "B38" for each in now(root).findings)
     found = causes(root, at=utc_now())[0]
@@ -295,7 +295,7 @@ def test_a_symbolic_link_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (root / "integration").symlink_to(tmp_path / "elsewhere")
     (obstacle,) = seen(root).obstacles
-    assert obstacle.sentence.endswith("integration is a symbolic link: nothing is written there")
+    assert obstacle.sentence.endswith("integration is a symbolic link: acp does not write there")
     assert acp("order", root, "--order", "ann").code == 2
 
 

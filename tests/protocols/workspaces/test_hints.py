@@ -161,7 +161,7 @@ def test_all_who_differ_on_a_topic_are_one_hint_which_is_settled_in_one_go(
     tmp_path: Path,
 ) -> None:
     prices(tmp_path, ann=10, ben=10, cat=12)
-    assert acp("compare", tmp_path).text == ("Compare the outputs: 1 new hint, 1 written down.\n")
+    assert acp("compare", tmp_path).text == ("Compare the outputs: 1 new hint, 1 recorded.\n")
     assert open_ones(tmp_path) == ["ann-ben-cat price"]
     assert items(tmp_path)[0]["why"] == "price: ann “10”, ben “10”, cat “12”"
     resolved = acp("resolve", tmp_path, "c1", "--because", "sourced", "--keep", "cat")
@@ -170,7 +170,7 @@ def test_all_who_differ_on_a_topic_are_one_hint_which_is_settled_in_one_go(
         "Resolved by the factual rule, the more sourced version, that of cat.\n"
     )
     assert open_ones(tmp_path) == []
-    assert acp("compare", tmp_path).text.startswith("Compare the outputs: 0 new hints, 1 written")
+    assert acp("compare", tmp_path).text.startswith("Compare the outputs: 0 new hints, 1 recorded")
     codes = {finding.code for finding in read(tmp_path).findings}
     assert not codes & {"B65", "B66"}
 
@@ -179,14 +179,14 @@ def test_a_hint_holds_nothing_up_and_is_told_of_in_the_end(tmp_path: Path) -> No
     prices(tmp_path, ann=10, ben=12)
     assert acp("compare", tmp_path).code == 0
     assert acp("conflicts", tmp_path).code == 0  # nothing must be decided
-    assert "(1 hint not settled): ready to synthesise" in str(read(tmp_path).needs)
+    assert "(1 hint unresolved): ready to synthesise" in str(read(tmp_path).needs)
     assert acp("draft", tmp_path).code == 0
     draft = (tmp_path / BASE / ".coord/draft/final-output.md").read_text()
     hint = "ann and ben may contradict each other on price: ann “10”, ben “12”"
-    assert f"## Not settled\n\n- {hint}\n" in draft
+    assert f"## Unresolved\n\n- {hint}\n" in draft
     finished = acp("finish", tmp_path)
     assert finished.code == 0
-    assert f"not settled: {hint}" in finished.text
+    assert f"unresolved: {hint}" in finished.text
     status = json.loads((tmp_path / "integration/status.json").read_text())
     assert status["not_settled"] == [hint]
 
@@ -196,11 +196,11 @@ def test_a_conflict_that_a_person_records_must_be_resolved(tmp_path: Path) -> No
     assert acp("compare", tmp_path).code == 0
     words = ("dispute", tmp_path, "price", "--between", "ben,ann", "--category", "factual")
     assert acp(*words).code == 0  # the hint becomes a conflict
-    assert "written down already" in acp(*words).text
+    assert "already recorded" in acp(*words).text
     assert [each["hint"] for each in items(tmp_path)] == [False]
     refused = acp("draft", tmp_path)
     assert refused.code == 2
-    assert "conflicts are not resolved: c1" in refused.text
+    assert "unresolved conflicts: c1" in refused.text
     assert acp("conflicts", tmp_path).code == 1
     assert acp("resolve", tmp_path, "c1", "--keep", "ann", "--because", "sourced").code == 0
     assert acp("draft", tmp_path).code == 0

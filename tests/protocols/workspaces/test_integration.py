@@ -41,7 +41,7 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     assert told("triage", root)["undecided"] == ["ben", "cat"]
     early = acp("conflicts", root, "--find")
     assert early.code == 2
-    assert "every agent is through" in early.text
+    assert "agents without a final result" in early.text
     assert acp("integrate", root, "--finish").code == 2
 
     assert acp("triage", root, "ben", "accept").code == 2  # a decision has a reason
@@ -70,7 +70,7 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     assert output.name.startswith("cat-output-2")
 
     listed = acp("conflicts", root).text
-    assert "not written down: ann, ben, cat and eve on price (factual)" in listed
+    assert "not recorded: ann, ben, cat and eve on price (factual)" in listed
     found = acp("conflicts", root, "--find")
     assert found.code == 0
     conflicts = {each["id"]: each for each in told("conflicts", root)["conflicts"]}
@@ -82,7 +82,7 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     pair = ("dispute", root, "Cost of the queue", "--between", "ann,ben")
     assert acp(*pair, "--category", "coverage").code == 0
     assert acp("integrate", root, "--draft").code == 2  # a conflict is not resolved
-    assert "never an average" in acp("conflicts", root, "--resolve", fact).text
+    assert "never averaged" in acp("conflicts", root, "--resolve", fact).text
     assert acp("conflicts", root, "--resolve", fact, "--keep", "ann").code == 2
     how = ["--keep", "ann", "--because", "sourced"]
     assert acp("conflicts", root, "--resolve", fact, *how).code == 0
@@ -175,15 +175,15 @@ def test_nothing_is_integrated_over_a_step_that_is_not_through(tmp_path: Path) -
     acp("dispatch", root, "--", *program(tmp_path / "own", ben="lost"))
     assert states(root) == {"ann": "success", "ben": "missing"}
     for act in ("draft", "compare"):
-        assert "decided on: ben (`acp workspaces triage` lists" in acp(act, root).text
+        assert "or decision: ben (see `acp workspaces triage`" in acp(act, root).text
     assert acp("triage", root, "ben", "orchestrator-does", "--reason", "small").code == 0
-    assert "`acp workspaces compare` does that" in acp("integrate", root, "--draft").text
+    assert "run `acp workspaces compare`" in acp("integrate", root, "--draft").text
     assert acp("conflicts", root, "--find").code == 0
     assert "no draft" in acp("integrate", root, "--finish").text
     assert acp("integrate", root, "--draft").code == 0
     draft = root / COORD / "draft/final-output.md"
     assert "(Write this part.)" in draft.read_text()
-    assert "still holds" in acp("integrate", root, "--finish").text
+    assert "still contains" in acp("integrate", root, "--finish").text
     draft.write_text(draft.read_text().replace("(Write this part.)", "Ours."))
     (root / "integration").mkdir()
     (root / "integration/final-output.txt").write_text("x")
@@ -209,7 +209,7 @@ def test_conflicts_are_added_by_people_and_checked(tmp_path: Path) -> None:
         == 0
     )
     again = acp("conflicts", root, "--add", topic, "--between", "ben,ann", "--category", "format")
-    assert "written down already" in again.text
+    assert "already recorded" in again.text
     listed = acp("conflicts", root)
     assert listed.code == 1
     assert "\x1b" not in listed.text
@@ -254,8 +254,8 @@ def test_an_agent_goes_on_from_what_it_wrote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"\x89PNG\r\n\x00\x00\x01", "is no text"),
-        (b"price \xff\xfe", "is no text"),
+        (b"\x89PNG\r\n\x00\x00\x01", "is not text"),
+        (b"price \xff\xfe", "is not text"),
         (b"A line.\n" * 200_000, "is larger than"),
     ],
     ids=["picture", "latin", "long"],

@@ -127,7 +127,7 @@ def test_a_run_of_another_orchestrator_is_judged_and_integrated(tmp_path: Path) 
     assert (found["integrated"], found["skipped"]) == (["ann"], ["ben"])
     assert not (tmp_path / BASE / ".coord/manifest.json").exists()
     ended = acp("dispatch", tmp_path, "--dry-run", "--", "true")
-    assert "nobody is left to be dispatched" in ended.text
+    assert "no agent is left to dispatch" in ended.text
 
 
 HOSTILE = ["\x1b]2;owned\x07", "[red]x[bold]", "~rf", "a b", "x\ny", "é" * 60, "\u202eevil"]
@@ -159,7 +159,7 @@ def test_hostile_names_and_texts_do_no_harm(tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.rglob("*") if not path.is_relative_to(root)) == outside
     final = (root / "integration/final-output.md").read_text()
     assert not {"\x1b", "\x07", "\u202e"} & set(final)
-    assert "x\u2424y (x\u2424y): partial, left out" in final
+    assert "x\u2424y (x\u2424y): partial, skipped" in final
     assert len(json.loads((root / "integration/status.json").read_text())["skipped"]) == 7
 
 

@@ -76,7 +76,7 @@ def test_a_moved_run_finds_its_files_and_reads_nothing_outside(tmp_path: Path) -
     root = run(tmp_path / "moved")
     told = [finding.message for finding in read(root).findings]
     place = f"{ORIGIN}/{OWN}/output.md"
-    assert told == [f"the run was moved: {place} was found at its place here, and 1 more"]
+    assert told == [f"the run was moved: {place} was found at its new path, and 1 more"]
     for written in (
         str(outside),
         f"{ORIGIN}/agent-workspaces/../../outside.md",
@@ -117,7 +117,7 @@ def test_where_agents_stand(tmp_path: Path) -> None:
     assert snapshot.recheck_at == NOW + timedelta(minutes=19)
     running = [each.participant for each in snapshot.next_actions]
     assert running == ["cat", "dan", "eve"]
-    assert all("cannot be spoken to" in each.text for each in snapshot.next_actions)
+    assert all("takes no messages" in each.text for each in snapshot.next_actions)
     assert snapshot.phases[0].state is PhaseState.CURRENT
 
 

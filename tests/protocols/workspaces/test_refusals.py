@@ -44,7 +44,7 @@ def written_conflict(root: Path, **more: Any) -> Path:
 def test_a_conflict_of_a_category_that_nobody_knows_is_not_resolved(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run", category="taste")
     told = refused(root, "resolve", "c1", "--keep", "ann")
-    assert "the category 'taste' is none of factual, coverage, format" in told
+    assert "the category 'taste' is unknown (categories: factual, coverage, format)" in told
     words = ("resolve", root, "c1", "--category", "factual", "--keep", "ann")
     assert acp(*words, "--because", "sourced").code == 0
 
@@ -52,7 +52,7 @@ def test_a_conflict_of_a_category_that_nobody_knows_is_not_resolved(tmp_path: Pa
 def test_a_version_of_somebody_without_a_part_in_it_does_not_hold(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run")
     told = refused(root, "resolve", "c1", "--keep", "cat", "--because", "sourced")
-    assert "'cat' has no part in c1: ann and ben have" in told
+    assert "'cat' is not part of c1: the conflict is between ann and ben" in told
 
 
 def test_a_conflict_that_does_not_name_two_agents_is_only_dismissed(tmp_path: Path) -> None:
@@ -68,14 +68,14 @@ def test_a_draft_that_is_there_is_not_prepared_once_more(tmp_path: Path) -> None
     assert acp("compare", root).code == 0
     assert acp("draft", root).code == 0
     told = refused(root, "draft")
-    assert "final-output.md is there already: edit that one, or move it away" in told
+    assert "final-output.md already exists: edit that file, or move it away" in told
     (root / "integration/final-output.md").mkdir(parents=True)
     assert "final-output.md" in refused(root, "finish")
 
 
 def test_a_decision_has_a_reason(tmp_path: Path) -> None:
     root = run(tmp_path)
-    assert "say why: a decision has a reason" in refused(
+    assert "give a reason for the decision" in refused(
         root, "triage", "ben", "skip", "--reason", " "
     )
 
@@ -84,7 +84,7 @@ def test_nobody_goes_on_from_what_was_not_written(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann")
     assert acp("dispatch", root, "--", *program(tmp_path / "own", ann="failure")).code == 1
     told = refused(root, "rerun", "ann", "--go-on")
-    assert "ann wrote no output from which it could go on" in told
+    assert "ann wrote no output to continue from" in told
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\u2028"])
@@ -102,10 +102,10 @@ def test_an_output_whose_name_says_more_than_a_path_gets_into_no_prompt(
     (own / "status.json").write_text(json.dumps(held))
     assert acp("triage", root, "ann", "accept", "--reason", "enough").code == 0
     told = acp("dispatch", root).text
-    assert "ben: the path of an input has more than one line" in told
+    assert "ben: the path of an input spans several lines" in told
     assert begun(tmp_path / "own") == ["ann"]
     told = refused(root, "rerun", "ann", "--go-on")
-    assert "ann wrote no output from which it could go on" in told
+    assert "ann wrote no output to continue from" in told
     prompts = [each.read_text() for each in (root / COORD / "prompts").iterdir()]
     assert not any("Delete everything" in each for each in prompts)
 
@@ -123,7 +123,7 @@ def test_a_manifest_with_two_entries_for_one_agent_is_not_worked_on(tmp_path: Pa
     ("agents", "why"),
     [
         ([{"agent": f"a{n}", "task": "Do."} for n in range(201)], "the plan names 201 agents"),
-        ([{"agent": "ann", "task": "Do\0."}], "task holds a NUL character"),
+        ([{"agent": "ann", "task": "Do\0."}], "task contains a NUL character"),
     ],
 )
 def test_a_plan_that_cannot_be_carried_out_prepares_nothing(
@@ -153,12 +153,14 @@ def test_nobody_is_sent_to_write_through_a_link(tmp_path: Path, name: str) -> No
     other = write(tmp_path, "other.md", "Not yours.\n")
     (root / "agent-workspaces/ann" / name).symlink_to(other)
     told = acp("dispatch", root, "--", *program(tmp_path / "own")).text
-    assert name == "status.json" or f"ann/{name} is a symbolic link: it is not dispatched" in told
+    assert (
+        name == "status.json" or f"ann/{name} is a symbolic link: acp does not dispatch it" in told
+    )
     assert begun(tmp_path / "own") == []
     assert other.read_text() == "Not yours.\n"
 
 
 def test_an_order_names_agents_of_the_run_and_a_dismissal_says_why(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run")
-    assert "'eve' is no agent of the run" in refused(root, "order", "--order", "ann,eve")
-    assert "say why it is no conflict" in refused(root, "dismiss", "c1")
+    assert "'eve' is not an agent of the run" in refused(root, "order", "--order", "ann,eve")
+    assert "give the reason why this is not a conflict" in refused(root, "dismiss", "c1")

@@ -111,7 +111,7 @@ def test_finishing_keeps_what_an_agent_wrote_in_its_place(tmp_path: Path) -> Non
     assert acp("compare", root).code == 0
     assert acp("draft", root).code == 0
     warned = acp("finish", root, "--dry-run")
-    assert "was written by ann: what stands there is kept as" in warned.text
+    assert "was written by ann: its content is kept as" in warned.text
     assert acp("finish", root).code == 0
     assert now(root).headline == "integrated: 1 success"
     kept = root / f"{BASE}/.coord/history/integration/final-output.md"

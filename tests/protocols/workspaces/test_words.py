@@ -24,9 +24,9 @@ BASE = "agent-workspaces"
 def test_where_no_run_is_nothing_is_said_to_be_decided(tmp_path: Path) -> None:
     refused = acp("triage", tmp_path / "nosuch")
     assert refused.code == 2
-    assert "there is no run of agents here" in refused.text
+    assert "no run of agents in this folder" in refused.text
     assert (
-        "there is no agent 'eve'"
+        "no agent 'eve'"
         in acp("triage", run(tmp_path / "run"), "eve", "accept", "--reason", "x").text
     )
 
@@ -47,17 +47,20 @@ def test_who_listed_an_output_that_is_not_there_is_named(tmp_path: Path) -> None
     refused = acp("draft", tmp_path)
     assert refused.code == 2
     assert "ben lists /elsewhere/project/agent-workspaces/ben/output.md" in refused.text
-    assert "is not there: run the agent once more, accept what there is, or skip it" in refused.text
+    assert "does not exist: rerun the agent, accept its result as it is, or skip it" in refused.text
 
 
 def test_an_agent_that_contradicts_itself_is_not_called_a_success(tmp_path: Path) -> None:
     run(tmp_path)
     write(tmp_path, "returns/ann-part.json", returned("ann", "failure"))
     refused = acp("triage", tmp_path, "ann", "gap", "--reason", "x")
-    assert "ann is inconsistent: it can be accept, rerun, skip, not gap" in refused.text
+    assert "ann is inconsistent: decide accept, rerun, skip, not gap" in refused.text
     listed = acp("triage", tmp_path)
     assert listed.code == 1
-    assert listed.text == "ann: inconsistent: decide: accept, rerun, skip (The rest is missing.)\n"
+    assert (
+        listed.text
+        == "ann: inconsistent: needs your decision: accept, rerun, skip (The rest is missing.)\n"
+    )
     assert "ann" in told("triage", tmp_path)["undecided"]
     assert acp("triage", tmp_path, "ann", "accept", "--reason", "I read it").code == 0
     assert acp("triage", tmp_path).text.startswith("ann: inconsistent: accept")
@@ -74,7 +77,7 @@ def test_who_approved_the_gaps_is_not_asked_again(tmp_path: Path) -> None:
     ):
         assert acp(*words).code == 0
     finished = acp("finish", tmp_path)
-    assert "gap: ben (ben-part): partial, taken as it is" in finished.text
+    assert "gap: ben (ben-part): partial, accepted" in finished.text
     snapshot = read(tmp_path)
     assert snapshot.headline.startswith("integrated with gaps")
     assert snapshot.needs == ()
@@ -104,7 +107,7 @@ def test_a_name_that_cannot_be_one_is_said_in_english(tmp_path: Path, name: str,
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"task": "x", "agents": [{"agent": name or "..", "task": "Do."}]}))
     refused = acp("init", tmp_path / "run", "--plan", plan)
-    assert f"cannot be the name of {what}" in refused.text
+    assert f"is not a valid name of {what}" in refused.text
 
 
 def test_a_limit_can_be_given_when_agents_are_dispatched(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_limit_can_be_given_when_agents_are_dispatched(tmp_path: Path) -> None
     words = program(tmp_path / "own", ann="silent")
     assert acp("dispatch", root, "--timeout", "1s", "--", *words).code == 1
     assert states(root) == {"ann": "missing"}
-    assert "not through after 1 s" in entries(root)["ann"]["exit"]
+    assert "not finished after 1 s" in entries(root)["ann"]["exit"]
 
 
 def test_the_limit_of_the_settings_holds_for_agents_and_for_the_one_that_integrates(
@@ -124,10 +127,10 @@ def test_the_limit_of_the_settings_holds_for_agents_and_for_the_one_that_integra
     root = prepare(tmp_path / "run", "ann")
     words = program(tmp_path / "own", ann=["silent", "success"])
     assert acp("dispatch", root, "--", *words).code == 1
-    assert "not through after 1.2 s" in entries(root)["ann"]["exit"]
+    assert "not finished after 1.2 s" in entries(root)["ann"]["exit"]
     assert acp("dispatch", root, "--again", "ann", "--timeout", "1m").code == 0
     assert acp("compare", root).code == 0
     assert acp("dispatch", root, "--timeout", "1s", "--", *words).code == 0
     late = acp("synthesise", root, "--", "sleep", "600")
     assert late.code == 1
-    assert "not through after 1 s" in late.text
+    assert "not finished after 1 s" in late.text

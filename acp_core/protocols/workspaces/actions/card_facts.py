@@ -76,7 +76,7 @@ class Facts(Evidence):
         for each in agent.results[:MOST]:
             about = safe(each.item.description)
             if each.file is None:
-                cells = (safe(each.written.rpartition("/")[2]), "is not there", about)
+                cells = (safe(each.written.rpartition("/")[2]), "is missing", about)
                 rows.append(Row(cells, checked=False, tone=Tone.REVISE))
             else:
                 cells = (_inside(each.file, agent), format.size(each.file.size), about)

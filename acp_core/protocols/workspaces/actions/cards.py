@@ -40,16 +40,16 @@ from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, read_bytes
 _MOST = 50  # cards of a kind
 _SIDES = 5  # versions of which one can be kept
 _LABELS = {
-    "accept": "Accept what is there",
-    "rerun": "Run it again",
-    "skip": "Leave it out",
-    "orchestrator-does": "Do its part yourself",
+    "accept": "Accept the result as it is",
+    "rerun": "Rerun",
+    "skip": "Skip",
+    "orchestrator-does": "Do the task yourself",
     "gap": "Note a gap",
 }
 _RULES = {
-    "factual": "one version holds, never an average of both",
+    "factual": "one version is kept, never an average of both",
     "coverage": "both are merged, and the more detailed version is kept",
-    "format": "both are brought into the form of the final output",
+    "format": "both are converted to the form of the final output",
 }
 
 
@@ -125,7 +125,7 @@ def _ended(agent: Agent, run: OpenRun, how: str) -> str:
         return f"{who} wrote into the workspace of {name}"
     told = {
         "inconsistent": f"{name}'s status and files disagree",
-        "stalled": f"{name} is silent, and has returned nothing",
+        "stalled": f"{name} is silent and has returned nothing",
         schema.PARTIAL: f"{name} returned a partial result",
         schema.FAILURE: f"{name} failed",
     }
@@ -153,7 +153,7 @@ def _conflicts(run: OpenRun, known: Known, waiting: Sequence[Conflict]) -> Itera
         facts = Facts(run, known=known)
         claim = "" if each.why.startswith(f"{each.topic}: ") else each.why
         by = "" if each.found_by == "acp" else f"found by {each.found_by}" if each.found_by else ""
-        category = (safe(each.category), _RULES.get(each.category, "of no known category"))
+        category = (safe(each.category), _RULES.get(each.category, "unknown category"))
         alike = sum(o.topic.lower() == each.topic.lower() for o in waiting if o is not each)
         more = f"{count(alike, 'other conflict')} on the same topic" if alike else ""
         yield facts.card(
@@ -186,10 +186,10 @@ def _settlements(conflict: Conflict) -> Iterator[CardVerdict]:
         for given in sides:
             yield CardVerdict(f"Merge, {given[1][1]}'s is more detailed", RESOLVE, given)
     elif category == "format":
-        yield CardVerdict("Bring both into the final form", RESOLVE, (which,))
+        yield CardVerdict("Convert both to the final form", RESOLVE, (which,))
     else:
         yield CardVerdict("Resolve", RESOLVE, (which,), ("category", "keep", "because"))
-    yield CardVerdict("It is no conflict", DISMISS, (which,), ("reason",))
+    yield CardVerdict("Not a conflict", DISMISS, (which,), ("reason",))
 
 
 # --- the final output -------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _synthesis(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]
     asks = ("program", "command") if usual == programs.COMMAND else ("program",)
     yield facts.card(
         "synthesis",
-        "The outputs are ready to become the final one",
+        "The outputs are ready to be synthesised",
         (
             facts.order(),
             facts.notes(),
@@ -219,7 +219,7 @@ def _synthesis(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]
             facts.problems(findings),
         ),
         (
-            CardVerdict("Have a program write the draft", SYNTHESISE, (("how", PROGRAM),), asks),
+            CardVerdict("Let a program write the draft", SYNTHESISE, (("how", PROGRAM),), asks),
             CardVerdict("Write it yourself", SYNTHESISE, (("how", ALONE),)),
             CardVerdict("Change the order", ORDER, (), ("order",)),
         ),

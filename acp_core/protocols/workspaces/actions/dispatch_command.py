@@ -24,7 +24,7 @@ def run(values: Values) -> int:
     guard.require(place, DISPATCH)
     manifests.read(place)
     if (values.feedback or values.go_on) and not values.again:
-        raise Refused("--feedback and --go-on are said to one agent: name it with --again")
+        raise Refused("--feedback and --go-on need one agent: name it with --again")
     team = _team(place, values)
     if values.dry_run:
         return _show(place, values, team)
@@ -68,15 +68,15 @@ def _follow(place: Layout, values: Values) -> None:
                 say(f"{news.agent}: {news.state}{f' ({news.note})' if news.note else ''}")
     except KeyboardInterrupt:
         if not values.json:
-            say("the agents go on; `acp workspaces dispatch` follows them again")
+            say("the agents keep running; `acp workspaces dispatch` follows them again")
         raise
 
 
 def _say(advanced: Advanced) -> None:
     for name in advanced.watched:
-        say(f"{name}: goes on")
+        say(f"{name}: supervised again")
     for name in advanced.started:
-        say(f"{name}: begins")
+        say(f"{name}: started")
     for each in advanced.held:
         say(each)
 
@@ -90,7 +90,7 @@ def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
         facts = {"started": advanced.started, "watched": advanced.watched, "held": advanced.held}
         say_object(SCHEMA, "dispatch", done=True, agents=now, undecided=left, **facts)
     elif left:
-        say(f"to be decided: {', '.join(left)} (`acp workspaces triage`)")
+        say(f"needs your decision: {', '.join(left)} (`acp workspaces triage`)")
     if values.detach:
         return 0
     return 0 if all(each == "success" for each in now.values()) else 1
@@ -109,7 +109,7 @@ def _show(place: Layout, values: Values, team: teams.Team) -> int:
         for line in each["prompt"].split("\n") if each["prompt"] else []:
             say(f"    {line}")
     if not planned:
-        say("nobody is left to be dispatched")
+        say("no agent is left to dispatch")
     return 0
 
 

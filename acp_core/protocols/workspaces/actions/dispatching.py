@@ -73,9 +73,9 @@ def _preview(run: OpenRun, values: Values) -> Preview:
         step = dispatches.begin(manifests.read(run.place), name, read, now)
         changes += step.changes(besides=run.place.manifest)
         changes.append(Change(safe(name), "start", _program(team, name)))
-    changes += [Change(safe(name), "start", "it is watched again") for name in _lost(run)]
+    changes += [Change(safe(name), "start", "supervise it again") for name in _lost(run)]
     words = ["acp", "workspaces", "dispatch", run.key, *programs.words(values)]
-    sentence = f"Dispatch whoever can begin. {table_fields.NO_CHANNEL}"
+    sentence = f"Dispatch every agent that can start. {table_fields.NO_CHANNEL}"
     command, notes = tuple(map(safe, words)), tuple(map(safe, held))
     return Preview(sentence, tuple(changes), command, notes=notes)
 
@@ -109,11 +109,11 @@ def _program(team: Team, name: str) -> str:
 def started(advanced: Advanced) -> Outcome:
     """How dispatching ended."""
     parts = [f"Started {', '.join(advanced.started)}."] if advanced.started else []
-    parts += [f"Watched again: {', '.join(advanced.watched)}."] if advanced.watched else []
+    parts += [f"Supervised again: {', '.join(advanced.watched)}."] if advanced.watched else []
     parts += [f"{each}." for each in advanced.held]
     if not advanced.started and not advanced.watched and advanced.held:
         return Outcome(OutcomeState.REFUSED, safe(" ".join(parts)))
-    return Outcome(OutcomeState.DONE, safe(" ".join(parts) or "Nobody was left to begin."))
+    return Outcome(OutcomeState.DONE, safe(" ".join(parts) or "No agent was left to dispatch."))
 
 
 def go_on(run: OpenRun) -> str:
@@ -139,9 +139,9 @@ def rerun(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         guard.require(run.place, AGAIN)
         name = people.get(values.agent, values.agent)
-        step = triage.plan(run.place, name, triage.RERUN, values.feedback or "once more")
+        step = triage.plan(run.place, name, triage.RERUN, values.feedback or "rerun")
         preview = previewed(step)
-        where = "Its earlier status and return are moved into .coord/history."
+        where = "Its earlier status and return move to .coord/history."
         return replace(preview, sentence=f"{preview.sentence} {where}")
 
     def perform(values: Values) -> Outcome:
@@ -150,7 +150,7 @@ def rerun(context: Context, now: datetime) -> Action:
         message = go_on(run)
         if name in message:
             return Outcome(OutcomeState.DONE, safe(message))
-        sentence = f"{name} is run once more when its program has ended, or with the next dispatch."
+        sentence = f"{name} will rerun when its program has ended, or at the next dispatch."
         return Outcome(OutcomeState.REQUESTED, safe(sentence))
 
     narrowed = {"agent": choice(people, first)}
@@ -164,12 +164,14 @@ def stopping(context: Context, now: datetime) -> Action:
 
     def require(values: Values) -> str:
         if values.agent not in people:
-            raise Refused(f"no program of {values.agent} runs on this machine")
+            raise Refused(f"no program of {values.agent} is running on this machine")
         return people[values.agent]
 
     def preview(values: Values) -> Preview:
         name = require(values)
-        return Preview(safe(f"Stop the program of {name}. What it wrote stays; decide on it then."))
+        return Preview(
+            safe(f"Stop the program of {name}. Its files stay; decide on its result afterwards.")
+        )
 
     def perform(values: Values) -> Outcome:
         name = require(values)

@@ -127,9 +127,9 @@ def _read(path: str) -> dict[str, Any]:
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
     except (ValueError, RecursionError):
-        raise Refused(f"{path}: is not valid JSON") from None
+        raise Refused(f"{path}: not valid JSON") from None
     if not isinstance(value, dict):
-        raise Refused(f"{path}: holds no JSON object")
+        raise Refused(f"{path}: not a JSON object")
     return value
 
 
@@ -141,7 +141,7 @@ def addition(context: Context, now: datetime) -> Action:
     left = "; ".join(said for each in first if (said := adding.missing(each)))
     narrowed = {
         "agent": choice(offered, next(iter(offered))),
-        "task": {"help": f"Left empty: {safe(left)}" if left else ""},
+        "task": {"help": f"Default: {safe(left)}" if left else ""},
     }
 
     def step(values: Values) -> Step:

@@ -66,9 +66,7 @@ def synthesising(context: Context, now: datetime) -> Action:
             step = guard.act(run.place, names.DRAFT, lambda: integrate.draft(run.place))
             return Outcome(OutcomeState.DONE, safe(f"{step.sentence} Edit it, then finish."))
         begin(run, programs.chosen(values, run.key))
-        return Outcome(
-            OutcomeState.DONE, "The program writes the draft; then look at it and finish."
-        )
+        return Outcome(OutcomeState.DONE, "The program writes the draft; review it, then finish.")
 
     ready = all(state.steps(run.run)[:4]) and not state.open_conflicts(run.run)
     return bound(
@@ -93,7 +91,7 @@ def _begun(run: OpenRun, values: Values, before: Choice | None) -> Preview:
 
 
 def begin(run: OpenRun, found: Choice | None) -> None:
-    """Have a program write the draft.
+    """Let a program write the draft.
 
     Args:
         run: the run.
@@ -117,12 +115,12 @@ def finishing(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     known = [safe(each) for each in integrate.gaps(run.run)]
     besides = "; ".join(each.rstrip(".") for each in known)
-    about = f"Besides: {besides}." if known else "What the final output leaves open."
+    about = f"Besides: {besides}." if known else "Gaps that remain in the final output."
     narrowed = {"gaps": {"default": integrate.added_gaps(run.run), "help": about}}
 
     def step(values: Values) -> Step:
         if synthesis.is_running(run.place):
-            raise Refused("the draft is being written: wait for it")
+            raise Refused("a program is writing the draft: wait until it has finished")
         gaps = values.gaps if "gaps" in values.said else None  # None: those of before
         return integrate.finish(run.place, gaps, values.by)
 

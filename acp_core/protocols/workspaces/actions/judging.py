@@ -53,7 +53,7 @@ def triaging(context: Context, now: datetime) -> Action:
         return deciding.plan(run.place, name, values.decision, values.reason, values.by)
 
     waits = f"{', '.join(display_name(each.name) for each in first)}: " if first else ""
-    sentence = f"{waits}accept, skip or run once more what did not simply succeed."
+    sentence = f"{waits}choose what to do with each result that is not a success."
     return writing(
         table_integration.TRIAGING,
         run,
@@ -100,7 +100,7 @@ def dispute(context: Context, now: datetime) -> Action:
         pair = [each.strip() for each in values.between.split(",") if each.strip()]
         pair = pair or [people.get(each, each) for each in (values.first, values.second)]
         if len(pair) != 2 or not all(pair):
-            raise Refused("say between whom: --between A,B")
+            raise Refused("name the two agents: --between A,B")
         return conflicts.add(run.place, pair, values.topic, values.category, values.by)
 
     who = choice(people, required=True)

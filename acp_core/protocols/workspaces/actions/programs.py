@@ -49,7 +49,7 @@ def chosen(values: Values, workdir: str) -> Choice | None:
         except ValueError:
             raise Refused("the command's quotes do not match") from None
         if not words:
-            raise Refused("say which command does the work")
+            raise Refused("give the command to run")
         return agent_choice.choice("", words, workdir, values.model)
     return agent_choice.choice(values.program, (), workdir, values.model)
 

@@ -26,7 +26,7 @@ _STEP = 0.1  # seconds between two looks
 
 
 def synthesise(values: Values) -> int:
-    """Have a program write the draft, and wait for it; the exit code."""
+    """Let a program write the draft, and wait for it; the exit code."""
     place = layout(values.folder)
     if values.dry_run:
         prompt = integrate.prompt(place)
@@ -46,7 +46,7 @@ def _conclude(place: Layout, values: Values) -> int:
     if values.json:
         _tell(there, exit=how, draft=str(draft))
     elif values.detach:
-        say("The draft is being written.")
+        say("A program is writing the draft.")
     else:
         say(f"{how}; the draft is {draft}" if there else how)
     return 0 if there or values.detach else 1
@@ -61,7 +61,7 @@ def edit(values: Values) -> int:
     place = layout(values.folder)
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     if not command:
-        raise Refused("no editor is known: set EDITOR, or edit the file that `draft` prepares")
+        raise Refused("no editor set: set EDITOR, or edit the file that `draft` prepares")
     path = integrate.draft_file(place)
     if values.dry_run:
         say(f"would run {command[0]} on {path}")
@@ -74,5 +74,5 @@ def edit(values: Values) -> int:
         raise Refused(f"{command[0]}: {error.strerror or error}") from None
     if ended.returncode:
         raise Refused(f"{command[0]} ended with exit code {ended.returncode}; the draft is {path}")
-    say(f"The draft is {path}; `acp workspaces finish` puts it in its place.")
+    say(f"The draft is {path}; `acp workspaces finish` publishes it.")
     return 0

@@ -16,35 +16,35 @@ _ROOM = "acp_core.protocols.workspaces.actions"
 _QUERIES = "acp_core.protocols.workspaces.queries"
 WORKED = (
     (0, "all succeeded; with --detach: started"),
-    (1, "not all succeeded, or something is left to decide"),
+    (1, "not all succeeded, or a decision is pending"),
     (2, "refused"),
-    (130, "interrupted: the programs go on"),
+    (130, "interrupted: the programs keep running"),
 )
 CREATION = ActionSpec(
     CREATE,
     "New run of sub-agents",
-    "Prepare a run: each agent gets a workspace and a task; nothing is started yet.",
+    "Prepare a run: each agent gets a workspace and a task; no program starts yet.",
     f"{_ROOM}.init:creation",
     (
-        Field("objective", "Task", "What the team completes, in one line.", aliases=("--task",)),
+        Field("objective", "Task", "The team's task, in one line.", aliases=("--task",)),
         Field(
-            "agents", "Agents", "NAME=TASK, the task in one paragraph.", Kind.LIST,
+            "agents", "Agents", "An agent and its task, in one paragraph.", Kind.LIST,
             flag="--agent", short="-a", metavar="NAME=TASK",
         ),
         Field(
-            "after", "Order", "NAME=OTHER where NAME works on what OTHER wrote.", Kind.LIST,
+            "after", "Order", "Dispatch NAME after OTHER, to work on its output.", Kind.LIST,
             metavar="NAME=OTHER",
         ),
-        Field("scope", "Scope", "What belongs to it.", Kind.LINES),
-        Field("requirements", "Requirements", "What must be met.", Kind.LIST, flag="--requirement"),
-        Field("constraints", "Constraints", "What must not be done.", Kind.LIST, flag="--constraint"),
+        Field("scope", "Scope", "Describe what the task covers.", Kind.LINES),
+        Field("requirements", "Requirements", "A requirement that the outputs must meet.", Kind.LIST, flag="--requirement"),
+        Field("constraints", "Constraints", "A constraint on all agents.", Kind.LIST, flag="--constraint"),
         Field("inputs", "Inputs", "Files that every agent must read.", Kind.LIST, flag="--input",
               metavar="FILE"),
         Field("form", "Form of the final output", "The form of the final output (md).", Kind.CHOICE,
               schema.FINALS, flag="--format"),
-        Field("naming", "Names", "How outputs are called (plain).", Kind.CHOICE, schema.NAMINGS, form=False),
+        Field("naming", "Names", "The naming scheme of outputs (plain).", Kind.CHOICE, schema.NAMINGS, form=False),
         given.TIMEOUT,
-        Field("plan", "Plan", "Read who does what from a JSON file.", Kind.FILE, form=False),
+        Field("plan", "Plan", "Read agents and tasks from a JSON file.", Kind.FILE, form=False),
     ),
     Intent.CREATE,
     command="workspaces init",
@@ -60,31 +60,31 @@ CREATION = ActionSpec(
 )  # fmt: skip
 ADDITION = ActionSpec(
     MORE,
-    "One more agent",
+    "Add agent",
     "Add an agent with a task of its own, and dispatch it.",
     f"{_ROOM}.init:addition",
     (
-        Field("agent", "Whose part is missing",
-              "The new agent is told where to read what that one wrote.", Kind.CHOICE,
+        Field("agent", "Fills the gap of",
+              "The new agent's prompt names the outputs of this agent.", Kind.CHOICE,
               flag="--of", metavar="AGENT"),
-        Field("name", "Name of the new agent", "Left empty: after the agent whose part is missing.",
+        Field("name", "Name of the new agent", "Default: derived from the agent whose gap it fills.",
               flag="--agent", metavar="NAME"),
-        Field("task", "Its task", "Left empty: what that agent left open.", Kind.LINES),
-        Field("role", "Role", "What it is, in the first line of its prompt.", form=False),
-        Field("after", "After", "It works on what AGENT wrote, and is dispatched after it.",
+        Field("task", "Task", "Default: made from that agent's errors and notes.", Kind.LINES),
+        Field("role", "Role", "The agent's role, in the first line of its prompt.", form=False),
+        Field("after", "After", "Dispatch the new agent after AGENT, to work on its output.",
               Kind.LIST, metavar="AGENT", form=False),
-        Field("inputs", "Inputs", "A file that it must read.", Kind.LIST, flag="--input",
+        Field("inputs", "Inputs", "A file that the new agent must read.", Kind.LIST, flag="--input",
               metavar="FILE", form=False),
-        Field("format", "Format", "The extension of its output.", default="md", form=False),
-        Field("critical", "Critical", "Its output is read first.", Kind.FLAG, form=False),
-        Field("may_launch", "May launch", "It may launch agents of its own.", Kind.FLAG, form=False),
+        Field("format", "Format", "The file extension of its output.", default="md", form=False),
+        Field("critical", "Critical", "Read its output first.", Kind.FLAG, form=False),
+        Field("may_launch", "May launch", "Allow it to launch agents of its own.", Kind.FLAG, form=False),
         given.TIMEOUT._replace(form=False),
         given.START,
     ),
     Intent.CREATE,
     command="workspaces add",
-    help="With --of it does what that one left open: it is told where that one's outputs are, and its "
-    "task is made of that one's errors and notes. `dispatch` starts it.",
+    help="With --of the new agent does what AGENT left open: its prompt names AGENT's outputs, and its "
+    "task is made from AGENT's errors and notes. `dispatch` starts it.",
     aliases=("add_agent",),
     examples=("acp workspaces add queues --of ben",),
 )  # fmt: skip
@@ -96,26 +96,26 @@ DISPATCHING = ActionSpec(
     (
         given.PROGRAM_FIELDS[0],
         options.JOBS._replace(
-            name="limit", flag="--jobs", title="How many at the same time",
-            help="The others begin when one is through.", least=1, most=64,
+            name="limit", flag="--jobs", title="Agents at the same time",
+            help="The others start as agents finish.", least=1, most=64,
         ),
         *given.PROGRAM_FIELDS[1:],
         options.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
-        Field("workdir", help="Where the programs run (the run's folder).", kind=Kind.FOLDER, form=False),
+        Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False),
         given.TIMEOUT._replace(
-            form=False, help="Stop an agent after that, where its plan names no limit."
+            form=False, help="Time limit per agent, where its plan names none."
         ),
-        Field("again", help="Run one agent once more.", metavar="AGENT", form=False),
-        Field("feedback", help="With --again: say that in its next prompt.", form=False),
-        Field("go_on", help="With --again: go on from what it wrote.", kind=Kind.FLAG, form=False),
+        Field("again", help="Rerun one agent.", metavar="AGENT", form=False),
+        Field("feedback", help="With --again: feedback for its next prompt.", form=False),
+        Field("go_on", help="With --again: continue from its earlier output.", kind=Kind.FLAG, form=False),
         options.DETACH,
     ),
     Intent.START,
     command="workspaces dispatch",
-    help="Render the prompts, start the agents' programs and wait for them; again: go on with what is "
-    "left. The programs go on if this command is interrupted. Give the program by its preset, or word "
-    "by word after `--`; the prompt goes to its standard input, or where the words say {prompt} or "
-    f"{{prompt_file}}. What was chosen is remembered on this machine. {given.NO_CHANNEL}",
+    help="Render the prompts, start the agents' programs and wait for them. Run it again to start what is "
+    "left. The programs keep running if this command is interrupted. Name a preset, or give a command "
+    "after `--`; the prompt goes to its standard input, or replaces {prompt} or "
+    f"{{prompt_file}} in the command. acp remembers the choice on this machine. {given.NO_CHANNEL}",
     examples=(
         "acp workspaces dispatch queues --agent claude",
         'acp workspaces dispatch queues --again ben --feedback "Name the sources"',
@@ -126,13 +126,13 @@ DISPATCHING = ActionSpec(
 )  # fmt: skip
 RERUN = ActionSpec(
     AGAIN,
-    "Once more",
-    "Run an agent once more: a new prompt, a new output beside the old one.",
+    "Rerun",
+    "Rerun an agent with a new prompt; its old output is kept.",
     f"{_ROOM}.dispatching:rerun",
     (
         given.WHO._replace(help=f"Name the agent. {given.NO_CHANNEL}"),
-        Field("feedback", "Feedback", "Stands in its next prompt.", Kind.LINES),
-        Field("go_on", "Go on from what it wrote", "Go on from what it wrote.", Kind.FLAG),
+        Field("feedback", "Feedback", "Added to its next prompt.", Kind.LINES),
+        Field("go_on", "Continue from its output", "Continue from its earlier output.", Kind.FLAG),
     ),
     Intent.RETRY,
     command="workspaces rerun",
@@ -142,7 +142,7 @@ RERUN = ActionSpec(
 STOPPING = ActionSpec(
     STOP,
     "Stop",
-    "End an agent's program. A running sub-agent cannot be spoken to.",
+    "Stop an agent's program. A running sub-agent takes no messages.",
     f"{_ROOM}.dispatching:stopping",
     (given.WHO,),
     Intent.STOP,
@@ -153,7 +153,7 @@ STOPPING = ActionSpec(
 )
 STATUS = QuerySpec(
     "status",
-    "Where each agent and the run stand.",
+    "Show the state of the run and of each agent.",
     f"{_QUERIES}:status",
     command="workspaces status",
     examples=("acp workspaces status queues --json",),
@@ -164,7 +164,12 @@ CHECK_PROMPT = QuerySpec(
     f"{_QUERIES}:check_prompt",
     (
         Field(
-            "file", help="A prompt.", kind=Kind.LIST, required=True, position=True, metavar="FILE"
+            "file",
+            help="A prompt file.",
+            kind=Kind.LIST,
+            required=True,
+            position=True,
+            metavar="FILE",
         ),
     ),
     command="workspaces check-prompt",
@@ -172,9 +177,9 @@ CHECK_PROMPT = QuerySpec(
 )
 PARSE_RETURN = QuerySpec(
     "parse-return",
-    "Find the returned object in what was said.",
+    "Extract the returned object from an agent's answer.",
     f"{_QUERIES}:parse_return",
-    (Field("file", help="What was said (-: standard input).", kind=Kind.FILE, default="-",
+    (Field("file", help="File with the answer (-: standard input).", kind=Kind.FILE, default="-",
            position=True),),
     command="workspaces parse-return",
     examples=("acp workspaces parse-return returned.md",),

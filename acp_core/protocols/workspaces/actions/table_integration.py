@@ -26,70 +26,70 @@ ALONE, PROGRAM = "by hand", "by a program"
 _ROOM = "acp_core.protocols.workspaces.actions"
 _QUERIES = "acp_core.protocols.workspaces.queries"
 LEFT = (
-    (0, "done, or nothing is left to decide"),
-    (1, "listed: something is left to decide"),
-    (2, "refused, nothing written: one line says why"),
+    (0, "done, or no decision is pending"),
+    (1, "listed: decisions are pending"),
+    (2, "refused, nothing written; the error says why"),
 )
 STEPS = (
-    (0, "done: all seven steps are through"),
-    (1, "something is left to do before"),
-    (2, "refused, nothing written: one line says why"),
+    (0, "all seven steps are done"),
+    (1, "earlier steps are not done"),
+    (2, "refused, nothing written; the error says why"),
 )
 REPAIRING = ActionSpec(
     REPAIR,
-    "Mend",
-    "Finish what was interrupted, and make anew what orchestrators share and cannot be read.",
+    "Repair",
+    "Finish interrupted writes and rebuild unreadable coordination files.",
     f"{_ROOM}.repairing:repairing",
     (),
     Intent.REPAIR,
     command="workspaces repair",
-    help="What cannot be read is moved into .coord/history/damaged; the manifest is made anew of what "
-    "can be read of it, of the workspaces and of the prompts. Decisions and conflicts that cannot be read "
-    "are asked for again.",
+    help="Unreadable files move to .coord/history/damaged; the manifest is rebuilt from what "
+    "can be read of it, the workspaces and the prompts. Unreadable decisions and conflicts "
+    "have to be made again.",
     examples=("acp workspaces repair queues --dry-run",),
 )
 TRIAGING = ActionSpec(
     TRIAGE,
     "Decide",
-    "Accept, skip or run once more what did not simply succeed.",
+    "Accept, skip or rerun a result that is not a success.",
     f"{_ROOM}.judging:triaging",
     (
         given.WHO,
         Field(
-            "decision", "What becomes of it",
-            "A partial: accept, rerun or skip. A failure or no result: rerun, orchestrator-does or gap. "
-            "One that still works is stopped.",
+            "decision", "Decision",
+            "For a partial: accept, rerun or skip. For a failure or no result: rerun, orchestrator-does or gap. "
+            "An agent that is still working is stopped.",
             Kind.CHOICE,
             tuple(sorted({word for each in schema.DECISIONS.values() for word in each})),
             {
-                "accept": "accept: take what is there",
-                "rerun": "rerun: once more, as it was told",
-                "skip": "skip: leave it out",
-                "orchestrator-does": "orchestrator-does: you do its part",
-                "gap": "gap: note what is missing",
+                "accept": "accept: use the result as it is",
+                "rerun": "rerun: run again with the same task",
+                "skip": "skip: integrate without it",
+                "orchestrator-does": "orchestrator-does: do the task yourself",
+                "gap": "gap: record what is missing",
             },
             required=True,
             position=True,
         ),
-        options.REASON._replace(help="Stands with the decision."),
+        options.REASON._replace(help="Recorded with the decision."),
         options.BY,
         given.START,
     ),
     Intent.DECIDE,
     command="workspaces triage",
-    help="Without an agent: what is to be decided. `dispatch` starts whoever is run once more.",
+    help="Without an agent, list the pending decisions. `dispatch` starts the agents to rerun.",
     examples=('acp workspaces triage queues ben accept --reason "enough for the summary"',),
     exits=LEFT,
     alone=f"{_QUERIES}:undecided",
 )  # fmt: skip
 CONFLICTS = QuerySpec(
     "conflicts",
-    "List the conflicts and hints that are written down, and what a machine finds now.",
+    "List recorded conflicts and hints, and those that acp detects now.",
     f"{_QUERIES}:list_conflicts",
     command="workspaces conflicts",
-    help=f"`{FIND}` writes down what is found; each is then resolved by the rule of its category "
-    f"(`{RESOLVE}`), or dismissed (`{DISMISS}`); `{ADD}` adds what no machine sees. Their older "
-    "spellings here (--find, --add, --resolve, --dismiss) work as before.",
+    help=f"`{FIND}` records what acp detects; resolve each by the rule of its category "
+    f"(`{RESOLVE}`) or dismiss it (`{DISMISS}`); `{ADD}` adds one by hand. The older "
+    "options here (--find, --add, --resolve, --dismiss) still work.",
     examples=("acp workspaces conflicts queues",),
     exits=LEFT,
     moved=(
@@ -102,33 +102,33 @@ CONFLICTS = QuerySpec(
 COMPARISON = ActionSpec(
     FIND,
     "Compare",
-    "Compare what the outputs state, and write down, as hints, where they differ.",
+    "Compare the outputs and record differences as hints.",
     f"{_ROOM}.judging:comparison",
     (options.BY,),
     command="workspaces compare",
-    help="A hint holds nothing up: resolve it, dismiss it, or leave it; what is left is told of in the "
-    "final output. `dispute` makes a conflict of it, which is resolved before the integration.",
+    help="A hint blocks nothing: resolve it, dismiss it, or leave it; unresolved hints are listed in the "
+    "final output. `dispute` turns it into a conflict, which must be resolved before the integration.",
     aliases=("find_conflicts",),
     examples=("acp workspaces compare queues",),
 )
 DISPUTE = ActionSpec(
     ADD,
     "Add conflict",
-    "Write down that two outputs contradict each other.",
+    "Record that two outputs contradict each other.",
     f"{_ROOM}.judging:dispute",
     (
-        Field("first", "Between", "Name the one agent.", Kind.CHOICE, metavar="AGENT"),
-        Field("second", "And", "Name the other agent.", Kind.CHOICE, metavar="AGENT"),
-        Field("topic", "On", "In a few words.", required=True, position=True),
+        Field("first", "Between", "One agent.", Kind.CHOICE, metavar="AGENT"),
+        Field("second", "And", "The other agent.", Kind.CHOICE, metavar="AGENT"),
+        Field("topic", "Topic", "The topic, in a few words.", required=True, position=True),
         Field(
             "category",
             "Category",
-            "Of which kind it is.",
+            "The kind of conflict.",
             Kind.CHOICE,
             schema.CATEGORIES,
             required=True,
         ),
-        Field("between", help="Name the two agents at once.", metavar="A,B", form=False),
+        Field("between", help="Both agents, in one option.", metavar="A,B", form=False),
         options.BY,
     ),
     command="workspaces dispute",
@@ -138,24 +138,24 @@ DISPUTE = ActionSpec(
 RESOLUTION = ActionSpec(
     RESOLVE,
     "Resolve",
-    "Say which version holds; the record sentence goes into the final output.",
+    "Choose the version that holds; the decision is recorded in the final output.",
     f"{_ROOM}.judging:resolution",
     (
         given.CONFLICT,
         Field(
             "category", "Category",
-            "factual: one version holds, never an average; coverage: merged, the more detailed one "
-            "kept; format: brought into the final form.",
+            "factual: keep one version, never an average; coverage: merge, keep the more detailed one"
+            "; format: convert to the final form.",
             Kind.CHOICE, schema.CATEGORIES,
         ),
-        Field("keep", "Whose version", "That holds, or is more detailed.", Kind.CHOICE,
+        Field("keep", "Whose version", "The agent whose version holds or is more detailed.", Kind.CHOICE,
               metavar="AGENT"),
         Field(
             "because", "Why it holds",
-            "Asked of a fact only: it is the more specific, sourced or consistent version.",
+            "For facts only: why this version is better.",
             Kind.CHOICE, schema.GROUNDS,
         ),
-        given.ALIKE._replace(help="For those in which the agent has a part whose version holds."),
+        given.ALIKE._replace(help="Apply to all conflicts on its topic that involve the kept agent."),
         options.BY,
     ),
     Intent.DECIDE,
@@ -166,11 +166,11 @@ RESOLUTION = ActionSpec(
 DISMISSAL = ActionSpec(
     DISMISS,
     "Dismiss",
-    "Say that what looked like a conflict is none.",
+    "Dismiss a conflict that is not one.",
     f"{_ROOM}.judging:dismissal",
     (
         given.CONFLICT,
-        Field("reason", "Reason", "Why it is none."),
+        Field("reason", "Reason", "Why this is not a conflict."),
         given.ALIKE,
         options.BY,
     ),
@@ -181,12 +181,12 @@ DISMISSAL = ActionSpec(
 )
 INTEGRATE = QuerySpec(
     "integrate",
-    "The seven steps of integration, and which are through.",
+    "Show the seven integration steps and which are done.",
     f"{_QUERIES}:steps",
     command="workspaces integrate",
     help=f"The draft is written by a program (`{SYNTHESISE}`) or by you (`{DRAFT}`, `edit`); `{FINISH}` "
-    "puts it in its place with its metadata, and writes the integration status. The older spellings "
-    "here (--order, --draft, --edit, --synthesise, --finish) work as before.",
+    "publishes it with its metadata and writes the integration status. The older options "
+    "here (--order, --draft, --edit, --synthesise, --finish) still work.",
     examples=("acp workspaces integrate queues",),
     exits=STEPS,
     moved=(
@@ -202,9 +202,9 @@ INTEGRATE = QuerySpec(
 ORDERING = ActionSpec(
     ORDER,
     "Order",
-    "In which order the outputs are read and stand in the draft.",
+    "Set the order of the outputs in the draft.",
     f"{_ROOM}.integrating:ordering",
-    (Field("order", "Order", "The most critical first.", Kind.LIST, metavar="A,B,..."),),
+    (Field("order", "Order", "Agents, the most critical first.", Kind.LIST, metavar="A,B,..."),),
     command="workspaces order",
     aliases=("reading_order",),
     examples=("acp workspaces order queues --order ben,ann",),
@@ -220,7 +220,7 @@ DRAFTING = ActionSpec(
 EDITING = ActionSpec(
     "edit",
     "Edit",
-    "Open the draft in $EDITOR, and prepare it where there is none.",
+    "Open the draft in $EDITOR; prepare one if there is none.",
     command="workspaces edit",
     examples=("acp workspaces edit queues",),
     run=f"{_ROOM}.synthesis_command:edit",
@@ -228,33 +228,37 @@ EDITING = ActionSpec(
 SYNTHESIS = ActionSpec(
     SYNTHESISE,
     "Synthesise",
-    "Prepare the final output as a draft: by a program, or for you to write.",
+    "Prepare a draft of the final output, by a program or by hand.",
     f"{_ROOM}.integrating:synthesising",
     (
-        Field("how", "How", "By hand: a draft with all sources, which the editor opens from its "
+        Field("how", "How", "By hand: a draft with all sources, to edit from its "
               "document.", Kind.CHOICE, (ALONE, PROGRAM), default=ALONE, listed=False, unasked=ALONE),
         given.PROGRAM_FIELDS[0]._replace(listed=True, flag="--agent", metavar="PRESET",
-                             help="Choose the program that writes it."),
+                             help="Choose the program that writes the draft."),
         *given.PROGRAM_FIELDS[1:],
         options.DETACH,
     ),
     Intent.START,
     command="workspaces synthesise",
     examples=("acp workspaces synthesise queues --agent claude",),
-    exits=((0, "written; with --detach: begun"), (1, "nothing was written"), (2, "refused")),
+    exits=((0, "written; with --detach: started"), (1, "nothing was written"), (2, "refused")),
     run=f"{_ROOM}.synthesis_command:synthesise",
     words="COMMAND",
 )  # fmt: skip
 FINISHING = ActionSpec(
     FINISH,
     "Finish",
-    "Put the draft in its place with its metadata, and write the integration status.",
+    "Publish the draft as the final output, and write the integration status.",
     f"{_ROOM}.integrating:finishing",
     (
         Field(
-            "gaps", "Gaps", "Note a gap that remains (those of before).", Kind.LIST, flag="--gap"
+            "gaps",
+            "Gaps",
+            "Record a remaining gap [default: those of before].",
+            Kind.LIST,
+            flag="--gap",
         ),
-        options.BY._replace(help="Name who approves (you)."),
+        options.BY._replace(help="Who approves [default: you]."),
     ),
     Intent.ACCEPT,
     command="workspaces finish",

@@ -110,11 +110,11 @@ def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) 
     place, entry = manifest.place, manifest.entries[name]
     if manifests.is_open(entry):
         if entry.get("host") not in (dispatch.here(), "?"):  # "?": nobody knows where
-            return f"its earlier attempt runs on {entry.get('host')}"
+            return f"its earlier attempt is running on {entry.get('host')}"
         if watcher_alive(place, name) or program_alive(place, name):
-            return "its earlier attempt is being stopped"
+            return "its earlier attempt is stopping"
     if running >= team.limit and not manifests.is_open(entry):
-        return f"{running} work already, which is the limit"
+        return f"limit reached: {running} working"
     if team.choice(name) is None:
         return "no program was chosen for it"
     return dispatch.obstacle(manifest, name, run)
@@ -133,7 +133,7 @@ def _lost(manifest: Manifest) -> list[tuple[str, int]]:
 
 def watcher(folder: str | Path, agent: str) -> Conductor:
     """The watcher of an agent on this machine, running or not."""
-    return Conductor(str(folder), agent, WATCHER.module, f"{agent}: its watcher")
+    return Conductor(str(folder), agent, WATCHER.module, f"{agent}: its supervisor")
 
 
 def watcher_alive(place: Layout, agent: str) -> bool:

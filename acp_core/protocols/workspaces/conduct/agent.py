@@ -155,7 +155,7 @@ class AgentAttempt(Assignment):
         at = moment(written.modified / 1e9) if written else run.started
         quiet = max(at, run.last_output or run.started)
         late = (utc_now() - quiet).total_seconds() > LINGER
-        return "it had written its status and went on running" if late else ""
+        return "it kept running after writing its status" if late else ""
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
@@ -218,5 +218,5 @@ def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
     manifest = manifests.read(place)
     entry = manifest.entries.get(agent)
     if entry is None:
-        raise Refused(f"{place.manifest} does not name {agent}")
+        raise Refused(f"{place.manifest} does not list {agent}")
     return entry, manifest.tasks[agent]

@@ -67,7 +67,7 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
                 Synthesis(session, team).run()
             else:
                 AgentAttempt(session, team, agent, attempt).run()
-            note = "its work is done"
+            note = "the work is done"
         except Refused as error:
             note = str(error)
             session.say(note)

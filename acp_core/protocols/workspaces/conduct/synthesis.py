@@ -39,7 +39,7 @@ def begin(place: Layout) -> Step:
         Refused: it is too early, or one is being written.
     """
     if is_running(place):
-        raise Refused("the final output is being written already")
+        raise Refused("a program is already writing the final output")
     text = integrate.prompt(place)
     path = integrate.draft_file(place)
     writes = []
@@ -55,7 +55,9 @@ def begin(place: Layout) -> Step:
         Write(prompt, REPLACE, text.encode()),
         Write(_state(place), REPLACE, encode(record)),
     ]
-    return Step("Have a program write the final output's draft.", tuple(writes), folders=folders)
+    return Step(
+        "Let a program write the draft of the final output.", tuple(writes), folders=folders
+    )
 
 
 def is_running(place: Layout) -> bool:
@@ -113,7 +115,7 @@ class Synthesis(Assignment):
             if said:
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
-        there = "" if draft.exists() else "; it wrote nothing"
+        there = "" if draft.exists() else "; no draft written"
         how = f"{run.exit} ({run.stopped})" if run.stopped else run.exit
         self._close(f"{how or 'ended unseen'}{there}")
 

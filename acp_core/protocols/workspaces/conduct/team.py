@@ -90,7 +90,7 @@ class Team:
 
     def late(self, limit: float | None) -> str:
         """Why a program is stopped that takes longer than so many seconds."""
-        return f"not through after {limit:g} s" if limit is not None else ""
+        return f"not finished after {limit:g} s" if limit is not None else ""
 
     def having(self, agent: str, choice: Choice) -> Team:
         """The same with a program for one agent."""

@@ -43,7 +43,7 @@ def b60(run: Run) -> Findings:
 def b61(run: Run) -> Findings:
     """The final output is newer than what went into it."""
     if run.finals and state.older_than_inputs(run):
-        yield warning("B61", "the final output is older than an output that it uses", _final(run))
+        yield warning("B61", "the final output is older than an output it uses", _final(run))
 
 
 def b62(run: Run) -> Findings:
@@ -59,10 +59,10 @@ def b63(run: Run) -> Findings:
     covered = {*run.integrated.integrated, *run.integrated.skipped}
     for agent in run.agents:
         if agent.name not in covered:
-            message = f"{agent.name} is neither integrated nor skipped"
+            message = f"{agent.name} is listed neither as integrated nor as skipped"
             yield warning("B63", message, run.integration.file)
         elif agent.decision in ("skip", "gap") and agent.name in run.integrated.integrated:
-            message = f"{agent.name} was integrated, and it was decided to leave it out"
+            message = f"{agent.name} was integrated despite the decision to skip it"
             yield warning("B63", message, run.integration.file)
 
 

@@ -48,14 +48,14 @@ def b23(run: Run) -> Findings:
     for value, returned in _read(run):
         how = schema.outcome(value["status"])
         if how in schema.DECISIONS and not value.get("errors"):
-            yield warning("B23", f"{how}, and errors does not say why", returned.file)
+            yield warning("B23", f"{how}, but errors gives no reason", returned.file)
 
 
 def b24(run: Run) -> Findings:
     """A success has no errors."""
     for value, returned in _read(run):
         if schema.outcome(value["status"]) == schema.SUCCESS and value.get("errors"):
-            yield warning("B24", "success, and errors is not empty", returned.file)
+            yield warning("B24", "success, but errors is not empty", returned.file)
 
 
 def b25(run: Run) -> Findings:
@@ -75,7 +75,7 @@ def b26(run: Run) -> Findings:
     for agent, value, file in _pairs(run):
         said = schema.outcome(value["status"])
         if said and agent.outcome and said != agent.outcome:
-            yield error("B26", f"returned {said}, the status file says {agent.outcome}", file)
+            yield error("B26", f"returned {said}, but the status file says {agent.outcome}", file)
 
 
 def b27(run: Run) -> Findings:
@@ -84,7 +84,9 @@ def b27(run: Run) -> Findings:
         for key in ("agent", "task_id"):
             here, there = value.get(key), agent.value.get(key)
             if here and there and here != there:
-                yield error("B27", f"returned {key} {here!r}, the status file says {there!r}", file)
+                yield error(
+                    "B27", f"returned {key} {here!r}, but the status file says {there!r}", file
+                )
 
 
 def b28(run: Run) -> Findings:
@@ -95,9 +97,13 @@ def b28(run: Run) -> Findings:
         here = {each.path for each in listed if each.path} - own
         there = {each.path for each in agent.outputs if each.path} - own
         for path in sorted(there - here):
-            yield warning("B28", f"{path.name} is in the status file, not in files_written", file)
+            yield warning(
+                "B28", f"{path.name} is in the status file but not in files_written", file
+            )
         for path in sorted(here - there):
-            yield warning("B28", f"{path.name} is in files_written, not in the status file", file)
+            yield warning(
+                "B28", f"{path.name} is in files_written but not in the status file", file
+            )
 
 
 def b29(run: Run) -> Findings:
@@ -128,7 +134,7 @@ def b32(run: Run) -> Findings:
     """There is no prose around it."""
     for _, returned in _read(run):
         if returned.prose:
-            yield warning("B32", "there is prose around the returned object", returned.file)
+            yield warning("B32", "there is text around the returned object", returned.file)
 
 
 def _read(run: Run) -> Iterator[tuple[Value, Returned]]:

@@ -37,7 +37,7 @@ def b36(run: Run) -> Findings:
 def b37(run: Run) -> Findings:
     """The manifest is there where a run was prepared."""
     if guard.is_lost(run):
-        yield error("B37", "the manifest is gone: the prompts, which come with it, are there")
+        yield error("B37", "the manifest is missing, but its prompts exist")
 
 
 def b38(run: Run) -> Findings:
@@ -45,10 +45,10 @@ def b38(run: Run) -> Findings:
     fault = guard.unfollowable(run)
     left = guard.interrupted(run)
     if fault:
-        yield error("B38", f"a writing was interrupted, and cannot be finished: {fault}")
+        yield error("B38", f"a write was interrupted, and cannot be finished: {fault}")
     elif left is not None:
         done = f"{left.done} of {left.total} files were written"
-        yield warning("B38", f"a writing was interrupted: {left.what} ({done})")
+        yield warning("B38", f"a write was interrupted: {left.what} ({done})")
 
 
 def b39(run: Run) -> Findings:
@@ -113,7 +113,7 @@ def b44(run: Run) -> Findings:
 def b45(run: Run) -> Findings:
     """No output lies beside the workspaces."""
     for file in run.stray:
-        yield warning("B45", f"{file.name} lies outside the workspaces", file)
+        yield warning("B45", f"{file.name} is outside the workspaces", file)
 
 
 def b46(run: Run) -> Findings:
@@ -124,7 +124,9 @@ def b46(run: Run) -> Findings:
         if not agent.is_planned and agent.folder:
             yield advice("B46", f"{agent.name} is not in the manifest", run.manifest.file)
         if agent.is_planned and agent.folder is None and (run.finals or run.integration):
-            yield error("B46", f"{agent.name} of the manifest has no workspace", run.manifest.file)
+            yield error(
+                "B46", f"{agent.name} is in the manifest but has no workspace", run.manifest.file
+            )
 
 
 def b47(run: Run) -> Findings:
@@ -132,7 +134,7 @@ def b47(run: Run) -> Findings:
     ended = [agent for agent in run.agents if agent.outcome]
     bad = [agent for agent in ended if agent.outcome != schema.SUCCESS]
     if ended and len(bad) / len(run.agents) > _MANY:
-        yield warning("B47", f"{len(bad)} of {len(run.agents)} agents are partial or failed")
+        yield warning("B47", f"{len(bad)} of {len(run.agents)} agents returned partial or failed")
 
 
 def b48(run: Run) -> Findings:
@@ -158,7 +160,7 @@ def b49(run: Run) -> Findings:
             name = prompt.agent or schema.SHARED
             path = scan.resolve(written, name, run.root, run.base, files)
             if path and scan.relative_name(path, run.root) not in files:
-                yield warning("B49", f"the required input {written} is not there", prompt.file)
+                yield warning("B49", f"the required input {written} does not exist", prompt.file)
 
 
 def required_inputs(text: str) -> list[str]:

@@ -50,7 +50,7 @@ def b03(run: Run) -> Findings:
         if not agent.outcome:
             yield error("B03", f"the status {word!r} is not success, partial or failure", file)
         elif word != agent.outcome:
-            yield warning("B03", f"the status {word!r} was read as {agent.outcome}", file)
+            yield warning("B03", f"the status {word!r} is read as {agent.outcome}", file)
 
 
 def b04(run: Run) -> Findings:
@@ -87,7 +87,7 @@ def b06(run: Run) -> Findings:
     make = {schema.SUCCESS: error, schema.PARTIAL: warning, schema.FAILURE: advice}
     for agent, file, listed in _outputs(run):
         if listed.file is None and agent.outcome:
-            message = f"{agent.outcome}, but the output {listed.written} is not there"
+            message = f"{agent.outcome}, but the output {listed.written} does not exist"
             yield make[agent.outcome]("B06", message, file)
 
 
@@ -104,14 +104,14 @@ def b08(run: Run) -> Findings:
         if listed.owner == agent.name or not listed.written:
             continue
         if listed.path is None and listed.file is None and not listed.relative:
-            yield error("B08", f"the output {listed.written} lies outside the run", file)
+            yield error("B08", f"the output {listed.written} is outside the run", file)
         elif listed.owner:
             yield error(
-                "B08", f"the output {listed.written} lies in the workspace of {listed.owner}", file
+                "B08", f"the output {listed.written} is in the workspace of {listed.owner}", file
             )
         else:
             yield error(
-                "B08", f"the output {listed.written} lies outside the agent's workspace", file
+                "B08", f"the output {listed.written} is outside the agent's workspace", file
             )
     yield from _seen_outside(run)
 
@@ -186,7 +186,7 @@ def b15(run: Run) -> Findings:
     for agent, file, listed in _outputs(run):
         own = f"{run.base.name}/{agent.name}/{schema.SCRATCH}/"
         if listed.file and listed.file.name.startswith(own):
-            yield advice("B15", f"the output {listed.file.name} lies in scratch", file)
+            yield advice("B15", f"the output {listed.file.name} is in the scratch folder", file)
 
 
 def b16(run: Run) -> Findings:
@@ -201,7 +201,7 @@ def b17(run: Run) -> Findings:
     moved = [(f, each) for _, f, each in _outputs(run) if each.relocated and each.file]
     for file, listed in moved[:1]:
         more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
-        message = f"the run was moved: {listed.written} was found at its place here{more}"
+        message = f"the run was moved: {listed.written} was found at its new path{more}"
         yield advice("B17", message, file)
 
 

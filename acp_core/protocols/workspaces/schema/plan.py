@@ -103,15 +103,17 @@ def parse(value: Mapping[str, object], root: Path) -> Plan:
     """
     items = value.get("agents")
     if not isinstance(items, list) or not items:
-        raise Refused("the plan names no agents: 'agents' must be a list of objects")
+        raise Refused("the plan has no agents: 'agents' must be a list of objects")
     if len(items) > _MOST:
-        raise Refused(f"the plan names {len(items)} agents; {_MOST} is the most")
+        raise Refused(f"the plan names {len(items)} agents; the limit is {_MOST}")
     tasks = tuple(task(item, number, root) for number, item in enumerate(items, 1))
     read = _strictly(Plan, {**value, "tasks": None}, "the plan")
     if read.form not in FINALS:
-        raise Refused(f"the plan's format {read.form!r} is none of {', '.join(FINALS)}")
+        raise Refused(f"the plan's format {read.form!r} is unknown (formats: {', '.join(FINALS)})")
     if read.naming not in NAMINGS:
-        raise Refused(f"the plan's naming {read.naming!r} is none of {', '.join(NAMINGS)}")
+        raise Refused(
+            f"the plan's naming {read.naming!r} is unknown (schemes: {', '.join(NAMINGS)})"
+        )
     made = replace(
         read,
         task=_line(read.task),
@@ -130,7 +132,7 @@ def task(item: object, number: int, root: Path) -> Task:
         Refused: something in it is not what it should be.
     """
     if not isinstance(item, dict):
-        raise Refused(f"agent {number} of the plan is no object")
+        raise Refused(f"agent {number} of the plan is not an object")
     named = item.get("agent")
     name = named if isinstance(named, str) else ""
     _require(name, "agent", f"agent {number}")
@@ -139,7 +141,7 @@ def task(item: object, number: int, root: Path) -> Task:
     if re.search(r"\n[ \t]*\n", read.task.strip()):
         raise Refused(f"{where}: the task must be one paragraph")
     if not _EXTENSION.fullmatch(read.form):
-        raise Refused(f"{where}: the format {read.form!r} is no file extension")
+        raise Refused(f"{where}: the format {read.form!r} is not a file extension")
     return replace(
         read,
         agent=name,
@@ -172,7 +174,7 @@ def check(plan: Plan) -> None:
     for name, before in after.items():
         unknown = sorted(before - after.keys())
         if unknown:
-            raise Refused(f"agent {name} comes after {unknown[0]!r}, who is not in the plan")
+            raise Refused(f"agent {name} comes after {unknown[0]!r}, which is not in the plan")
     done: set[str] = set()
     while len(done) < len(after):
         ready = {name for name, before in after.items() if before <= done} - done
@@ -267,11 +269,11 @@ def _require(text: str, name: str, where: str, *, filled: bool = True) -> None:
     if len(text) > _LONGEST:
         raise Refused(f"{where}: {name} is longer than {_LONGEST} characters")
     if "\0" in text:
-        raise Refused(f"{where}: {name} holds a NUL character")
+        raise Refused(f"{where}: {name} contains a NUL character")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refused(f"{where}: {name} holds what is no character") from None
+        raise Refused(f"{where}: {name} contains an invalid character") from None
 
 
 def _line(text: str) -> str:

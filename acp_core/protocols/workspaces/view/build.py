@@ -60,7 +60,7 @@ def snapshot(
         phase=current,
         verdict=_verdict(findings),
         progress=sum(passed) / len(passed),
-        doubt="the run has more files than are looked at" if run.cut else "",
+        doubt="the run has more files than acp reads" if run.cut else "",
         phases=phases,
         participants=tuple(_participant(agent, states) for agent in run.agents),
         turns=_turns(run, states),
@@ -106,7 +106,7 @@ def _headline(run: Run, stage: str, states: States) -> str:
     numbers = ", ".join(f"{number} {each}" for each, number in sorted(counts.items()))
     open_ones = len(state.open_conflicts(run)) if not stage.startswith("integrated") else 0
     more = f"; {open_ones} conflict{'s' if open_ones > 1 else ''} open" if open_ones else ""
-    more = "; a program writes the draft" if run.writing else more
+    more = "; a program is writing the draft" if run.writing else more
     return f"{stage}: {numbers}{more}" if numbers else stage
 
 
@@ -119,7 +119,7 @@ def _verdict(findings: tuple[Finding, ...]) -> Verdict:
 
 def _participant(agent: Agent, states: States) -> Participant:
     again = f", attempt {agent.attempt}" if agent.attempt > 1 else ""
-    leads = ", manages a run of its own" if _manages(agent) else ""
+    leads = ", manages its own run" if _manages(agent) else ""
     role = f"{states[agent.name]}, {agent.task_id or 'no task'}{again}{leads}"
     return Participant(
         clean_name(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write

@@ -51,7 +51,7 @@ def _topics(found: list[Output]) -> Panel:
             rows.append(Row(tuple(clean_line(c, 200) for c in (title, *cells)), tone=tone))
     rows.sort(key=lambda row: row.tone is not Tone.BLOCKED)
     columns = ("topic", *(clean_name(each.agent, 60) for each in found))
-    empty = "The outputs have no heading and no key in common."
+    empty = "The outputs have no common heading or key."
     return Panel("compare", "Side by side", "comparison", columns, tuple(rows[:_TOPICS]), empty)
 
 
@@ -72,7 +72,7 @@ def _texts(run: Run, found: list[Output]) -> tuple[Panel, ...]:
 
 def _lines(run: Run, output: Output) -> Lines:
     file = next((each for each in run.files if each.path == output.path), None)
-    text, problem = read_text(file, scan.LIMIT) if file else ("", "is not there")
+    text, problem = read_text(file, scan.LIMIT) if file else ("", "is missing")
     if problem:
         return [f"({output.path.name} {problem})"]
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]

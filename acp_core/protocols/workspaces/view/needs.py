@@ -32,14 +32,14 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
         if not _has_no_result(agent, run)
     ]
     found += [
-        _about(agent, "undecided", f"{ended(agent, run)}: decide what becomes of it")
+        _about(agent, "undecided", f"{ended(agent, run)}: it needs your decision")
         for agent in run.agents
         if state.undecided(agent, run)
         if agent.decision or states[agent.name] not in state.DOUBTFUL or _has_no_result(agent, run)
     ]
     for agent in run.agents:
         if states[agent.name] == "stalled" and agent.active and not agent.decision:
-            found.append(_about(agent, "stalled", "has no status file, and writes nothing"))
+            found.append(_about(agent, "stalled", "has no status file and has stopped writing"))
     found += _to_dispatch(run, states)
     found += _integration(run, stage)
     return (*found, *_gaps(run, stage))
@@ -48,7 +48,7 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
 def _contradiction(agent: Agent) -> str:
     if is_unreadable(agent):
         return "has a status file that cannot be read"
-    return "contradicts itself: its status, return and files do not agree"
+    return "has a status, a return and files that disagree"
 
 
 def _has_no_result(agent: Agent, run: Run) -> bool:
@@ -61,12 +61,19 @@ def is_unreadable(agent: Agent) -> bool:
     return agent.status is not None and agent.status.value is None
 
 
+_ENDED = {
+    schema.MISSING: "ended without a status file",
+    schema.PARTIAL: "returned a partial result",
+    schema.FAILURE: "failed",
+}
+
+
 def ended(agent: Agent, run: Run) -> str:
     """How an agent ended, after its name."""
     if is_unreadable(agent):
         return "ended with a status file that cannot be read"
     how = state.ending(agent, run)
-    return "ended without a status file" if how == schema.MISSING else f"ended with {how}"
+    return _ENDED.get(how, f"ended with {how}")
 
 
 def overwritten(agent: Agent, run: Run) -> str:
@@ -99,7 +106,7 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
         return []
     names = ", ".join(display_name(agent) for agent in ready[:5])
     key = f"waiting:{names}:{mark(f'{each.name} {each.attempt}' for each in ready)}"
-    return [Need(key, "waiting", f"{names}: to be dispatched", action=ACTS["waiting"])]
+    return [Need(key, "waiting", f"{names}: ready to dispatch", action=ACTS["waiting"])]
 
 
 def _integration(run: Run, stage: str) -> list[Need]:
@@ -108,9 +115,9 @@ def _integration(run: Run, stage: str) -> list[Need]:
     if stage == "ready to integrate" and not waiting and not run.writing:
         next_act = SYNTHESISE if state.steps(run)[3] else FIND
         hints = len(state.open_hints(run))
-        besides = f" ({format.count(hints, 'hint')} not settled)" if hints else ""
-        text = f"No conflict is open{besides}: ready to synthesise"
-        text = text if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
+        besides = f" ({format.count(hints, 'hint')} unresolved)" if hints else ""
+        text = f"No open conflicts{besides}: ready to synthesise"
+        text = text if next_act == SYNTHESISE else "All agents ended: ready to integrate"
         found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
         topic = clean_line(conflict.topic or "?")
@@ -118,13 +125,13 @@ def _integration(run: Run, stage: str) -> list[Need]:
         given = (("conflict", clean_line(conflict.id, 200)),) if act else ()
         key = f"conflict:{clean_line(conflict.id, 200)}:{topic}"
         pair = clean_line(conflict.between)
-        text = f"The conflict of {pair} on {topic} is open"
+        text = f"Open conflict between {pair} on {topic}"
         found.append(Need(key, "conflict", text, action=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
         mark = run.drafts[0].changed.isoformat()
         problem = _draft_problem(run)
         act = None if problem else FINISH
-        text = problem or "The draft is there: look at it, and approve it"
+        text = problem or "The draft is ready for your approval"
         found.append(Need(f"draft:{mark}", "draft", text, action=act))
     return found
 
@@ -142,7 +149,7 @@ def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
     """What the final output lacks, for the one who reads it; who approved it knows that already."""
     if stage != "integrated with gaps" or run.integrated.by:
         return ()
-    gaps = run.integrated.gaps or [f"{name} was left out" for name in run.integrated.skipped]
+    gaps = run.integrated.gaps or [f"{name} was skipped" for name in run.integrated.skipped]
     more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
     text = clean_line(f"Integrated with gaps: {gaps[0].rstrip('.')}{more}")
     return (Need(f"gaps:{mark(gaps)}", "gaps", text),)  # another one is another need

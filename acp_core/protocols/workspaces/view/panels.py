@@ -20,9 +20,7 @@ from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view import comparison
 
-NO_CHANNEL = (
-    "A running sub-agent cannot be spoken to: it reads what you say only in its next prompt."
-)
+NO_CHANNEL = "A running sub-agent takes no messages: it reads feedback only in its next prompt."
 States = dict[str, str]
 _TONES = {
     "success": Tone.DONE,
@@ -138,10 +136,12 @@ def _step_note(number: int, run: Run) -> str:
     """What stands behind a step now."""
     if number == 1:
         left = [a for a in run.agents if not state.finished(a, run)]
-        return f"not through: {', '.join(display_name(a) for a in left[:4])}" if left else ""
+        return f"not finished: {', '.join(display_name(a) for a in left[:4])}" if left else ""
     if number == 2:
         left = [a for a in run.agents if state.undecided(a, run)]
-        return f"to be decided: {', '.join(display_name(a) for a in left[:4])}" if left else ""
+        return (
+            f"needs your decision: {', '.join(display_name(a) for a in left[:4])}" if left else ""
+        )
     if number == 3:
         size = sum(
             each.file.size for a in conflict_hints.used(run) for each in a.results if each.file
@@ -149,17 +149,17 @@ def _step_note(number: int, run: Run) -> str:
         return f"{format.size(size)} to read" if size else ""
     if number == 4:
         if run.conflicts is None:
-            return "nobody compared the outputs yet"
-        written_down = f"{len(run.recorded.conflicts)} written down"
+            return "outputs not compared yet"
+        written_down = f"{len(run.recorded.conflicts)} recorded"
         late = state.steps(run)[2] and not state.steps(run)[3]
-        return f"{written_down}; an agent ended after that" if late else written_down
+        return f"{written_down}; compare again: an agent ended since" if late else written_down
     if number == 5:
         left_open = state.open_conflicts(run)
         if left_open:
-            return f"{len(left_open)} conflicts are open"
+            return f"open conflicts: {len(left_open)}"
         if run.writing:
-            return "a program writes the draft"
-        return "a draft is there" if run.drafts and not run.finals else ""
+            return "a program is writing the draft"
+        return "the draft is ready" if run.drafts and not run.finals else ""
     return clean_line(run.finals[0].name) if number == 6 and run.finals else ""
 
 
@@ -172,11 +172,11 @@ def _triage(run: Run) -> Panel:
         waits = state.undecided(agent, run)
         reason = why(agent, run) if waits else state.reason(agent, run)
         word = agent.decision or "undecided"
-        cells = (agent.name, how or "not through", word, reason, agent.task_id)
+        cells = (agent.name, how or "not finished", word, reason, agent.task_id)
         act = TRIAGE if waits else None
         target = Target(action=act, given=(("agent", display_name(agent)),) if act else ())
         rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
-    empty = f"Nothing to decide. {NO_CHANNEL}"
+    empty = f"No pending decisions. {NO_CHANNEL}"
     columns = ("agent", "outcome", "decision", "why", "task")
     return Panel("triage", "Triage", "checklist", columns, tuple(rows), empty)
 
@@ -188,7 +188,7 @@ def _conflicts(run: Run) -> Panel:
         if each.is_dismissed:
             outcome = f"dismissed: {each.reason}"
         elif each.is_open:
-            outcome = f"{'a hint, which holds nothing up: ' if each.is_hint else ''}{each.why}"
+            outcome = f"{'hint, blocks nothing: ' if each.is_hint else ''}{each.why}"
         act = RESOLVE if each.is_open and each.id else None
         given = (("conflict", clean_line(each.id, 200)),) if act else ()
         cells = (each.between, each.topic, each.category, outcome)

@@ -64,7 +64,7 @@ def timeline(run: Run) -> tuple[Event, ...]:
     for each in run.trespasses:
         if each.file in run.planted:
             who = trespasses.who([each])
-            what, file = "wrote the final output, which only the orchestrator may", each.file
+            what, file = "wrote the final output, reserved for the orchestrator", each.file
             facts.append(_Fact(file.changed, False, who, "trespass", what, file, file.path.name))
     began = {a.name: a.plan.dispatched_at for a in run.agents}
     # an agent's clock may tell whole seconds only: its end still comes after its dispatch

@@ -36,14 +36,16 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
     """
     manifest, run = manifests.read(place), dispatch.read_run(place, utc_now())
     if state.of_run(run).startswith("integrated"):
-        raise Refused("the run is integrated: prepare a new one")
+        raise Refused("the run is already integrated: prepare a new run")
     value = dict(wish)
     if of:
         found = triage.find(run, of)
         value["agent"] = value.get("agent") or free_name(run, of)
         value["task"] = value.get("task") or missing(found)
         if not value["task"]:
-            raise Refused(f"{of} does not say what is missing: say what the new agent is to do")
+            raise Refused(
+                f"{of} does not report what is missing: give the new agent a task (--task)"
+            )
         inputs = value.get("inputs")
         value["inputs"] = [*(inputs if isinstance(inputs, list) else []), *_read_first(found)]
     task = planning.task(value, len(manifest.tasks) + 1, place.root)
@@ -54,7 +56,9 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
     manifest.value["agents"].append(entry(place, task, manifest.naming))
     folders = () if own.is_dir() else (own,)
     late = run.conflicts is not None or bool(run.drafts)
-    warnings = ("the outputs are compared again when it is through",) if late else ()
+    warnings = (
+        ("the outputs have to be compared again when the new agent has finished",) if late else ()
+    )
     return Step(f"Add {task.agent}: {task.task}", (manifest.write(),), warnings, folders=folders)
 
 

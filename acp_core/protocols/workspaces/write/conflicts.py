@@ -63,7 +63,7 @@ def record_hints(place: Layout, by: str = "") -> Step:
     ]
     written = [*(each.raw for each in left), *made]
     value |= {"looked_at": iso(utc_now()), "by": by or triage.me(), "conflicts": written}
-    sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(written)} written down."
+    sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(written)} recorded."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
@@ -83,7 +83,7 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
         raise Refused("a conflict is between two agents")
     _require(category)
     if not topic.strip():
-        raise Refused("say what the conflict is on")
+        raise Refused("give the conflict a topic")
     value, items = _read(place)
     topic = conflict_hints.topic_of(topic)
     new = {
@@ -99,7 +99,7 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
     key = frozenset(pair), topic.lower()
     same = next((each for each in items if about(each) == key), None)
     if same is not None and not _is_open_hint(same):
-        raise Refused("this conflict is written down already")
+        raise Refused("this conflict is already recorded")
     if same is not None:
         same.raw.update(hint=False, category=category, found_by=new["found_by"])
     value["conflicts"] = [*(each.raw for each in items), *([] if same else [new])]
@@ -139,7 +139,7 @@ def resolve(
     if len(item.agents) < 2:
         raise Refused(f"{id} does not name two agents")
     if keep and keep not in item.agents:
-        raise Refused(f"{keep!r} has no part in {id}: {item.between} have")
+        raise Refused(f"{keep!r} is not part of {id}: the conflict is between {item.between}")
     rule = _rule(place, category, keep, because)
     made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
     made |= {"resolved_at": iso(utc_now()), "dismissed": False}
@@ -171,9 +171,13 @@ def _rule(place: Layout, category: str, keep: str, because: str) -> str:
     """
     if category == "factual":
         if not keep:
-            raise Refused("say whose version of the fact holds: never an average of both")
+            raise Refused(
+                "choose whose version of the fact holds (--keep): facts are never averaged"
+            )
         if because not in GROUNDS:
-            raise Refused(f"say why it holds: it is the more {', '.join(GROUNDS)} one")
+            raise Refused(
+                f"give the reason why the version holds (--because): {', '.join(GROUNDS)}"
+            )
         return f"the factual rule, the more {because} version, that of {keep}"
     if category == "coverage":
         detailed = f", that of {keep}" if keep else ""
@@ -189,7 +193,7 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
     """
     reason = " ".join(reason.split())[:2_000]
     if not reason:
-        raise Refused("say why it is no conflict")
+        raise Refused("give the reason why this is not a conflict")
     value, items = _read(place)
     item = _find(items, id)
     gone = [item, *(_alike(items, item) if alike else ())]
@@ -225,13 +229,13 @@ def _find(items: list[Conflict], id: str) -> Conflict:
     item = next((each for each in items if each.id == id), None)
     if item is None:
         known = ", ".join(each.id for each in items) or "none"
-        raise Refused(f"there is no conflict {id!r}; there are: {known}")
+        raise Refused(f"no conflict {id!r} (conflicts: {known})")
     return item
 
 
 def _require(category: str) -> None:
     if category not in CATEGORIES:
-        raise Refused(f"the category {category!r} is none of {', '.join(CATEGORIES)}")
+        raise Refused(f"the category {category!r} is unknown (categories: {', '.join(CATEGORIES)})")
 
 
 def about(item: Conflict | Hint) -> tuple[frozenset[str], str]:

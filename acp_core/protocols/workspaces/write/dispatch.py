@@ -62,11 +62,11 @@ def obstacle(manifest: Manifest, name: str, run: Run) -> str:
         before = agents.get(other)
         if before is None or not before.outcome:
             if before is None or before.decision not in ("gap", "orchestrator-does"):
-                return f"waits for {other}"
+                return f"is waiting for {other}"
         elif state.undecided(before, run):
-            return f"waits for your decision on {other}"
+            return f"is waiting for your decision on {other}"
         elif before.decision == "rerun":
-            return f"waits for {other}, which is run once more"
+            return f"is waiting for {other}, which will rerun"
     return ""
 
 
@@ -84,7 +84,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     own = place.workspace(name)
     require_folder(own)
     if not place.spec.is_file():
-        raise Refused(f"{place.spec} is missing: it is written before anything is dispatched")
+        raise Refused(f"{place.spec} is missing: write it before you dispatch")
     agent = next((each for each in run.agents if each.name == name), None)
     writes = []
     if agent is not None and agent.decision == "rerun":
@@ -94,7 +94,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     output, status = planning.paths(place, task, manifest.naming, manifests.stamp_of(entry))
     for path in (output, status):
         if path.is_symlink():
-            raise Refused(f"{path} is a symbolic link: it is not dispatched")
+            raise Refused(f"{path} is a symbolic link: acp does not dispatch it")
     dispatch = coord.parse(Dispatch, entry)
     text = prompts.render(
         prompts.Dispatch(
@@ -143,9 +143,9 @@ def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], 
                 found[str(each.path)] = True
     for path, required in found.items():
         if required and not os.path.isfile(path):
-            raise Refused(f"{task.agent}: the required input {path} is not there")
+            raise Refused(f"{task.agent}: the required input {path} does not exist")
         if not schema.is_one_line(path):
-            raise Refused(f"{task.agent}: the path of an input has more than one line")
+            raise Refused(f"{task.agent}: the path of an input spans several lines")
     return tuple(found.items())
 
 

@@ -48,7 +48,7 @@ def text(run: Run, manifest: Manifest, material: Material) -> str:
             ]
     for title, items in (
         ("Resolved conflicts", material.resolved),
-        ("Not settled", material.hints),
+        ("Unresolved", material.hints),
         ("Gaps", material.gaps),
     ):
         if items:
@@ -97,4 +97,4 @@ def _part(run: Run, path: Path) -> str:
 
 def _read(run: Run, path: Path) -> tuple[str, str]:
     file = next((each for each in run.files if each.path == path), None)
-    return parts.text_of(file) if file else ("", "is not there")
+    return parts.text_of(file) if file else ("", "is missing")

@@ -86,14 +86,14 @@ def _damaged(run: Run) -> Iterator[Obstacle]:
         yield _broken(run.manifest, run, wrong)
     if is_lost(run):
         name = _coord(run, "manifest.json")
-        what = f"{name} is gone: who does what stands nowhere else"
+        what = f"{name} is missing: only the manifest says which agent does what"
         yield Obstacle(
             _UNREADABLE,
             what,
             cure(run),
             _CURES,
             REPAIR,
-            evidence=(f"{_coord(run, 'prompts')} is there, which comes with a manifest",),
+            evidence=(f"{_coord(run, 'prompts')} exists, but the manifest is missing",),
             key=f"A5:{name}:gone",
         )
 
@@ -107,7 +107,7 @@ def unreadable(record: Record, run: Run) -> str:
     shared = {"triage": run.triage, "conflicts": run.conflicts}
     for name, key in _LISTS:
         if record is shared[name] and not isinstance(record.value.get(key, []), list):
-            return f"holds no list of {key}"
+            return f"has no list of {key}"
     return ""
 
 
@@ -169,7 +169,7 @@ def _misplaced(run: Run) -> Iterator[Obstacle]:
         yield Obstacle(
             _UNREADABLE,
             said,
-            "put a folder in its place",
+            "replace it by a folder",
             frozenset({STOP}),
             evidence=(said,),
             key="A5:folder",
@@ -183,7 +183,7 @@ def _journal(run: Run) -> Iterator[Obstacle]:
         name = _coord(run, JOURNAL)
         yield Obstacle(
             _UNREADABLE,
-            f"a writing was interrupted, and {name} does not say which: {fault}",
+            f"a write was interrupted, and {name} does not say which: {fault}",
             cure(run),
             _CURES,
             REPAIR,
@@ -230,11 +230,11 @@ def _unspecified(run: Run) -> Iterator[Obstacle]:
     if waiting or any(each.decision == "rerun" for each in run.agents):
         yield Obstacle(
             _UNREADABLE,
-            f"{name} is gone: no agent is dispatched without it",
+            f"{name} is missing: acp dispatches no agent without it",
             cure(run),
             EVERY - {DISPATCH, AGAIN},
             REPAIR,
-            evidence=(f"the manifest is there, and {name} is not",),
+            evidence=(f"the manifest exists, but {name} is missing",),
             key=f"A5:{name}:gone",
         )
 

@@ -29,7 +29,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     """
     place = layout(folder)
     if os.path.lexists(place.manifest):
-        raise Refused(f"{place.root}: a run is prepared here already")
+        raise Refused(f"{place.root}: this folder already contains a run")
     guard.require(place, CREATE_RUN)
     levels.require(place.root, [each.agent for each in plan.tasks if each.may_launch])
     folders = [place.base, place.coord, place.base / schema.SHARED]
@@ -37,9 +37,9 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     own = [place.workspace(each.agent) for each in plan.tasks]
     for workspace in own:
         require_folder(workspace)
-    warnings = [f"{each.name} holds files already" for each in own if _holds(each)]
+    warnings = [f"{each.name} already contains files" for each in own if _holds(each)]
     missing = [
-        f"{each.agent}: the required input {wanted.path} is not there yet"
+        f"{each.agent}: the required input {wanted.path} does not exist yet"
         for each in plan.tasks
         for wanted in each.inputs
         if wanted.required and not os.path.isfile(wanted.path)
@@ -49,7 +49,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     if not os.path.lexists(place.spec):
         writes.append(Write(place.spec, CREATE, encode(specification(plan))))
     else:
-        notes = (f"{place.spec} stays as it is",)
+        notes = (f"{place.spec} is kept unchanged",)
     writes.append(Write(place.manifest, CREATE, encode(_manifest(place, plan, now))))
     names = ", ".join(each.agent for each in plan.tasks)
     sentence = f"Prepare a run of {names} in {place.root}."

@@ -65,9 +65,9 @@ def reorder(place: Layout, order: Sequence[str]) -> Step:
     manifest = manifests.read(place)
     unknown = [name for name in order if name not in manifest.tasks]
     if unknown:
-        raise Refused(f"{unknown[0]!r} is no agent of the run")
+        raise Refused(f"{unknown[0]!r} is not an agent of the run")
     manifest.value["order"] = list(order)
-    return Step(f"Read in this order: {', '.join(manifest.order)}.", (manifest.write(),))
+    return Step(f"Reading order: {', '.join(manifest.order)}.", (manifest.write(),))
 
 
 def draft(place: Layout) -> Step:
@@ -79,7 +79,7 @@ def draft(place: Layout) -> Step:
     run, manifest = ready(place)
     path = draft_file(place)
     if os.path.lexists(path):
-        raise Refused(f"{path} is there already: edit that one, or move it away")
+        raise Refused(f"{path} already exists: edit that file, or move it away")
     settled = [each.sentence for each in resolved(run)]
     hints = [each.question for each in state.open_hints(run)]
     material = drafting.Material(reading(run, manifest), settled, gaps(run), hints)
@@ -100,14 +100,14 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     triage.require_all(run)
     _, _, readable, looked, *_ = state.steps(run)
     if not readable:
-        raise Refused(f"{_missing(run)}: run the agent once more, accept what there is, or skip it")
+        raise Refused(f"{_missing(run)}: rerun the agent, accept its result as it is, or skip it")
     if not looked:
         since = " since the last agent ended" if run.conflicts is not None else ""
-        raise Refused(f"the outputs were not compared{since}: `acp workspaces compare` does that")
+        raise Refused(f"the outputs were not compared{since}: run `acp workspaces compare`")
     waiting = [each.id or "?" for each in state.open_conflicts(run)]
     if waiting:
         raise Refused(
-            f"conflicts are not resolved: {', '.join(waiting)}"
+            f"unresolved conflicts: {', '.join(waiting)}"
             " (use `acp workspaces resolve` or `acp workspaces dismiss`)"
         )
     return run, manifest
@@ -122,7 +122,7 @@ def _missing(run: Run) -> str:
     }
     parts = [f"{name} lists {', '.join(files)}" for name, files in lost.items() if files]
     several = sum(map(len, lost.values())) > 1
-    return clean_line(f"{'; '.join(parts)}, which {'are' if several else 'is'} not there", 1_000)
+    return clean_line(f"{'; '.join(parts)}, which {'do' if several else 'does'} not exist", 1_000)
 
 
 def prompt(place: Layout) -> str:
@@ -144,7 +144,7 @@ def prompt(place: Layout) -> str:
         ended,
         [
             *(each.sentence for each in resolved(run)),
-            *(f"Not settled: {each.question}." for each in state.open_hints(run)),
+            *(f"Unresolved: {each.question}." for each in state.open_hints(run)),
         ],
         [str(path) for _, path, _ in reading(run, manifest)],
         final_file(place),
@@ -174,7 +174,7 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
         raise Refused(f"{path}: {problem}")
     others = [file.path for file in (*run.finals, *run.planted) if file.path != final]
     if others:
-        raise Refused(f"{others[0]} is there already: move it away, there is one final output")
+        raise Refused(f"{others[0]} already exists: move it away; a run has one final output")
     aside, warnings = _set_aside(run, manifest.place, final)
     by = by or triage.me()
     said = added_gaps(run) if more_gaps is None else more_gaps
@@ -188,8 +188,8 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     status = place.integration / "status.json"
     read_json(status)  # what is no status of ours is not overwritten
     left = record["skipped"]
-    sentence = f"Integrate {', '.join(record['integrated']) or 'nobody'}"
-    sentence += f"; left out: {', '.join(left)}" if left else ""
+    sentence = f"Integrate {', '.join(record['integrated']) or 'no agents'}"
+    sentence += f"; skipped: {', '.join(left)}" if left else ""
     return Step(
         f"{sentence}; {count(len(all_gaps), 'gap')}.",
         (
@@ -200,7 +200,7 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
         warnings=warnings,
         notes=(
             *(f"gap: {each}" for each in all_gaps),
-            *(f"not settled: {each}" for each in record["not_settled"]),
+            *(f"unresolved: {each}" for each in record["not_settled"]),
         ),
     )
 
@@ -219,20 +219,20 @@ def _set_aside(run: Run, place: Layout, final: Path) -> tuple[tuple[Write, ...],
     target = dispatch.free(place.coord / schema.HISTORY / "integration" / final.name)
     by = [each for each in run.trespasses if each.file.path == final]
     who = f"was written by {trespasses.who(by)}" if by else "was changed since"
-    warning = f"{final} {who}: what stands there is kept as {target}"
+    warning = f"{final} {who}: its content is kept as {target}"
     return (Write(target, CREATE, held),), (warning,)
 
 
 def draft_problem(data: bytes, form: str) -> str:
     """Why a draft cannot become the final output, "" where it can."""
     if not data.strip():
-        return "there is no draft: prepare one, or have one written"
+        return "there is no draft: prepare one, or let a program write it"
     if TO_WRITE.encode() in data:
-        return f"it still holds “{TO_WRITE}”: write that part"
+        return f"the draft still contains “{TO_WRITE}”: write that part"
     if form == "json":
         try:
             if not isinstance(json.loads(data), dict):
-                return "a final output in JSON must be an object, which the metadata is added to"
+                return "a final output in JSON must be an object, to hold the metadata"
         except (ValueError, RecursionError):
             return "the draft is not valid JSON"
     return ""
@@ -248,9 +248,9 @@ def gaps(run: Run) -> list[str]:
         if agent.decision == "orchestrator-does":
             found.append(f"{agent.name}{task}: {how}, done by the orchestrator")
         elif agent.decision in ("skip", "gap") or how in (schema.FAILURE, "no result"):
-            found.append(f"{agent.name}{task}: {how}, left out{why}")
+            found.append(f"{agent.name}{task}: {how}, skipped{why}")
         elif how == schema.PARTIAL:
-            found.append(f"{agent.name}{task}: partial, taken as it is{why}")
+            found.append(f"{agent.name}{task}: partial, accepted{why}")
     return [*found, *(each.gap() for each in parts.linked(run))]
 
 
@@ -301,12 +301,12 @@ def _with_section(text: str, record: Object) -> str:
     """The text with its metadata section at the end, in place of an earlier one."""
     body = text.partition(f"\n{METADATA}")[0].rstrip("\n")
     lines = [METADATA, "", f"- Integrated by {record['by']} at {record['at']}"]
-    lines += [f"- Integrated: {', '.join(record['integrated']) or 'nobody'}"]
-    lines += [f"- Left out: {', '.join(record['skipped']) or 'nobody'}"]
+    lines += [f"- Integrated: {', '.join(record['integrated']) or 'no agents'}"]
+    lines += [f"- Skipped: {', '.join(record['skipped']) or 'no agents'}"]
     lines += [f"- Source: {each['agent']}, {each['file']}" for each in record["sources"]]
     lines += [f"- Decision: {each}" for each in record["decisions"]]
     lines += [f"- {coord.parse(Conflict, each).sentence}" for each in record["conflicts"]]
-    lines += [f"- Not settled: {each}" for each in record["not_settled"]]
+    lines += [f"- Unresolved: {each}" for each in record["not_settled"]]
     lines += [f"- Gap: {each}" for each in record["gaps"]]
     return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"
 

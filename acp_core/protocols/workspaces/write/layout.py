@@ -41,10 +41,10 @@ def checked_name(name: str, what: str = "agent") -> str:
     """
     if not NAME.fullmatch(name) or name.endswith("."):
         raise Refused(
-            f"{name!r} cannot be the name of {_a(what)}: letters, digits, '.', '_' and '-', at most 64"
+            f"{name!r} is not a valid name of {_a(what)}: use letters, digits, '.', '_' and '-', at most 64"
         )
     if what == "agent" and name.lower() in _RESERVED:
-        raise Refused(f"{name!r} cannot be the name of an agent: it is reserved")
+        raise Refused(f"{name!r} is a reserved name: choose another name for the agent")
     return name
 
 
@@ -118,7 +118,7 @@ def require_folder(folder: Path) -> None:
         return
     if not stat.S_ISDIR(found.st_mode):
         what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no folder"
-        raise Refused(f"{folder} is {what}: nothing is written there")
+        raise Refused(f"{folder} is {what}: acp does not write there")
 
 
 def layout(folder: str | os.PathLike[str]) -> Layout:
@@ -141,7 +141,9 @@ def locked(place: Layout) -> Iterator[Transaction]:
         Refused: there is no run, or another process holds the lock for too long.
     """
     if not place.base.is_dir():
-        raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
+        raise Refused(
+            f"{place.root}: no run in this folder (create one with `acp workspaces init`)"
+        )
     place.check()
     with begin(place.root, os.path.relpath(place.coord, place.root)) as transaction:
         place.check()
@@ -164,9 +166,9 @@ def read_json(path: Path) -> Object | None:
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
     except (ValueError, RecursionError):
-        raise Refused(f"{path} is not valid JSON: mend it, or move it away") from None
+        raise Refused(f"{path} is not valid JSON: correct it, or move it away") from None
     if not isinstance(value, dict) or not shallow(value):
-        raise Refused(f"{path} holds no JSON object: mend it, or move it away")
+        raise Refused(f"{path} holds no JSON object: correct it, or move it away")
     return value
 
 

@@ -26,6 +26,8 @@ def require(root: Path, launching: Iterable[str] = ()) -> None:
     """
     found, names = level(root), list(launching)
     if found > schema.DEEPEST:
-        raise Refused(f"{root} is in the workspace of a manager's agent: no run may be so deep")
+        raise Refused(
+            f"{root} is in the workspace of a manager's agent: runs cannot be nested so deeply"
+        )
     if found == schema.DEEPEST and names:
-        raise Refused(f"{names[0]} may not launch agents: this run is that of a manager already")
+        raise Refused(f"{names[0]} may not launch agents: this run already belongs to a manager")

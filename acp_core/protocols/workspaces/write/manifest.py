@@ -90,7 +90,7 @@ def read(place: Layout) -> Manifest:
         value = rebuilt.of(scan.scan(place.root, scan.listed(place.root), datetime.now(UTC)))
         if not value["agents"]:
             raise Refused(
-                f"{place.root}: no run is prepared here (`acp workspaces init` does that)"
+                f"{place.root}: no run in this folder (create one with `acp workspaces init`)"
             )
     return parse(place, value)
 
@@ -153,7 +153,7 @@ def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
         manifest = read(place)
         entry = manifest.entries.get(agent)
         if entry is None:
-            raise Refused(f"{place.manifest} does not name {agent}")
+            raise Refused(f"{place.manifest} does not list {agent}")
         alter(entry)
         transaction.commit(f"note how {agent} stands", [manifest.write()])
 

@@ -29,13 +29,13 @@ class Linked(NamedTuple):
         """What is missing because of it, in a line."""
         task = f" ({self.agent.task_id})" if self.agent.task_id else ""
         what = f"{self.file.path.name} ({format.size(self.file.size)})"
-        return f"{self.agent.name}{task}: {what} is linked, not part of the text: it {self.problem}"
+        return f"{self.agent.name}{task}: {what} is only linked: it {self.problem}"
 
 
 def text_of(file: File) -> tuple[str, str]:
     """The text of an output, and why it cannot be part of another text ("" where it can)."""
     if file.link:
-        return "", "is a symbolic link" if file.path.is_symlink() else "is no regular file"
+        return "", "is a symbolic link" if file.path.is_symlink() else "is not a regular file"
     try:
         data = read_bounded(file.path, scan.LIMIT)
     except Unreadable as error:
@@ -43,8 +43,8 @@ def text_of(file: File) -> tuple[str, str]:
     try:
         text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
-        return "", "is no text"
-    return (text, "") if "\0" not in text else ("", "is no text")
+        return "", "is not text"
+    return (text, "") if "\0" not in text else ("", "is not text")
 
 
 def linked(run: Run) -> list[Linked]:
@@ -62,4 +62,4 @@ def link(file: File, problem: str) -> str:
     """A line of Markdown that leads to a file, and says why its text does not stand there."""
     name = re.sub(r"([\\\[\]])", r"\\\1", clean_line(file.path.name))
     target = quote(str(file.path).encode("utf-8", "surrogateescape"))
-    return f"[{name}]({target}) ({format.size(file.size)}): not part of this text, it {problem}"
+    return f"[{name}]({target}) ({format.size(file.size)}): only linked: it {problem}"

@@ -49,8 +49,8 @@ def plan(place: Layout) -> Step:
     guard.require(place, REPAIR, run)
     damage = _damage(place, run)
     parts = [f"move {each.name} aside" for each in damage.aside]
-    parts += ["write the manifest anew"] if damage.manifest else []
-    parts += ["write the task specification anew"] if damage.specification else []
+    parts += ["rebuild the manifest"] if damage.manifest else []
+    parts += ["rebuild the task specification"] if damage.specification else []
     home = os.path.relpath(place.coord, place.root)
     if transaction.fault(place.root, home):
         parts.insert(0, f"move {JOURNAL} aside")
@@ -58,15 +58,15 @@ def plan(place: Layout) -> Step:
         parts.insert(0, "finish what was interrupted")
     if not parts:
         young = [clean_line(each.file.name) for each in _being_written(run)]
-        wait = f"{', '.join(young)} may still be being written: repair it again in a moment"
-        raise Refused(wait if young else f"nothing is to be mended in {place.root}")
+        wait = f"{', '.join(young)} may still be being written: repair again in a moment"
+        raise Refused(wait if young else f"nothing to repair in {place.root}")
     items = damage.manifest["agents"] if damage.manifest else []
     lost = [
-        f"what {each['agent']} is to do stands nowhere: say it in the manifest"
+        f"the task of {each['agent']} is lost: add it to the manifest"
         for each in items
         if "task" not in each and not each.get("dispatched_at")
     ]
-    return Step(f"Mend the run: {', '.join(parts)}.", _writes(place, damage), tuple(lost))
+    return Step(f"Repair the run: {', '.join(parts)}.", _writes(place, damage), tuple(lost))
 
 
 def carry(place: Layout) -> Step:

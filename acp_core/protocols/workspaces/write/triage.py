@@ -44,12 +44,12 @@ def plan(
     agent = find(run, name)
     possible = state.choices(agent, run)
     if decision not in possible:
-        how = state.of_agent(agent, run, rules.check(run)) if agent.outcome else "not through"
+        how = state.of_agent(agent, run, rules.check(run)) if agent.outcome else "not finished"
         how = state.ending(agent, run) or how if how not in state.DOUBTFUL else how
-        raise Refused(f"{name} is {how}: it can be {', '.join(possible)}, not {decision}")
+        raise Refused(f"{name} is {how}: decide {', '.join(possible)}, not {decision}")
     reason = " ".join(reason.split())[:_LONGEST]
     if not reason:
-        raise Refused("say why: a decision has a reason")
+        raise Refused("give a reason for the decision")
     value = read_json(place.triage)
     value = value or {}
     entries = value.get("decisions")
@@ -65,9 +65,9 @@ def plan(
     value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
     warnings = []
     if not state.ending(agent, run) and agent.plan.is_dispatched:
-        warnings.append(f"{name} still works: its program is stopped where acp runs it")
+        warnings.append(f"{name} is still working: acp stops its program if it started it")
     if state.of_run(run).startswith("integrated"):
-        warnings.append("the run is integrated already: finish the integration again after this")
+        warnings.append("the run is already integrated: finish the integration again after this")
     return Step(
         f"Decide on {name} (attempt {agent.attempt}): {decision}.",
         (Write(place.triage, REPLACE, encode(value)),),
@@ -94,7 +94,7 @@ def again(
         Refused: there is no such agent, or it was never dispatched.
         OSError: it cannot be written.
     """
-    reason = " ".join(feedback.split()) or "once more"
+    reason = " ".join(feedback.split()) or "rerun"
 
     def step() -> Step:
         manifest = manifests.read(place)
@@ -116,7 +116,7 @@ def again(
             "feedback": feedback.strip()[:_LONGEST],
             "continue_from": earlier,
         }
-        return Step(f"Run {name} once more.", (manifest.write(),))
+        return Step(f"Rerun {name}.", (manifest.write(),))
 
     guard.act(place, AGAIN, lambda: due() if _is_due(place, name) else step())
 
@@ -136,7 +136,7 @@ def _earlier(agent: Agent) -> str:
     there = [str(file.path) for file in agent.files if not file.link]
     if said in there:
         return said
-    raise Refused(f"{agent.name} wrote no output from which it could go on")
+    raise Refused(f"{agent.name} wrote no output to continue from")
 
 
 def require_all(run: Run) -> None:
@@ -149,8 +149,8 @@ def require_all(run: Run) -> None:
         return
     left = [a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)]
     raise Refused(
-        f"not every agent is through and decided on: {', '.join(left)}"
-        " (`acp workspaces triage` lists what to decide)"
+        f"agents without a final result or decision: {', '.join(left)}"
+        " (see `acp workspaces triage`)"
     )
 
 
@@ -162,6 +162,6 @@ def find(run: Run, name: str) -> Agent:
     """
     agent = next((each for each in run.agents if each.name == name), None)
     if agent is None:
-        known = ", ".join(each.name for each in run.agents) or "nobody"
-        raise Refused(f"there is no agent {name!r}; there are: {known}")
+        known = ", ".join(each.name for each in run.agents) or "none"
+        raise Refused(f"no agent {name!r} (agents: {known})")
     return agent
