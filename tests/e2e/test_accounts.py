@@ -185,7 +185,9 @@ def test_a_governed_run(two: Shared) -> None:
     dashboards(two, folder, "lamp")
     for codes in ((2,), (2,)):
         said = ben.acp("governed", "step", folder, codes=codes)
-        runs_there = f"the program of pm ({turn}) still runs, and {anna.name} conducts this run"
+        runs_there = (
+            f"the program of pm ({turn}) is still running, but {anna.name} conducts this run"
+        )
         assert runs_there in said and f"ask {anna.name} to stop it" in said
         assert runs_there in ben.acp("why", folder, codes=(0, 1))
     os.kill(step.pid, signal.SIGKILL)

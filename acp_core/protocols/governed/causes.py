@@ -22,11 +22,11 @@ def causes(run: Run, case: Case) -> Iterator[Cause]:
         if _is_quiet(turn) and case.stalled(turn.role, turn.since, case.patience.unmanaged):
             yield Cause(
                 "B5",
-                f"The turn of {turn.role} takes longer than usual, and nothing is staged",
-                "Look after whoever takes it, or reject it so that it is given out again",
+                f"The turn of {turn.role} takes longer than usual; no result is staged",
+                "Check on the agent, or reject the turn to reassign it",
                 (
-                    f"{turn.id}, attempt {turn.attempt}, is {turn.status or 'of no status'}",
-                    "it has no deadline, and acp knows no process that takes it",
+                    f"{turn.id}, attempt {turn.attempt}, is {turn.status or 'without a status'}",
+                    "the turn has no deadline, and acp knows no process working on it",
                 ),
                 certain=False,
                 remedy=REJECT,

@@ -84,7 +84,7 @@ def check(values: Values) -> Answer:
 
 def _verdict_lines(judged: Judged) -> Iterator[str]:
     verdict = judged.verdict
-    yield f"{judged.turn['turn_id']}: {'sound' if verdict.ok else f'fails at {verdict.stage}'}"
+    yield f"{judged.turn['turn_id']}: {'valid' if verdict.ok else f'fails at {verdict.stage}'}"
     for error in verdict.errors:
         yield f"  error: {error}"
     if said := accept.hint(verdict):

@@ -214,7 +214,7 @@ def test_what_no_lawful_acceptance_leads_to_is_not_taken_over(
     root = begun(tmp_path)
     does(root)
     assert "RESERVED_CHANGED" in codes(root) and "SEALED_ANEW" not in codes(root)
-    with pytest.raises(Refused, match="somebody but acp wrote"):
+    with pytest.raises(Refused, match="files changed outside acp"):
         dispatch.dispatch(root, None, NOW)
 
 

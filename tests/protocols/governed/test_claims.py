@@ -61,12 +61,12 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
     with pytest.raises(Refused) as refused:
         dispatch.dispatch(taken.root, None, NOW)
     who = f"{owners.account(os.getuid())} conducts this run (pid "
-    runs = f"the program of pm ({taken.turn_id}) still runs, and {who}"
+    runs = f"the program of pm ({taken.turn_id}) is still running, but {who}"
     assert runs in str(refused.value) and "stop it first with `acp governed " in str(refused.value)
     shown = open_folder(str(taken.root))
     (obstacle,) = [e for e in shown.refresh(NOW).obstacles if not e.wanted]
     assert obstacle.sentence in str(refused.value)
-    with pytest.raises(Refused, match=r"still runs, and .* stop it first"):
+    with pytest.raises(Refused, match=r"still running, but .* stop it first"):
         decide.reject_turn(taken.root, None, "anna", "no", NOW)
     (turn,) = read_run(taken.root).turns
     assert turn.running and not turn.lost

@@ -38,7 +38,7 @@ def test_names_and_branches_are_taken_from_the_addresses() -> None:
         (["./web", "b/web"], (), "named twice"),
         (["./web"], ("sync",), "NAME=PHASE"),
         (["./web"], ("a=planning", "b=planning"), "named twice"),
-        (["./web#--upload-pack=x"], (), "no name of a branch"),
+        (["./web#--upload-pack=x"], (), "not a valid branch name"),
         (["../.."], (), "needs a name"),
     ],
 )
@@ -66,7 +66,7 @@ def test_an_initiative_is_written_down_and_started_by_one_command(
     assert config["super_run_id"] == multi.state(root, "auth")["super_run_id"]
     capsys.readouterr()
     assert coordinator([*words, "--as", "Ann", "--yes"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert coordinator(["init", str(root), "--barrier", "a=b"]) == 2
 
 
@@ -88,13 +88,13 @@ def test_from_the_dashboard_it_is_written_down_and_then_started(tmp_path: Path) 
     (start,) = initiative_actions(str(root))
     assert start.perform(start.inputs(by="Ann")).state is OutcomeState.DONE
     assert multi.state(root)["status"] == "active"
-    assert "is there already" in action.preview(given).refused
+    assert "already exists" in action.preview(given).refused
 
 
 def test_agents_are_named_when_it_is_started(tmp_path: Path) -> None:
     action = create(tmp_path)
     given = action.inputs(repositories=["./web"], agents=["pm=true"])
-    assert "when it is started" in action.preview(given).refused
+    assert "when you start it" in action.preview(given).refused
     assert action.perform(given).state is OutcomeState.REFUSED
     assert list(tmp_path.iterdir()) == []
 
@@ -102,6 +102,6 @@ def test_agents_are_named_when_it_is_started(tmp_path: Path) -> None:
 def test_barriers_without_repositories_are_not_passed_over(tmp_path: Path) -> None:
     action = create(tmp_path / "new")
     given = action.inputs(barriers=["plan=planning"])
-    assert "name its repositories too" in (action.preview(given).refused or "")
+    assert "name its repositories, too" in (action.preview(given).refused or "")
     assert action.perform(given).state is OutcomeState.REFUSED
     assert not (tmp_path / "new").exists()

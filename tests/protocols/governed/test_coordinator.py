@@ -58,10 +58,10 @@ def test_the_runs_that_are_new_are_given_the_agents(
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration())
     words = ["init", str(tmp_path), "--as", "Ann", "--yes"]
     for wrong, said in (
-        (["--agent", "builder"], "write an agent as ROLE=COMMAND"),
+        (["--agent", "builder"], "an agent must be ROLE=COMMAND"),
         (["--agent", "baker=bake"], "no role 'baker' for the agent"),
-        (["--agent", "dev=say 'so"], "the command line of dev cannot be taken apart"),
-        (["--agent", "dev=a", "--agent", "dev=b"], "two agents are given for the role dev"),
+        (["--agent", "dev=say 'so"], "the command line of dev cannot be parsed"),
+        (["--agent", "dev=a", "--agent", "dev=b"], "the role dev has two agents"),
     ):
         assert coordinator([*words, *wrong]) == 2
         assert said in capsys.readouterr().err
@@ -84,7 +84,7 @@ def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> 
     multi.repository(tmp_path / "auth")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     [need] = open_folder(str(tmp_path)).refresh(NOW).needs
-    assert (need.text, need.action) == ("The initiative has not begun", "start_initiative")
+    assert (need.text, need.action) == ("The initiative has not started", "start_initiative")
     (action,) = open_folder(str(tmp_path)).actions(NOW)
     assert action.name == need.action
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), barriers=3))
@@ -103,9 +103,9 @@ def test_agents_that_no_run_needs_are_said_to_be_unused(
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     words = ["init", str(tmp_path), "--dry-run"]
     assert coordinator([*words, "--agent", "pm=planner"]) == 0
-    assert "! every workstream has its own configuration: the agents" in capsys.readouterr().out
+    assert "! every workstream has its own configuration: acp ignores" in capsys.readouterr().out
     assert coordinator(words) == 0
-    assert "the agents are not used" not in capsys.readouterr().out
+    assert "acp ignores the agents" not in capsys.readouterr().out
 
 
 def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
@@ -119,11 +119,11 @@ def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> No
     told = state(tmp_path)
     assert told["workstreams"]["auth"]["status"] == "blocked:barrier"
     assert told["barriers"]["plan-sync"]["reached_by"] == ["auth"]
-    with pytest.raises(Refused, match="gateway, web has not reached"):
+    with pytest.raises(Refused, match="gateway, web not there yet"):
         approve(tmp_path, "plan-sync")
     asks(tmp_path, "gateway")
     asks(tmp_path, "web")
-    assert "its gate waits for you" in " ".join(deciding.step(tmp_path, NOW).messages)
+    assert "its gate needs your approval" in " ".join(deciding.step(tmp_path, NOW).messages)
     assert state(tmp_path)["barriers"]["plan-sync"]["status"] == "reached"
     assert kinds(tmp_path)[4:] == [*["workstream_at_barrier"] * 3, "barrier_reached"]
 
@@ -184,7 +184,7 @@ def test_an_approval_lets_all_cross_at_once(tmp_path: Path) -> None:
         events = (tmp_path / name / ".agentxchain/events.jsonl").read_text().splitlines()
         assert json.loads(events[-1])["event_type"] == "phase_entered"
     assert kinds(tmp_path)[-2:] == ["barrier_approved", "resync"]
-    with pytest.raises(Refused, match="approved already"):
+    with pytest.raises(Refused, match="already approved"):
         approve(tmp_path, "plan-sync")
 
 
@@ -246,7 +246,7 @@ def test_a_crossed_barrier_blocks_the_initiative(tmp_path: Path) -> None:
     assert state(tmp_path)["status"] == "blocked:barrier_crossed"
     for name in ("auth", "gateway"):
         asks(tmp_path, name)
-    with pytest.raises(Refused, match="nobody approved"):
+    with pytest.raises(Refused, match="crossed the unapproved"):
         approve(tmp_path)
     making.write(tmp_path / "web/.agentxchain/state.json", before)
     deciding.step(tmp_path, NOW)
@@ -282,9 +282,9 @@ def test_a_request_without_accepted_work_reaches_nothing(tmp_path: Path) -> None
         ('{"status": "blo', "its state cannot be read"),
         ("[]", "its state cannot be read"),
         (None, "its state cannot be read"),
-        ({"super_run_id": "another"}, "does not bear the super_run_id"),
+        ({"super_run_id": "another"}, "lacks the super_run_id"),
         ({"run_id": "run_other"}, "its run is run_other"),
-        ({"active_turns": {"turn_1": {"assigned_role": "pm"}}}, "turn_1 is under way"),
+        ({"active_turns": {"turn_1": {"assigned_role": "pm"}}}, "turn_1 is active"),
     ],
 )
 def test_what_cannot_be_resynced_blocks_all_and_is_mended(
@@ -310,7 +310,7 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
     assert {state(tmp_path, name)["phase"] for name in ("auth", "gateway")} == {"planning"}
     assert ledger(tmp_path)[-1]["failures"][0]["workstream"] == "web"
     again = deciding.synchronise(tmp_path, NOW)
-    assert again.failed and "still is not crossed" in again.messages[0]
+    assert again.failed and "is still not crossed" in again.messages[0]
     place.write_bytes(good)
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
@@ -388,7 +388,7 @@ def test_a_lost_state_is_made_again_and_crosses(
         capsys.readouterr().out
     )
     assert coordinator(words) == 0
-    assert "nothing keeps them from plan-sync any more: resync" in capsys.readouterr().out
+    assert "no obstacle is left at plan-sync: resync" in capsys.readouterr().out
     made = state(tmp_path, "web")
     same = set(good) - {"blocked_reason", "barrier_request", "accepted_integration_ref"}
     assert {key: made[key] for key in same} == {key: good[key] for key in same}
@@ -398,7 +398,7 @@ def test_a_lost_state_is_made_again_and_crosses(
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
     assert coordinator(words) == 2
-    assert "its state can be read" in capsys.readouterr().err
+    assert "its state is readable" in capsys.readouterr().err
 
 
 def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
     begin(tmp_path)
     for name in ("state.json", "history.jsonl"):
         (tmp_path / "web/.agentxchain" / name).write_text("{")
-    with pytest.raises(Refused, match=r"history.jsonl: is no JSON"):
+    with pytest.raises(Refused, match=r"history.jsonl: is not valid JSON"):
         deciding.mend(tmp_path, "web", "Ann", NOW)
 
 
@@ -437,7 +437,7 @@ def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: P
     good = place.read_bytes()
     place.write_bytes(good[:50])
     assert approve(tmp_path, "ship-sync").failed
-    assert "ship-sync still is not crossed" in " ".join(
+    assert "ship-sync is still not crossed" in " ".join(
         deciding.synchronise(tmp_path, NOW).messages
     )
     failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]

@@ -72,7 +72,7 @@ def test_who_lags_is_named_once_the_others_have_waited_long(tmp_path: Path) -> N
     deciding.step(tmp_path, NOW)
     assert stuck(tmp_path, NOW + timedelta(minutes=5)) == {}
     lags = stuck(tmp_path)["D7"]
-    assert lags.headline == "auth, gateway wait at plan-sync for web"
+    assert lags.headline == "auth, gateway: waiting at plan-sync for web"
     assert lags.participant == "web" and lags.since == NOW
     assert "dispatch the next turn" in lags.advice and lags.wanted
     change(tmp_path, "web", active_turns=AT_WORK)
@@ -98,7 +98,7 @@ def test_a_failed_resync_says_what_failed(tmp_path: Path) -> None:
     approve(tmp_path)
     found = stuck(tmp_path)
     assert found["E2"].remedy == "resync"
-    assert found["E2"].evidence == ("web: its state does not bear the super_run_id super_run_lamp",)
+    assert found["E2"].evidence == ("web: its state lacks the super_run_id super_run_lamp",)
     assert "A7" in found and "D11" not in found
     assert "resync" in names(tmp_path)
     snapshot = open_folder(str(tmp_path)).refresh(LATER)
@@ -140,7 +140,7 @@ def test_a_crossed_barrier(tmp_path: Path) -> None:
     change(tmp_path, "web", phase="implementation")
     deciding.step(tmp_path, NOW)
     found = stuck(tmp_path)
-    assert "web crossed barrier plan-sync, which nobody approved" in found["A5"].headline
+    assert "web crossed the unapproved barrier plan-sync" in found["A5"].headline
     assert "E2" not in found
     change(tmp_path, "web", phase="planning")
     deciding.step(tmp_path, NOW)
@@ -274,10 +274,16 @@ def test_the_existing_layout_tells_phase_and_who_is_waited_for(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"workstreams": {"plan": {"phase": "dreaming", "repos": []}}}, "dreaming, which is none"),
-        ({"workstreams": {"plan": {"phase": "planning", "repos": ["x"]}}}, "repository x, which"),
+        (
+            {"workstreams": {"plan": {"phase": "dreaming", "repos": []}}},
+            "the unknown phase dreaming",
+        ),
+        ({"workstreams": {"plan": {"phase": "planning", "repos": ["x"]}}}, "unknown repository x"),
         ({"workstreams": {"p": {"phase": "planning", "entry_repo": "q"}}}, "enters at q"),
-        ({"workstreams": {"p": {"phase": "planning", "depends_on": ["z"]}}}, "depends on z"),
+        (
+            {"workstreams": {"p": {"phase": "planning", "depends_on": ["z"]}}},
+            "depends on the unknown workstream z",
+        ),
         ({"workstreams": {"p": {"phase": "planning", "completion_barrier": "?"}}}, "unknown kind"),
         ({"routing": {"planning": {}}}, "hall has the phases planning, implementation"),
     ],

@@ -44,7 +44,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
         )
         multi.asks(root, "web")
         deciding.step(root, NOW)
-        await until(pilot, lambda: shows("its cross-repo gate waits for you"), "the gate")
+        await until(pilot, lambda: shows("its cross-repo gate needs your approval"), "the gate")
         await pilot.press("f")
         await until(pilot, lambda: shows(" 1  Approve"), "the card")
         assert shows("All 3 workstreams ask to leave planning") and shows("OBJ-001")
@@ -88,12 +88,12 @@ async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_p
 
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)
-        await until(pilot, lambda: shows("! Lamp · auth: Nobody has a turn"), "the need")
+        await until(pilot, lambda: shows("! Lamp · auth: No active turn"), "the need")
         await until(
             pilot,
-            lambda: shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn"),
+            lambda: shows("Next · 2 for you") and shows("! Lamp · web: No active turn"),
             "the need of the other",
         )
         await pilot.press("f")
-        await until(pilot, lambda: shows("Give the next turn to pm"), "the form of the first run")
+        await until(pilot, lambda: shows("Assign the next turn to pm"), "the form of the first run")
         await until(pilot, lambda: shows("Lamp · auth"), "the rest of it")

@@ -105,11 +105,11 @@ def test_a_script_that_changed_since_it_was_seen_does_not_run(
     multi.all_ask(tmp_path, ("auth", "web"))
     done = deciding.step(tmp_path, NOW)
     assert ended(tmp_path) == [("on_barrier_reached", "not run")]
-    assert "nobody let it run as it stands" in done.warnings[0]
+    assert "not allowed yet" in done.warnings[0]
     assert not (tmp_path / "seen-on_barrier_reached.json").exists()
     assert coordinator(["trust", str(tmp_path)]) == 2  # nobody says who decides
     assert coordinator(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
-    assert "1 of 1 scripts may run" in capsys.readouterr().out
+    assert "1 of 1 scripts are allowed" in capsys.readouterr().out
     deciding.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
     multi.all_ask(tmp_path, ("auth", "web"))
     deciding.step(tmp_path, NOW)
@@ -191,17 +191,17 @@ def test_an_address_that_could_run_something_is_refused(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"workstreams": []}, "it needs from 1"),
+        ({"workstreams": []}, "needs 1 to"),
         ({"workstreams": {"a": {}}}, "must be a list"),
-        ({"workstreams": [7]}, "workstream 1 is no object"),
+        ({"workstreams": [7]}, "workstream 1 is not an object"),
         ({"workstreams": [{"name": "../out"}]}, "needs a name of letters"),
         ({"workstreams": [{"name": "a"}, {"name": "A"}]}, "named twice"),
         ({"workstreams": [{"name": "a", "config_path": "../x.json"}]}, "stay inside"),
-        ({"workstreams": [{"name": "a", "branch": "--upload-pack=x"}]}, "no name of a branch"),
+        ({"workstreams": [{"name": "a", "branch": "--upload-pack=x"}]}, "not a valid branch name"),
         ({"barriers": [{"name": "x"}]}, "names no phase"),
         ({"barriers": [{"name": "x", "phase": "p"}, {"name": "y", "phase": "p"}]}, "named twice"),
         ({"hooks": {"on_barrier_reached": "../../x.sh"}}, "inside of the initiative"),
-        ({"hooks": {"on_lunch": "x.sh"}}, "hook on_lunch is none of"),
+        ({"hooks": {"on_lunch": "x.sh"}}, "unknown hook on_lunch"),
         ({"context_generation": {"output_dir": "/tmp"}}, "inside of the initiative"),
         ({"super_run_id": "\u001b[31m"}, "must be letters"),
         ({"barriers": [{"name": "x", "phase": "dreaming"}]}, "has no phase dreaming"),
@@ -225,7 +225,9 @@ def test_a_repository_on_another_branch_is_refused(
     multi.repository(tmp_path / "auth", "main")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
-    assert "auth is on branch main, not on lamp: git -C auth switch lamp" in capsys.readouterr().err
+    assert (
+        "auth is on branch main instead of lamp: git -C auth switch lamp" in capsys.readouterr().err
+    )
 
 
 def test_links_that_lead_out_are_not_followed(

@@ -74,7 +74,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
         manifest = json.loads((bundle / "MANIFEST.json").read_text())
         assert "CROSS_REPO_CONTEXT.md" in [each["path"] for each in manifest["files"]]
         said = ok("accept-turn", str(root / name))
-    assert "all workstreams reached plan-sync: its gate waits for you" in said
+    assert "all workstreams reached plan-sync: its gate needs your approval" in said
     assert state(root)["barriers"]["plan-sync"]["status"] == "reached"
     asked = playing.acp("coordinator", "approve-barrier", str(root))
     assert asked.code == 2 and "no terminal to ask" in asked.err

@@ -81,7 +81,7 @@ def test_the_evidence_stands_beside_the_gate(tmp_path: Path) -> None:
     do(root, "accept_turn")
     (root / ".planning/ROADMAP.md").unlink()
     shown = preview(root, "approve_gate", by="olga")
-    assert "asked for by pm" in shown.sentence and "pm did its part." in shown.sentence
+    assert "requested by pm" in shown.sentence and "pm did its part." in shown.sentence
     assert "Verification: skipped." in shown.sentence
     assert any(".planning/ROADMAP.md" in warning for warning in shown.warnings)
     assert any("OBJ-001" in warning for warning in shown.warnings)
@@ -180,11 +180,11 @@ def test_a_run_of_the_existing_program_is_left_to_it(tmp_path: Path, stand_in: P
     shown = preview(paused, "approve_gate", by="olga", comment="Good")
     assert shown.command == ("agentxchain", "approve-transition")
     assert shown.changes == ()
-    assert any("keeps no comment" in warning for warning in shown.warnings)
+    assert any("stores no comments" in warning for warning in shown.warnings)
     before = (paused / ".agentxchain/state.json").read_bytes()
     outcome = do(paused, "approve_gate", by="olga")
     assert outcome.sentence == "agentxchain: done by the program"
-    assert "has no command that rejects" in preview(paused, "reject_gate", comment="No").refused
+    assert "cannot reject" in preview(paused, "reject_gate", comment="No").refused
     turns = {"active_turns": {making.TURN: making.turn()}}
     active = making.make_run(tmp_path / "active", of_state=its(**turns))
     making.write(active / f".agentxchain/staging/{making.TURN}/turn-result.json", making.result())

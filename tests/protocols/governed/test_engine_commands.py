@@ -264,7 +264,7 @@ def test_only_a_human_decides(
     monkeypatch.setenv("ACP_GOVERNED_TURN", "turn_1")
     capsys.readouterr()
     assert governed(["approve-transition", str(root), *YES]) == 2
-    assert "only a human decides" in capsys.readouterr().err
+    assert "only a human can decide" in capsys.readouterr().err
     assert state(root) == before
 
 

@@ -87,18 +87,18 @@ async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -
         await opened(pilot, app)
         await until(
             pilot,
-            lambda: any("planning_signoff waits for your" in x for x in screen_lines(app)),
+            lambda: any("planning_signoff needs your" in x for x in screen_lines(app)),
             "the gate",
         )
         await pilot.press("f")
         await until(pilot, lambda: " 1  Approve" in "\n".join(screen_lines(app)), "the card")
         shown = "\n".join(screen_lines(app))
-        assert "pm asks to go on to implementation" in shown and "OBJ-001" in shown
+        assert "pm asks to enter implementation" in shown and "OBJ-001" in shown
         await pilot.press("1")
         await until(pilot, lambda: state(root)["phase"] == "implementation", "the approval")
         await until(
             pilot,
-            lambda: any("Nobody has a turn" in line for line in screen_lines(app)),
+            lambda: any("No active turn" in line for line in screen_lines(app)),
             "the next phase",
         )
     [line] = [x for x in told(root, "decision-ledger.jsonl") if x.get("type") == "gate_approved"]

@@ -203,7 +203,7 @@ PLACES = {
         run(PLANNED, BUILT, phase="implementation", staged=True, active_turns=taking(
             status="conflicted",
             conflict_state={"conflict_error": {"conflicting_files": ["src/lamp.py"]}})),
-        "implementation", "active", ("you",), "settle the conflict",
+        "implementation", "active", ("you",), "resolve the conflict",
         open=("OBJ-001", "OBJ-010"), stuck=("C1:TURN_CONFLICTED",),
     ),
     "single: another role resolved objections": Stands(
@@ -216,7 +216,7 @@ PLACES = {
     ),
     "single: a turn that nobody took": Stands(
         run(**GHOST), "planning", "blocked", ("you",),
-        "have the turn of pm taken, which no program took",
+        "dispatch the turn of pm again: it failed to start",
         stuck=("B1:TURN_GHOST", "E1:RUN_BLOCKED"),
     ),
     "multi: begun": Stands(
@@ -241,11 +241,11 @@ PLACES = {
     "multi: a shared gate that nothing asks for": Stands(
         initiative(house.everywhere(CHECKING, (PLANNED, BUILT)), REACHED, REACHED, SHARED,
                    phase="verification"),
-        "verification", "active", ("you",), "nothing is left to step", open=EACH_10,
+        "verification", "active", ("you",), "no step is left", open=EACH_10,
         stuck=("D5:BARRIER_NO_GATE",),
     ),
     "multi: a state is torn": Stands(
-        torn, "planning", "active", ("you",), "mend the state of attic", open=("OBJ-001",),
+        torn, "planning", "active", ("you",), "repair the state of attic", open=("OBJ-001",),
         stuck=("A3:CHILD_STATE",),
     ),
 }  # fmt: skip

@@ -132,7 +132,7 @@ def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) ->
     (root / STATE).unlink()
     multi.unseal(root)
     dry = acp("recover", str(root), "--dry-run")
-    assert "Make the state again from the run's logs: implementation, active." in dry.out
+    assert "Rebuild the state from the run's logs: implementation, active." in dry.out
     assert not (root / STATE).exists()
     _, (cause, *_) = looked_at(root)
     cured(root, cause)
@@ -200,7 +200,7 @@ def test_a_log_with_a_broken_line_is_named_by_why_and_by_every_refusal(tmp_path:
         log.write("{torn\n")
     for act in acts(root):
         with pytest.raises(
-            Refused, match=r"history\.jsonl, line 2: it is no JSON.*mend line 2 by hand"
+            Refused, match=r"history\.jsonl, line 2: it is not valid JSON.*correct line 2 by hand"
         ):
             act()
     snapshot, (cause, *_) = looked_at(root)
@@ -229,7 +229,7 @@ def test_a_workstream_past_a_shut_barrier_does_nothing_until_it_is_back(tmp_path
     web = root / "web"
     before = (web / STATE).read_bytes()
     for act in acts(web):
-        with pytest.raises(Refused, match="web crossed barrier plan-sync, which nobody approved"):
+        with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):
             act()
     assert acp("step", str(web)).code == 2
     done = acp("accept-turn", str(web), "--exclude", STATE)
@@ -256,7 +256,7 @@ def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_pa
         lambda: deciding.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
         lambda: deciding.synchronise(root, NOW),
     ):
-        with pytest.raises(Refused, match="web crossed barrier plan-sync, which nobody approved"):
+        with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):
             act()
     assert acp("coordinator", "resync", str(root)).code == 2
     snapshot, causes = looked_at(root)
@@ -358,10 +358,13 @@ def test_a_migrated_run_gets_its_id_with_its_first_step(tmp_path: Path) -> None:
     root = migrated(tmp_path)
     _, causes = looked_at(root)
     cause = next(each for each in causes if each.code == "A2" and each.remedy)
-    assert (cause.headline, cause.remedy) == ("The run is paused although no gate waits", "unblock")
+    assert (cause.headline, cause.remedy) == (
+        "The run is paused, but no gate is pending",
+        "unblock",
+    )
     assert acp("unblock", str(root), *BY).code == 0
     (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
-    assert (cause.headline, cause.remedy) == ("The run has no id although it has begun", "step")
+    assert (cause.headline, cause.remedy) == ("The run has started but has no id", "step")
     turn = dispatch.dispatch(root, None, NOW).turn_id
     now = state(root)
     assert now["run_id"].startswith("run_") and now["active_turns"][turn]["run_id"] == now["run_id"]

@@ -89,9 +89,9 @@ async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Pa
     async with dashboard(root, tmp_path, needs=False) as pilot:
         await open_of(pilot, root, "mend_workstream")
         shows(
-            pilot, "No workstream crossed plan-sync, which is approved",
+            pilot, "plan-sync is approved, but no workstream crossed it",
             "✗ web its state cannot be read", "auth planning blocked:barrier",
-            "by Ann All agreed.", "1 Mend web", "2 Try again",
+            "by Ann All agreed.", "1 Repair web", "2 Try again",
         )  # fmt: skip
         await pilot.press("1")
         await closed(pilot)
@@ -110,9 +110,9 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
         await open_of(pilot, root, "trust_hooks")
         shows(
             pilot,
-            "scripts that nobody has let run",
+            "scripts that you have not allowed",
             "./coordinator-hooks/tell.sh sha256",
-            "1 Let them run",
+            "1 Allow these scripts",
         )
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))

@@ -189,14 +189,14 @@ def test_a_crossed_barrier_and_an_unreadable_workstream_are_named(tmp_path: Path
     (tmp_path / "attic/.agentxchain/state.json").write_text('{"run_id": "ru')
     snapshot = seen(tmp_path)
     assert codes(snapshot) == {"BARRIER_CROSSED", "CHILD_STATE"}
-    assert ("you", "mend the state of attic") in [(t.participant, t.what) for t in snapshot.turns]
+    assert ("you", "repair the state of attic") in [(t.participant, t.what) for t in snapshot.turns]
 
 
 def test_the_existing_layout_is_read_and_its_dead_end_is_named(tmp_path: Path) -> None:
     making.make_existing(tmp_path, "shared_human_gate", hall=making.state(), attic=making.state())
     snapshot = seen(tmp_path)
     assert codes(snapshot) == {"BARRIER_NO_GATE"}
-    assert "nothing is left to step" in snapshot.turns[0].what
+    assert "no step is left" in snapshot.turns[0].what
     home = tmp_path / ".agentxchain/multirepo"
     told = {"status": "completed", "phase": "planning"}
     making.write(home / "state.json", told)
@@ -210,8 +210,8 @@ def test_a_repository_that_ended_or_stopped_by_itself_is_named(tmp_path: Path) -
     found = {f.code: f.message for f in seen(tmp_path).findings}
     assert found == {
         "REPO_COMPLETED": "Workstream hall is completed while the initiative is in planning.",
-        "REPO_BLOCKED": "Workstream attic is blocked (human:which lamp?), which the coordinator "
-        "does not know.",
+        "REPO_BLOCKED": "Workstream attic is blocked (human:which lamp?), but the coordinator "
+        "does not know it.",
     }
 
 

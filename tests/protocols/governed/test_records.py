@@ -43,7 +43,7 @@ def test_sound_logs_are_sound(tmp_path: Path) -> None:
     ("log", "lines", "told"),
     [
         (HISTORY, [making.accepted(summary="", role=3)], "line 1: an accepted turn lacks role, sum"),
-        (HISTORY, [making.accepted()] * 2, f"line 2: {making.TURN} was accepted in line 1 already"),
+        (HISTORY, [making.accepted()] * 2, f"line 2: {making.TURN} was already accepted in line 1"),
         (
             HISTORY,
             [making.accepted(accepted_sequence=4), making.accepted(turn_id="b", accepted_sequence=2)],
@@ -51,7 +51,7 @@ def test_sound_logs_are_sound(tmp_path: Path) -> None:
         ),
         (LEDGER, [DECISION, DECISION | {"id": "D1", "statement": ""}], "line 2: a decision lacks an"),
         (LEDGER, [{"type": "gate_approved", "gate_id": "g"}], "gate_approved lacks by"),
-        (LEDGER, [DECISION | {"type": "note"}], "bears an id: it reads as a decision"),
+        (LEDGER, [DECISION | {"type": "note"}], "has an id, so readers take it for a decision"),
         (EVENTS, [{"event_type": "turn_accepted"}], "line 1: an event lacks timestamp"),
     ],
 )  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_bundle_that_was_changed_is_found(
 
 def test_a_lost_acceptance_is_found(tmp_path: Path) -> None:
     root = making.make_run(tmp_path, of_state=making.state(last_completed_turn_id=making.TURN))
-    assert "no line of the history tells of it" in said(root, "ACCEPTED_LOST")[0]
+    assert "the history does not record it" in said(root, "ACCEPTED_LOST")[0]
     making.write_lines(root / HISTORY, making.accepted())
     assert said(root, "ACCEPTED_LOST") == []
 
@@ -121,7 +121,7 @@ def test_a_lost_acceptance_is_found(tmp_path: Path) -> None:
 def test_an_accepted_turn_that_is_under_way_is_found(tmp_path: Path) -> None:
     of_state = making.state(active_turns={making.TURN: making.turn()})
     root = making.make_run(tmp_path, of_state=of_state, history=(making.accepted(),))
-    assert "accepted and still is under way" in said(root, "ACCEPTED_ACTIVE")[0]
+    assert "accepted but is still listed as active" in said(root, "ACCEPTED_ACTIVE")[0]
 
 
 def test_a_turn_of_another_run_is_found(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_turn_of_another_run_is_found(tmp_path: Path) -> None:
 def test_a_request_that_nobody_looks_at_again_is_found(tmp_path: Path) -> None:
     queued = {"from": "planning", "to": "implementation", "requested_by_turn": making.TURN}
     root = making.make_run(tmp_path, of_state=making.state(queued_phase_transition=queued))
-    assert "is queued, and no turn is under way" in said(root, "REQUEST_QUEUED")[0]
+    assert "is queued, but no turn is active" in said(root, "REQUEST_QUEUED")[0]
     of_state = making.state(
         queued_phase_transition=queued, active_turns={making.TURN: making.turn()}
     )
@@ -151,7 +151,7 @@ def test_a_gate_that_was_opened_for_nothing_is_found(tmp_path: Path) -> None:
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
     assert [f.code for f in snapshot.findings] == ["APPROVED_NOT_MOVED"]
-    assert "still is in planning" in snapshot.findings[0].message
+    assert "is still in planning" in snapshot.findings[0].message
     assert [c.code for c in collaboration.causes(Case(snapshot, NOW))] == ["D6"]
     making.write_lines(root / EVENTS, opened, {"event_type": "phase_entered", "timestamp": "now"})
     assert said(root, "APPROVED_NOT_MOVED") == []

@@ -68,15 +68,15 @@ def test_a_coordinator_s_state_is_sound_as_acp_writes_it(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("of_state", "told"),
     [
-        ({"status": "paused"}, "The status “paused” is none that an initiative has."),
-        ({"super_run_id": "other"}, "The coordinator's state is of “other”, and the"),
-        ({"workstreams": {}}, "The coordinator's state knows nothing of auth, gateway, web."),
-        ({"barriers": {}}, "The coordinator's state knows nothing of the barrier plan-sync."),
+        ({"status": "paused"}, "Unknown initiative status “paused”."),
+        ({"super_run_id": "other"}, "The coordinator's state belongs to “other”, the"),
+        ({"workstreams": {}}, "The coordinator's state lacks auth, gateway, web."),
+        ({"barriers": {}}, "The coordinator's state lacks the barrier plan-sync."),
         ({"barriers": {"plan-sync": {"status": "open"}}}, "The barrier plan-sync must be one of"),
         ({"barriers": {"plan-sync": {"status": "approved"}}},
          "The approved barrier plan-sync lacks approved_at, approved_by."),
         ({"barriers": {"plan-sync": {"status": "pending", "reached_by": ["moon"]}}},
-         "The barrier plan-sync was reached by moon, which is none."),
+         "The barrier plan-sync was reached by moon, an unknown workstream."),
     ],
 )  # fmt: skip
 def test_of_the_coordinator_s_state(tmp_path: Path, of_state: dict[str, Any], told: str) -> None:
@@ -91,7 +91,7 @@ def test_of_the_coordinator_s_ledger(tmp_path: Path) -> None:
         log.write(json.dumps({"type": "resync", "at": making.AT, "super_run_id": "other"}) + "\n")
     found = said(root, "RECORD")
     assert [message.partition(": ")[2] for message in found] == [
-        "the line lacks at, super_run_id.", "the line is of the initiative “other”.",
+        "the line lacks at, super_run_id.", "the line belongs to the initiative “other”.",
     ]  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_workstreams_that_wait_for_each_other_in_a_circle_are_found(tmp_path: Pa
         "agentxchain-multi.json: workstream a depends on itself, through b, c",
         "agentxchain-multi.json: workstream b depends on itself, through a, c",
         "agentxchain-multi.json: workstream c depends on itself, through a, b",
-        "agentxchain-multi.json: workstream e depends on itself, through nobody else",
+        "agentxchain-multi.json: workstream e depends on itself, through no other repository",
     ]
 
 

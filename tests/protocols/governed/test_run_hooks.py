@@ -61,7 +61,7 @@ def test_hooks_run_in_their_phases_after_a_human_allowed_them(
     root = start(tmp_path / "lamp", {phase: [hook] for phase in hooks.PHASES})
     assert governed(["step", str(root)]) == 0
     assert lines(log) == []
-    assert "nobody allowed it" in capsys.readouterr().err
+    assert "not allowed yet" in capsys.readouterr().err
     assert governed(["trust", str(root), *YES]) == 0
     assert governed(["accept-turn", str(root)]) == 0
     assert governed(["reject", str(root), "--comment", "No", *YES]) == 0
@@ -131,7 +131,7 @@ def test_a_script_that_changed_has_to_be_allowed_again(tmp_path: Path) -> None:
     assert governed(["trust", str(root), *YES]) == 0
     assert hooks.fire(root, "after_dispatch", {}) == []
     script.write_text("#!/bin/sh\nrm -rf x\n")
-    assert "nobody allowed it" in hooks.fire(root, "after_dispatch", {})[0]
+    assert "not allowed yet" in hooks.fire(root, "after_dispatch", {})[0]
 
 
 def test_what_acp_does_not_do_with_hooks_is_said(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_nothing_is_done_past_a_hook_that_stops_it(
     root, place = stopping(tmp_path, phase, '{"verdict": "allow"}')
     if phase == "before_assignment":
         assert governed(["step", str(root)]) == 2
-        assert "nobody allowed them to run: acp governed trust" in capsys.readouterr().err
+        assert "you have not allowed them: acp governed trust" in capsys.readouterr().err
     assert governed(["trust", str(root), *YES]) == 0
     for before in ("before_assignment", "before_acceptance", "before_gate"):
         if before == phase or (

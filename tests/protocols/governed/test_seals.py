@@ -63,7 +63,9 @@ def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: P
     edit(root, phase="verification", last_gate_failure=None)
     assert "RESERVED_CHANGED" in troubles(root)
     edit(root, phase="planning", accepted_integration_ref="git:0")
-    with pytest.raises(Refused, match=r"somebody but acp wrote .*state.json: look at what changed"):
+    with pytest.raises(
+        Refused, match=r"files changed outside acp: .*state.json: review the changes"
+    ):
         accept.accept(root, None, NOW)
     assert troubles(root) == ["RESERVED_CHANGED"]  # and nothing was written over it
     done = accept.accept(root, None, NOW, [STATE])
@@ -105,7 +107,7 @@ def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_pat
         lambda: accept.correct(root, turn),
         lambda: dispatch.dispatch(root, None, NOW),
     ):
-        with pytest.raises(Refused, match=r"state\.json: look at what changed, then run acp gov"):
+        with pytest.raises(Refused, match=r"state\.json: review the changes, then run acp gov"):
             act()
     dispatch.note_failed_start(root, turn, "it ended", NOW)
     assert "failed_start" not in (root / STATE).read_text()
@@ -142,7 +144,7 @@ def test_the_files_are_taken_as_they_are_by_a_command(
     assert f"  replace {STATE}\n" in dry.out and '"note": "by hand"' in dry.out, dry
     assert troubles(root) == ["RESERVED_CHANGED"]
     done = recover(capsys, root, "--forget")
-    assert done.code == 0 and f"taken as they are: changes of {STATE}." in done.out, done
+    assert done.code == 0 and f"accepted as they are: changes of {STATE}." in done.out, done
     assert troubles(root) == []
 
 
@@ -150,9 +152,9 @@ def test_agents_do_not_excuse_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     root, turn = planned(tmp_path)
     edit(root, note="mine")
     monkeypatch.setenv("ACP_GOVERNED_TURN", turn)
-    with pytest.raises(Refused, match="only a human decides"):
+    with pytest.raises(Refused, match="only a human can decide"):
         decide.take_files(root)
-    with pytest.raises(Refused, match="only a human decides"):
+    with pytest.raises(Refused, match="only a human can decide"):
         accept.accept(root, None, NOW, [STATE])
     assert troubles(root) == ["RESERVED_CHANGED"]
 

@@ -133,11 +133,11 @@ def test_a_service_takes_the_turn(
     ("status", "text", "said"),
     [
         (401, "", "refused the key in LAMP_KEY"),
-        (429, "", "allows no further request"),
+        (429, "", "limits further requests"),
         (500, "", "answered HTTP 500"),
         (307, "", "redirects elsewhere"),
-        (200, "I cannot do that.", "holds no JSON object"),
-        (200, "[1, 2]", "holds no JSON object"),
+        (200, "I cannot do that.", "contains no JSON object"),
+        (200, "[1, 2]", "contains no JSON object"),
     ],
 )
 def test_what_a_service_does_wrong_is_said_and_can_be_tried_again(
@@ -162,8 +162,8 @@ def test_what_a_service_does_wrong_is_said_and_can_be_tried_again(
 @pytest.mark.parametrize(
     ("runtime", "said"),
     [
-        ({"provider": "oracle"}, "is not known"),
-        ({"auth_env": "NOT_SET_ANYWHERE"}, "holds none"),
+        ({"provider": "oracle"}, "is unknown"),
+        ({"auth_env": "NOT_SET_ANYWHERE"}, "is not set"),
         ({"auth_env": ""}, "names no auth_env"),
         ({"model": ""}, "names no model"),
         ({"base_url": "http://example.org"}, "neither https nor on this machine"),

@@ -50,17 +50,15 @@ def test_a_note_that_is_left_is_a_finding_and_a_cause(tmp_path: Path) -> None:
     left(tmp_path)
     [cause] = causes(tmp_path)
     assert cause.code == "A6" and cause.root and cause.wanted
-    said = (
-        "The agentxchain program began “accept turn” (turn_00000000000000aa) and did not finish it"
-    )
+    said = "The agentxchain program did not finish “accept turn” (turn_00000000000000aa)"
     assert cause.headline == said
     assert cause.evidence == (
-        f"{NOTE} is there, and says prepared",
-        f"the history does not tell of {making.TURN}: its result may stand in that file only",
+        f"{NOTE} exists with state prepared",
+        f"the history does not record {making.TURN}: its result may exist only in that file",
     )
     snapshot = open_folder(str(tmp_path)).refresh(NOW)
     [finding] = [each for each in snapshot.findings if each.code == "TRANSACTION"]
-    assert finding.document == NOTE and "set it aside (it is kept)" in finding.remedy
+    assert finding.document == NOTE and "set it aside (a copy is kept)" in finding.remedy
     assert snapshot.document(NOTE) is not None, "it can be looked at"
 
 
@@ -98,9 +96,9 @@ def test_nothing_is_said_while_that_program_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "which is no JSON"),
+        ("{", "which is not valid JSON"),
         ("[]", "which is not a JSON object"),
-        ('{"turn_id": ["x"], "status": 3}', "began a writing and did not finish it"),
+        ('{"turn_id": ["x"], "status": 3}', "did not finish a write"),
         ('{"kind": "a\\u001b[31m\\nb", "payload": {"turn_id": "t"}}', "(t)"),
     ],
 )

@@ -155,11 +155,11 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     place.write_text("{")
     done = deciding.synchronise(tmp_path, NOW)
     assert done.failed and done.failed[0].startswith("web: its state cannot be read")
-    assert any("plan-sync was crossed before" in each for each in done.messages)
+    assert any("plan-sync was already crossed" in each for each in done.messages)
     said = " ".join((*done.messages, *done.failed, *read(tmp_path)[0].headline.split()))
     said += " ".join(cause.headline for cause in read(tmp_path)[1].values())
     said += " ".join(event.summary for event in read(tmp_path)[0].events)
-    assert "still is not crossed" not in said and "nobody crossed" not in said
+    assert "is still not crossed" not in said and "no workstream crossed" not in said
     assert "no workstream crossed" not in said
     place.write_bytes(good)
     assert not deciding.synchronise(tmp_path, NOW).failed

@@ -97,7 +97,7 @@ def _continued(source: str, values: Values) -> Outcome:
 
 def _started(values: Values, source: str, made: continuation.Continued) -> Outcome:
     """How it ended, once the programs that ran before are started where that is asked for."""
-    words = "Continued before, in" if made.existed else "Continued in"
+    words = "Already continued in" if made.existed else "Continued in"
     sentence = safe(f"{words} {made.folder}.")
     begin = starter() if values.start else None
     if begin and begin.ran(source):

@@ -91,7 +91,7 @@ def _turn_verdicts(judged: Judged, turn: str) -> Iterable[CardVerdict]:
     if verdict.ok:
         yield CardVerdict("Accept", names.ACCEPT, which)
     elif verdict.corrections:
-        yield CardVerdict("Correct it", names.CORRECT, which)
+        yield CardVerdict("Apply the corrections", names.CORRECT, which)
     if verdict.stage == results.OBSERVED:
         yield CardVerdict("Accept without some files", names.ACCEPT, which, ("exclude",))
     yield CardVerdict("Reject, with a reason", names.REJECT, which, ("reason",))
@@ -100,7 +100,7 @@ def _turn_verdicts(judged: Judged, turn: str) -> Iterable[CardVerdict]:
 def _asks(result: Object) -> str:
     to = text(result, "phase_transition_request", 80)
     if to:
-        return f"finished its turn and asks to go on to {to}"
+        return f"finished its turn and asks to enter {to}"
     if result.get("run_completion_request") is True:
         return "finished its turn and asks to complete the run"
     status = text(result, "status", 40)
@@ -282,7 +282,7 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     verification = gates.latest_verification(opened.run)
     demanded = gates.predicates(opened.root, opened.config, request.gate, verification)
     role = text(asked, "role", 80)
-    to = f"go on to {request.to}" if request.to else "complete the run"
+    to = f"enter {request.to}" if request.to else "complete the run"
     sections = (
         CardSection("Gate", _predicate_rows(demanded, known)),
         CardSection("Objections", tuple(open_rows(opened.run.objections)[:MOST])),
@@ -354,7 +354,7 @@ def _block_card(opened: Opened) -> Card | None:
 def _about_objections(opened: Opened) -> tuple[CardVerdict, ...]:
     """The verdict on an objection, where one is open."""
     waiting = [each.id for each in opened.run.objections if each.open]
-    return (CardVerdict("Answer an objection", names.OBJECTION),) if waiting else ()
+    return (CardVerdict("Resolve an objection", names.OBJECTION),) if waiting else ()
 
 
 def _filled(sections: Iterable[CardSection]) -> tuple[CardSection, ...]:

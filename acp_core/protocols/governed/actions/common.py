@@ -160,7 +160,7 @@ def words_for(opened: Opened, values: Values, steps: Steps) -> list[str]:
 
 def _lost(values: Values) -> tuple[str, ...]:
     if getattr(values, "comment", ""):
-        return (f"{existing_program.NAME} keeps no comment: yours is not written down",)
+        return (f"{existing_program.NAME} stores no comments: your comment will be lost",)
     return ()
 
 

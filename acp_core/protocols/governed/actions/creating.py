@@ -56,10 +56,10 @@ def _preview(values: Values, place: Path) -> Preview:
     existing = [name for name in files if name not in new]
     notes = _authority(wish)
     if existing:
-        notes = (safe(f"stays as it is: {', '.join(existing)}"), *notes)
+        notes = (safe(f"kept unchanged: {', '.join(existing)}"), *notes)
     warnings: tuple[str, ...] = ()
     if not (place / ".git").exists():
-        warnings = ("there is no git repository: what agents change cannot be observed",)
+        warnings = ("no git repository here: acp cannot observe what agents change",)
     changes = tuple(_created(place / name, data) for name, data in new.items())
     sentence = safe(f"Start a governed run in {place}.")
     data = _facts(place, dry_run=True, created=list(files))
@@ -76,16 +76,16 @@ def _perform(values: Values, place: Path) -> Outcome:
     config = _initiative(values, place)
     if config is not None:
         configuring.write(place, config)
-        sentence = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
+        sentence = f"Wrote {MULTI_CONFIG} in {place}. Next: start the initiative."
         return _done(place, sentence, _facts(place, configuration=config))
     wish = _wish(values)
     started = initialise(place, wish, utc_now())
     said = f"Started a governed run in {started.root}."
     if started.finished:
-        said = f"Finished the start of the run in {started.root}, which was interrupted."
+        said = f"Completed the interrupted start of the run in {started.root}."
     notes: tuple[str, ...] = ()
     if started.existing:
-        notes = (safe(f"kept what was there: {', '.join(started.existing)}"),)
+        notes = (safe(f"kept existing files: {', '.join(started.existing)}"),)
     return _done(place, said, _facts(place, **_of(started)), notes + _authority(wish))
 
 
@@ -96,8 +96,8 @@ def _authority(wish: Wish) -> tuple[str, ...]:
         return ()
     return (
         safe(
-            f"{', '.join(wider)}: may change any file, since a local program plays the role "
-            "(the existing program opens no run in which such a role only reviews)"
+            f"{', '.join(wider)}: may change any file: the agentxchain program "
+            "rejects runs in which a local program has a review-only role"
         ),
     )
 
@@ -136,7 +136,7 @@ def _wish(values: Values) -> Wish:
 def _pair(given: str, flag: str) -> tuple[str, str]:
     name, sign, value = given.partition("=")
     if not sign or not name.strip() or not value.strip():
-        raise Refused(f"{flag} {given!r}: write it as NAME=VALUE")
+        raise Refused(f"{flag} {given!r}: must be NAME=VALUE")
     return name.strip(), value.strip()
 
 
@@ -150,9 +150,9 @@ def _initiative(values: Values, place: Path) -> Object | None:
     barriers = [each.strip() for each in values.barriers if each.strip()]
     if not repositories:
         if barriers and barriers != list(BARRIERS):
-            raise Refused("barriers are those of an initiative: name its repositories too")
+            raise Refused("barriers belong to an initiative: name its repositories, too")
         return None
     if values.agents:
-        raise Refused("the agents of an initiative are named when it is started")
+        raise Refused("name the agents of an initiative when you start it")
     wish = configuring.Wish(repositories, barriers or BARRIERS, values.objective)
     return configuring.planned(place, wish)[0]

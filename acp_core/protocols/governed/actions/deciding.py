@@ -31,7 +31,7 @@ def unblocking(context: Context, now: datetime) -> Action:
         )
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return f"You say that this is settled: {blocked_by(fresh.state)}.", ()
+        return f"You confirm that this is resolved: {blocked_by(fresh.state)}.", ()
 
     def perform(values: Values) -> Done:
         state = decide.unblock(
@@ -45,7 +45,7 @@ def unblocking(context: Context, now: datetime) -> Action:
     return of_run(
         table_deciding.UNBLOCKING, opened, Steps(plan, describe, perform, words),
         narrowed={"drop_turn": {"form": turns}},
-        sentence=f"What blocked it is settled: {blocked_by(opened.state)}.",
+        sentence=f"Confirm that this is resolved: {blocked_by(opened.state)}.",
         offered=_can_go_on(opened),
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def escalation(context: Context, now: datetime) -> Action:
         return escalated(fresh.state, values.reason, values.detail, by, at), ()
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return "Stop the run until somebody lets it go on.", ()
+        return "Block the run until a human unblocks it.", ()
 
     def perform(values: Values) -> Done:
         state = decide.escalate(opened.root, values.reason, values.detail, values.by, utc_now())
@@ -101,8 +101,8 @@ def objection(context: Context, now: datetime) -> Action:
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         stated = next((each for each in fresh.run.objections if each.id == values.objection), None)
         if stated is None:
-            return f"{values.objection} becomes {values.status}.", ()
-        return f"{stated.id} of {stated.raised_by} becomes {values.status}: {stated.statement}", ()
+            return f"Mark {values.objection} as {values.status}.", ()
+        return f"Mark {stated.id} of {stated.raised_by} as {values.status}: {stated.statement}", ()
 
     def perform(values: Values) -> Done:
         id, status = values.objection, values.status
@@ -124,9 +124,9 @@ def talking(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Done:
         decide.talk(opened.root, values.text, values.by, utc_now())
-        return Done("Written into TALK.md.", data={"written": True})
+        return Done("Added to TALK.md.", data={"written": True})
 
     return of_run(
         table_deciding.TALKING, opened,
-        Steps(plan, lambda fresh, values: ("Add your words to TALK.md.", ()), perform, human=False),
+        Steps(plan, lambda fresh, values: ("Add your message to TALK.md.", ()), perform, human=False),
     )  # fmt: skip

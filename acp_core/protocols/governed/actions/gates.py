@@ -25,7 +25,7 @@ def evidence(opened: Opened, request: Request) -> tuple[str, tuple[str, ...]]:
     for turn in reversed(opened.run.accepted):
         if turn.turn_id == request.turn:
             summary = clean_line(turn.summary, 400)
-            said += f", asked for by {turn.role} ({request.turn}): “{summary}”"
+            said += f", requested by {turn.role} ({request.turn}): “{summary}”"
             break
     verification = gates.latest_verification(opened.run)
     if verification:
@@ -62,7 +62,7 @@ def completion(context: Context, now: datetime) -> Action:
 
 
 def _approving(spec: ActionSpec, opened: Opened, request: Request) -> Action:
-    to = f"go on to {request.to}" if request.to else "complete the run"
+    to = f"enter {request.to}" if request.to else "complete the run"
     kind = request.kind
     its_own = "approve-transition" if request.to else "approve-completion"
 
@@ -104,13 +104,13 @@ def rejection(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Done:
         _must_be_able(read_unlocked(opened.root))
         state = decide.reject_gate(opened.root, values.by, values.comment, utc_now())
-        return Done(f"Rejected {request.gate}: {state.get('phase')} goes on.", state)
+        return Done(f"Rejected {request.gate}: work on {state.get('phase')} resumes.", state)
 
     return of_run(
         table_deciding.GATE_REJECTION, opened, Steps(plan, describe, perform),
         narrowed={"comment": {"required": True}},
         label=f"Reject {request.gate}",
-        sentence=f"Send the phase {request.phase} back to work; the next agent is told what is missing.",
+        sentence=f"Send the phase {request.phase} back to work; the next agent reads what is missing.",
     )  # fmt: skip
 
 
@@ -122,6 +122,6 @@ def _must_be_able(opened: Opened) -> None:
     """
     if existing_program.program(opened.run) is not None:
         raise Refused(
-            f"{existing_program.NAME} has no command that rejects a gate: escalate, or let the role take"
+            f"{existing_program.NAME} cannot reject a gate: escalate, or let the role take"
             " another turn"
         )

@@ -63,7 +63,7 @@ def _gate_card(whole: Whole) -> Card | None:
     blocking = resync.problems(opened, planned) if opened and planned else []
     readable = [each for each in streams if each.run and not each.run.state.reason]
     sections = (
-        CardSection("In the way", tuple(map(_problem, blocking))),
+        CardSection("Obstacles", tuple(map(_problem, blocking))),
         CardSection("Workstreams", tuple(_stream(each, pending) for each in streams[: cards.MOST])),
         _of_each("Gate", readable, lambda run: _predicates(run, pending.phase)),
         _of_each("Objections", readable, lambda run: cards.open_rows(run.objections)),
@@ -160,12 +160,12 @@ def _failure_card(opened: Opened) -> Card | None:
     found = resync.problems(opened, barrier) if barrier else []
     mendable = repair.mendable(opened)
     at = gate_called(barrier.name) if barrier else "the barrier"
-    title = f"No workstream crossed {at}, which is approved"
+    title = f"{at} is approved, but no workstream crossed it"
     if status == CROSSED:
-        title = "A workstream crossed a barrier that nobody approved"
+        title = "A workstream crossed an unapproved barrier"
     verdicts = [
         CardVerdict(
-            safe(f"{'Bring back' if status == CROSSED else 'Mend'} {name}"),
+            safe(f"{'Bring back' if status == CROSSED else 'Repair'} {name}"),
             names.MEND,
             (("workstream", name),),
         )
@@ -175,7 +175,7 @@ def _failure_card(opened: Opened) -> Card | None:
         again = CardVerdict("Let all cross" if not found else "Try again", names.RESYNC)
         verdicts = [again, *verdicts] if not found else [*verdicts, again]
     sections = (
-        CardSection("In the way", tuple(map(_problem, found))),
+        CardSection("Obstacles", tuple(map(_problem, found))),
         CardSection("Workstreams", tuple(map(_stream_row, opened.initiative.workstreams))),
         CardSection("Approved", tuple(_approval(opened, barrier)) if barrier else ()),
     )
@@ -219,18 +219,18 @@ def _hooks_card(opened: Opened) -> Card | None:
     changes: list[Change] = []
     for hook in opened.plan.hooks:
         seen, path = trust.digest(root, hook.path), safe(hook.path)
-        said = f"sha256 {seen[:16]}" if seen else "is not there"
+        said = f"sha256 {seen[:16]}" if seen else "is missing"
         trusted = trust.is_trusted(root, hook.path)
-        note = "runs already" if trusted else ""
+        note = "already allowed" if trusted else ""
         target = Target(change=path) if seen else Target()
         rows.append(Row((safe(hook.name), path, said, note), target=target))
         if seen and all(each.path != path for each in changes):
             changes.append(Change(path, "script", _script(root, hook.path)))
     return Card(
         "hooks",
-        "The configuration names scripts that nobody has let run",
+        "The configuration names scripts that you have not allowed",
         sections=(CardSection("Scripts", tuple(rows)),),
-        verdicts=(CardVerdict("Let them run, as they stand", names.TRUST_HOOKS),),
+        verdicts=(CardVerdict("Allow these scripts", names.TRUST_HOOKS),),
         changes=tuple(changes),
     )
 

@@ -51,7 +51,7 @@ def recovery(context: Context, now: datetime) -> Action:
         finished, restored = decide.recover(_folder(place), utc_now())
         said = []
         if finished is not None:
-            how = "Finished" if finished.completed else f"Taken back ({finished.reason})"
+            how = "Finished" if finished.completed else f"Rolled back ({finished.reason})"
             said.append(f"{how}: {finished.what}.")
         if restored is not None:
             said.append(f"Done: {restored.sentence}.")
@@ -83,7 +83,7 @@ def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
 
 def _folder(place: str) -> Path:
     if not Path(place).is_dir():
-        raise Refused(f"{place} is no folder")
+        raise Refused(f"{place} is not a folder")
     return Path(place)
 
 
@@ -99,19 +99,19 @@ def taking_files(context: Context, now: datetime) -> Action:
             return Preview(_leaving(left), data=data)
         names = reserved_changed(read_unlocked(place))
         if not names:
-            raise Refused("nobody but acp wrote the run's files")
+            raise Refused("only acp changed the run's files")
         changes = tuple(
             Change(safe(name), "replace", differences.since_sealed(Path(place), name))
             for name in names
         )
-        sentence = "Take these files with what others changed in them."
+        sentence = "Accept these files with the changes of others."
         return Preview(sentence, changes, data=data | {"changed": names})
 
     def perform(values: Values) -> Outcome:
         became = decide.take_files(_folder(place))
         if became is None:
             return done(spec, place, "Nothing was interrupted or changed.", recovered=None)
-        said = f"The files are taken as they are: {became.what}."
+        said = f"The files are accepted as they are: {became.what}."
         return done(spec, place, said, recovered=became._asdict())
 
     changed = isinstance(context, Opened) and bool(reserved_changed(context))
@@ -130,13 +130,13 @@ def bringing_back(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Done:
         decide.bring_back(opened.root, utc_now())
-        return Done("The state is as acp wrote it last.", data={"brought_back": True})
+        return Done("The state is unchanged since acp last wrote it.", data={"brought_back": True})
 
     def plan(fresh: Opened, values: Values) -> Planned:
         return None, decide.bringing_back(fresh, utc_now())
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return "Put the state back as acp wrote it last.", ()
+        return "Restore the state that acp wrote last.", ()
 
     return of_run(
         table_deciding.BRINGING_BACK, opened, Steps(plan, describe, perform),
@@ -158,14 +158,14 @@ def setting_aside(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Done:
         places = aside.set_aside(opened.root, utc_now())
-        return Done(f"Set aside; kept as {', '.join(places)}.", data={"set_aside": places})
+        return Done(f"Set aside as {', '.join(places)}.", data={"set_aside": places})
 
     def plan(fresh: Opened, values: Values) -> Planned:
         return None, aside.setting_aside(fresh, utc_now())
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         begun = "; ".join(unfinished.describe(each) for each in fresh.run.unfinished[:10])
-        return f"Set aside what the agentxchain program left of {begun}.", ()
+        return f"Set aside the unfinished {begun} of the agentxchain program.", ()
 
     return of_run(
         table_deciding.SETTING_ASIDE, opened, Steps(plan, describe, perform),

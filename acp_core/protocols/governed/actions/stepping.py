@@ -49,7 +49,9 @@ def _say_taken(values: Values, turn: Dispatched, came: TakenTurn) -> int:
         say(f"staged: {turn.staging}")
         say(f"next: acp governed accept-turn {values.folder}")
     elif came.waits:
-        say(f"{turn.role} takes it by hand: read {turn.bundle}/PROMPT.md, write {turn.staging}")
+        say(
+            f"{turn.role} takes the turn manually: read {turn.bundle}/PROMPT.md, write {turn.staging}"
+        )
     else:
         say(f"not staged: {came.reason}; `acp governed step {values.folder}` tries again")
     return 0 if came.staged or came.waits else 1

@@ -15,9 +15,9 @@ _ROOM = "acp_core.protocols.governed.actions"
 APPROVAL = ActionSpec(
     names.APPROVE_GATE,
     "Approve the gate",
-    "Open the gate that waits: to the next phase, or the last one. Only a human does.",
+    "Approve the pending gate, to the next phase or to completion. Only a human can.",
     f"{_ROOM}.gates:approval",
-    (given.COMMENT._replace(help="Say what should be remembered of it."), given.BY, options.YES),
+    (given.COMMENT._replace(help="Comment to record with the approval."), given.BY, options.YES),
     Intent.DECIDE,
     command="governed approve-gate",
     examples=('acp governed approve-gate --comment "Agreed"',),
@@ -26,14 +26,14 @@ APPROVAL = ActionSpec(
 )
 TRANSITION = APPROVAL._replace(
     name="approve_transition",
-    sentence="Open the gate to the next phase, and no other.",
+    sentence="Approve only a gate to the next phase.",
     bind=f"{_ROOM}.gates:transition",
     command="governed approve-transition",
     examples=('acp governed approve-transition --comment "Agreed"',),
 )
 COMPLETION = APPROVAL._replace(
     name="approve_completion",
-    sentence="Open the last gate, and no other: the run is completed.",
+    sentence="Approve only the last gate, which completes the run.",
     bind=f"{_ROOM}.gates:completion",
     command="governed approve-completion",
     examples=('acp governed approve-completion --comment "Ship it"',),
@@ -41,10 +41,10 @@ COMPLETION = APPROVAL._replace(
 GATE_REJECTION = ActionSpec(
     names.REJECT_GATE,
     "Reject the gate",
-    "Send the phase back to work from its gate; the next agent is told what is missing.",
+    "Reject the pending gate and send the phase back to work; the next agent reads what is missing.",
     f"{_ROOM}.gates:rejection",
     (
-        Field("comment", "What is missing", "Say what is missing; the next agent reads it.",
+        Field("comment", "What is missing", "Describe what is missing, for the next agent.",
               Kind.LINES, metavar="TEXT"),
         given.BY,
         options.YES,
@@ -59,11 +59,11 @@ GATE_REJECTION = ActionSpec(
 ESCALATION = ActionSpec(
     names.ESCALATE,
     "Stop the run",
-    "Block the run until somebody has resolved the reason.",
+    "Block the run until a human has resolved the reason.",
     f"{_ROOM}.deciding:escalation",
     (
-        options.REASON._replace(kind=Kind.TEXT, help="Say why, in a few words."),
-        Field("detail", "Detail", "Say more about it.", Kind.LINES, flag="--comment"),
+        options.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
+        Field("detail", "Detail", "Details about the reason.", Kind.LINES, flag="--comment"),
         given.BY,
         options.YES,
     ),
@@ -76,34 +76,34 @@ ESCALATION = ActionSpec(
 )
 UNBLOCKING = ActionSpec(
     names.UNBLOCK,
-    "Let the run go on",
-    "Let a blocked run go on, now that the reason is resolved.",
+    "Unblock the run",
+    "Unblock a blocked run after you have resolved the reason.",
     f"{_ROOM}.deciding:unblocking",
     (
-        given.COMMENT._replace(title="How it was resolved", help="Say how it was resolved; recorded."),
-        Field("drop_turn", "Give the turn up", "Give the turn up; the next step assigns another.",
+        given.COMMENT._replace(title="How it was resolved", help="Describe how you resolved it; recorded."),
+        Field("drop_turn", "Abandon the turn", "Abandon the turn; the next step assigns a new one.",
               Kind.FLAG),
         given.BY,
         options.YES,
     ),
     Intent.CONTINUE,
     command="governed unblock",
-    help="A turn whose attempts are used up gets one more.",
+    help="A turn that has used up its attempts gets one more.",
     examples=('acp governed unblock --comment "The supplier has answered"',),
     exits=given.DECISION,
     place=given.RUN,
 )  # fmt: skip
 OBJECTION = ActionSpec(
     names.OBJECTION,
-    "Settle an objection",
-    "Say what became of an objection: acknowledged, resolved or escalated.",
+    "Resolve an objection",
+    "Acknowledge, resolve or escalate an objection.",
     f"{_ROOM}.deciding:objection",
     (
         Field("objection", "Objection", "Name the objection by its id.", Kind.CHOICE, required=True,
               metavar="OBJ-NNN", aliases=("--id",)),
-        Field("status", "Becomes", "Choose what became of it.", Kind.CHOICE, MARKS,
+        Field("status", "Becomes", "The new status of the objection.", Kind.CHOICE, MARKS,
               default="resolved_by_human"),
-        given.COMMENT._replace(help="Say how, or why; recorded in the ledger."),
+        given.COMMENT._replace(help="How, or why; recorded in the ledger."),
         given.BY,
         options.YES,
     ),
@@ -116,13 +116,13 @@ OBJECTION = ActionSpec(
 )  # fmt: skip
 TALKING = ActionSpec(
     names.TALK,
-    "Write into TALK.md",
-    "Say something to the agents and humans of this run.",
+    "Write to TALK.md",
+    "Leave a message in TALK.md for the agents and humans of this run.",
     f"{_ROOM}.deciding:talking",
     (
-        Field("text", "Words", "Say it; the next agents are shown it.", Kind.LINES, required=True,
+        Field("text", "Words", "The message; the next agents read it.", Kind.LINES, required=True,
               aliases=("--words",)),
-        given.BY._replace(help="Name who says it."),
+        given.BY._replace(help="Author of the message."),
     ),
     Intent.MESSAGE,
     command="governed talk",
@@ -131,12 +131,12 @@ TALKING = ActionSpec(
 )  # fmt: skip
 RECOVERY = ActionSpec(
     names.RECOVER,
-    "Finish what was interrupted",
-    "Finish what a killed command began to write, and bring a lost state back.",
+    "Finish interrupted writes",
+    "Finish the writes of a killed command, and restore a lost state.",
     f"{_ROOM}.leftovers:recovery",
     intent=Intent.REPAIR,
     command="governed recover",
-    help="Every command that writes finishes first what a killed one began. A state that is missing or "
+    help="Every command that writes first finishes the writes of a killed one. A state that is missing or "
     "cannot be read is brought back from acp's copy of it, else made again from the logs; the damaged "
     "file is kept below .acp/kept.",
     examples=("acp governed recover --dry-run",),
@@ -149,8 +149,8 @@ RECOVERY = ActionSpec(
 )
 BRINGING_BACK = ActionSpec(
     names.BRING_BACK,
-    "Bring the state back",
-    "Somebody but acp changed the run's state; undo that.",
+    "Restore the state",
+    "Undo changes to the run's state that acp did not make.",
     f"{_ROOM}.leftovers:bringing_back",
     intent=Intent.REPAIR,
     risky=True,
@@ -160,20 +160,20 @@ BRINGING_BACK = ActionSpec(
 )
 TAKING_FILES = ActionSpec(
     names.TAKE_FILES,
-    "Take the files as they are",
-    "Somebody but acp wrote the run's own files, and you have looked at what changed.",
+    "Accept the files as they are",
+    "Accept changes to the run's own files that acp did not make, after you have reviewed them.",
     f"{_ROOM}.leftovers:taking_files",
     intent=Intent.REPAIR,
     risky=True,
     command="governed take-files",
-    help="What was interrupted and cannot be finished is left as it is, too.",
+    help="Interrupted writes that cannot be finished are left as they are.",
     examples=("acp governed take-files --dry-run",),
     place=given.RUN,
 )
 SETTING_ASIDE = ActionSpec(
     names.SET_ASIDE,
-    "Set aside what was left unfinished",
-    "The agentxchain program began to write and did not finish; its note is kept elsewhere.",
+    "Set aside unfinished writes",
+    "Set aside a write that the agentxchain program did not finish; its note is kept.",
     f"{_ROOM}.leftovers:setting_aside",
     intent=Intent.REPAIR,
     risky=True,
@@ -184,12 +184,12 @@ SETTING_ASIDE = ActionSpec(
 TRUSTING = ActionSpec(
     names.TRUST,
     "Allow hooks and services",
-    "Allow the hooks, and the services with an address of their own, that the configuration names.",
+    "Allow the hooks and external services that the configuration names.",
     f"{_ROOM}.upkeep:trusting",
     (given.BY._replace(form=False), options.YES),
     risky=True,
     command="governed trust",
-    help="They are shown before, and allowed as they stand: until one of them changes.",
+    help="acp shows them first; your permission lasts until one of them changes.",
     examples=("acp governed trust",),
     exits=given.DECISION,
     place=given.RUN,
@@ -198,7 +198,7 @@ TRUSTING = ActionSpec(
 MIGRATION = ActionSpec(
     names.MIGRATE,
     "Migrate the run",
-    "Bring a run of an earlier version to this one.",
+    "Migrate a run of an earlier version to this version.",
     f"{_ROOM}.upkeep:migration",
     (given.BY, options.YES),
     Intent.REPAIR,

@@ -12,42 +12,42 @@ from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.kit import options
 
 _ROOM = "acp_core.protocols.governed.coordinator"
-_BARRIER = Field("barrier", "Barrier", "Name the barrier; empty: whose gate is open.", Kind.CHOICE,
+_BARRIER = Field("barrier", "Barrier", "The barrier [default: the one with the open gate].", Kind.CHOICE,
                  metavar="NAME")  # fmt: skip
 RESYNCED = (
     (0, "done"),
-    (1, "something failed, or you were asked and did not mean it"),
+    (1, "something failed, or you declined the confirmation"),
     (2, "refused, or invalid input"),
     (130, "interrupted"),
 )
 STARTING = ActionSpec(
     names.START,
     "Start the initiative",
-    "Clone what is missing, begin a run in each workstream, and link them.",
+    "Clone missing repositories, start a run in each workstream, and link the runs.",
     f"{_ROOM}.actions:starting",
     (
         given.AGENTS._replace(
-            help="ROLE=COMMAND for pm, dev and qa, in the runs that are new; a human plays the others."
+            help="ROLE=COMMAND for pm, dev and qa in new runs; a human plays the others."
         ),
         Field("repositories", help="Name a workstream's repository, to write agentxchain-multi.json.",
               kind=Kind.LIST, flag="--repo", metavar="NAME=ADDRESS[#BRANCH]", form=False),
         Field("barriers",
               help=f"Name a barrier of that configuration ({', '.join(BARRIERS)}).",
               kind=Kind.LIST, flag="--barrier", metavar="NAME=PHASE", form=False),
-        Field("description", help="Say what it is to reach.", form=False),
+        Field("description", help="The objective of the initiative.", form=False),
         given.BY,
         options.YES,
     ),
     Intent.START,
     command="governed coordinator init",
-    help="It starts from FOLDER/agentxchain-multi.json.",
+    help="The configuration is FOLDER/agentxchain-multi.json.",
     examples=('acp governed coordinator init --agent "dev=claude -p"',),
     exits=given.DECISION,
     place=given.INITIATIVE,
 )  # fmt: skip
 STATUS = QuerySpec(
     "status",
-    "Say where the initiative stands.",
+    "Show the state of the initiative.",
     f"{_ROOM}.status:status",
     (given.INITIATIVE,),
     command="governed coordinator status",
@@ -56,7 +56,7 @@ STATUS = QuerySpec(
 COORDINATION = ActionSpec(
     names.COORDINATE,
     "Step the coordinator",
-    "Look at all workstreams: hold who reached a barrier, open gates, tell all of the others.",
+    "Check all workstreams: hold those at a barrier, open gates, and share context between workstreams.",
     f"{_ROOM}.actions:coordination",
     intent=Intent.CONTINUE,
     command="governed coordinator step",
@@ -67,10 +67,10 @@ COORDINATION = ActionSpec(
 )
 POLLING = ActionSpec(
     names.POLL,
-    "Step again and again",
-    "Step whenever something changed, until all is over or interrupted.",
+    "Step repeatedly",
+    "Step after every change, until the initiative ends or you interrupt.",
     fields=(
-        Field("every", help="Look that often whether something changed (every 2 seconds).",
+        Field("every", help="Interval between checks for changes [default: 2 seconds].",
               kind=Kind.DURATION, least=0.05, most=3600, form=False),
     ),
     intent=Intent.CONTINUE,
@@ -82,10 +82,10 @@ POLLING = ActionSpec(
 APPROVAL = ActionSpec(
     names.APPROVE_BARRIER,
     "Approve the barrier",
-    "Open a cross-repo gate: all workstreams cross it at once.",
+    "Approve a cross-repo gate: all workstreams cross it at once.",
     f"{_ROOM}.actions:approval",
     (
-        given.COMMENT._replace(help="Say why; every agent reads it."),
+        given.COMMENT._replace(help="The reason; every agent reads it."),
         _BARRIER,
         given.BY,
         options.YES,
@@ -104,11 +104,11 @@ REJECTION = ActionSpec(
     f"{_ROOM}.actions:rejection",
     (
         Field(
-            "workstream", "Who goes back to work",
-            "Name who alone goes back to work; the others keep waiting at the barrier.",
+            "workstream", "Workstreams to send back",
+            "Send only these workstreams back; the others keep waiting at the barrier.",
             Kind.LIST, metavar="NAME",
         ),
-        Field("comment", "What is missing", "Say what is missing; the next agents read it.",
+        Field("comment", "What is missing", "Describe what is missing, for the next agents.",
               Kind.LINES),
         _BARRIER,
         given.BY,
@@ -129,7 +129,7 @@ REJECTION = ActionSpec(
 RESYNC = ActionSpec(
     names.RESYNC,
     "Resync",
-    "Go on after what failed was mended: all workstreams cross the approved barrier, or none.",
+    "Retry after fixing the failure: all workstreams cross the approved barrier, or none.",
     f"{_ROOM}.actions:resyncing",
     intent=Intent.RETRY,
     command="governed coordinator resync",
@@ -139,11 +139,11 @@ RESYNC = ActionSpec(
 )
 MENDING = ActionSpec(
     names.MEND,
-    "Mend a workstream",
-    "Make a lost state again from the workstream's history, or take it back to a barrier that it crossed.",
+    "Repair a workstream",
+    "Rebuild a lost state from the workstream's history, or return the workstream to a barrier that it crossed.",
     f"{_ROOM}.actions:mending",
     (
-        Field("workstream", "Workstream", "Name whose state is lost, or which crossed a barrier.", Kind.CHOICE,
+        Field("workstream", "Workstream", "The workstream to repair.", Kind.CHOICE,
               required=True, metavar="NAME"),
         given.BY,
         options.YES,
@@ -157,8 +157,8 @@ MENDING = ActionSpec(
 )  # fmt: skip
 MENDING_STATE = ActionSpec(
     names.MEND_STATE,
-    "Mend the coordinator's state",
-    "Make the coordinator's lost state again from its ledger; the damaged file is kept.",
+    "Repair the coordinator's state",
+    "Rebuild the coordinator's lost state from its ledger; the damaged file is kept.",
     f"{_ROOM}.actions:mending_state",
     (given.BY, options.YES),
     Intent.REPAIR,
@@ -170,7 +170,7 @@ MENDING_STATE = ActionSpec(
 TRUST_HOOKS = ActionSpec(
     names.TRUST_HOOKS,
     "Trust the hooks",
-    "Let the scripts run that the configuration names; look at them first.",
+    "Allow the scripts that the configuration names; review them first.",
     f"{_ROOM}.actions:trusting",
     (given.BY._replace(form=False), options.YES),
     risky=True,

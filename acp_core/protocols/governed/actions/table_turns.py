@@ -17,53 +17,53 @@ CREATION = ActionSpec(
     names.CREATE,
     "New governed run",
     "Start a governed run: agents work in phases, and you open the gates between them. With "
-    "repositories: write down an initiative over them.",
+    "repositories, configure an initiative over them.",
     f"{_ROOM}.creating:creation",
     (
-        Field("name", "Name", "Name the project; empty: as the folder."),
-        Field("objective", "Goal", "Say what the run is to reach.", Kind.LINES, flag="--goal"),
+        Field("name", "Name", "The project's name [default: the folder's name]."),
+        Field("objective", "Goal", "The goal of the run.", Kind.LINES, flag="--goal"),
         Field(
             "phases", "Phases",
-            "Name a phase and the role that begins it, in order (planning=pm, implementation=dev, "
+            "A phase and the role that starts it, in order (planning=pm, implementation=dev, "
             "verification=qa).",
             Kind.LIST, flag="--phase", metavar="NAME=ROLE", form=False,
         ),
         given.AGENTS,
         Field(
             "repositories", "Repositories",
-            "For an initiative over several: NAME=ADDRESS or NAME=ADDRESS#BRANCH each; empty: one run "
+            "For an initiative over several: NAME=ADDRESS or NAME=ADDRESS#BRANCH. Default: one run "
             "in this folder.",
             Kind.LIST, flag="--repo", metavar="NAME=ADDRESS",
         ),
         Field(
-            "barriers", "Barriers", "Of an initiative: NAME=PHASE, where all wait for each other.",
+            "barriers", "Barriers", "For an initiative: NAME=PHASE, a phase at whose end all wait for each other.",
             Kind.LIST, flag="--barrier", metavar="NAME=PHASE", default=BARRIERS,
         ),
     ),
     Intent.CREATE,
     command="governed init",
-    help="It writes the configuration, roles, prompts, planning documents and TALK.md.",
+    help="Writes the configuration, roles, prompts, planning documents and TALK.md.",
     place=given.RUN,
     examples=('acp governed init . --goal "Light the hall" --agent "dev=claude -p"',),
 )  # fmt: skip
 STEPPING = ActionSpec(
     names.STEP,
-    "Give out the next turn",
-    "Assign a turn, write what its agent is given, and start its program where it has one.",
+    "Assign the next turn",
+    "Assign a turn, write its prompt bundle, and start the role's program if it has one.",
     f"{_ROOM}.turns:stepping",
     (
-        Field("role", "Role", "Choose who takes the turn; empty: who comes next.", Kind.CHOICE,
+        Field("role", "Role", "The role that takes the turn [default: the next one].", Kind.CHOICE,
               metavar="ROLE"),
-        Field("no_run", help="Write the bundle, and start nothing.", kind=Kind.FLAG, form=False),
+        Field("no_run", help="Write the bundle without starting a program.", kind=Kind.FLAG, form=False),
     ),
     Intent.START,
     command="governed step",
-    help="The command waits until the role's program has ended; a role without a program is played by a "
-    "human.",
+    help="The command waits for the role's program to end. A human plays a role without a "
+    "program.",
     examples=("acp governed step", "acp governed step --role qa --dry-run"),
     exits=(
-        (0, "staged, or a human takes the turn"),
-        (1, "its program came to nothing"),
+        (0, "staged, or the turn waits for a human"),
+        (1, "its program failed"),
         (2, "refused"),
         (130, "interrupted"),
     ),
@@ -73,7 +73,7 @@ STEPPING = ActionSpec(
 STOPPING = ActionSpec(
     names.STOP,
     "Stop the program",
-    "End the program that takes the turn; what it changed in the repository stays.",
+    "Stop the program that takes the turn; its changes in the repository stay.",
     f"{_ROOM}.turns:stopping",
     (given.TURN,),
     Intent.STOP,
@@ -85,7 +85,7 @@ STOPPING = ActionSpec(
 )
 STATUS = QuerySpec(
     "status",
-    "Say where a run stands: phase, who is waited for, gate, objections.",
+    "Show phase, turns, gate and objections of a run.",
     f"{_QUERIES}:status",
     (given.RUN,),
     command="governed status",
@@ -93,22 +93,22 @@ STATUS = QuerySpec(
 )
 CHECK = QuerySpec(
     "check",
-    "Check the staged result of a turn, and change nothing.",
+    "Check the staged result of a turn without changing anything.",
     f"{_QUERIES}:check",
     (given.RUN, given.TURN),
     command="governed check",
     examples=("acp governed check",),
     exits=(
         (0, "it would be accepted"),
-        (1, "it would not"),
-        (2, "there is none, or bad input"),
+        (1, "it would be rejected"),
+        (2, "no staged result, or bad input"),
         (130, "interrupted"),
     ),
 )
 CORRECTION = ActionSpec(
     names.CORRECT,
     "Correct the result",
-    "Apply the corrections that are proposed for the staged result; nothing else changes.",
+    "Apply the proposed corrections to the staged result, and nothing else.",
     f"{_ROOM}.turns:correction",
     (given.TURN,),
     Intent.REPAIR,
@@ -120,7 +120,7 @@ CORRECTION = ActionSpec(
 ACCEPTANCE = ActionSpec(
     names.ACCEPT,
     "Accept the turn",
-    "Enter the staged result into the history.",
+    "Accept the staged result into the history.",
     f"{_ROOM}.turns:acceptance",
     (
         given.TURN,
@@ -131,18 +131,18 @@ ACCEPTANCE = ActionSpec(
     ),
     Intent.ACCEPT,
     command="governed accept-turn",
-    help="The result is checked before, and compared with what changed in the repository.",
+    help="acp checks the result first and compares it with the changes in the repository.",
     examples=("acp governed accept-turn", "acp governed accept-turn --exclude build/log.txt"),
     place=given.RUN,
 )  # fmt: skip
 REJECTION = ActionSpec(
     names.REJECT,
     "Reject the turn",
-    "Send the turn back with the reason; after the last attempt the run is blocked.",
+    "Send the turn back with the reason; after the last attempt the run blocks.",
     f"{_ROOM}.turns:rejection",
     (
         given.TURN,
-        Field("reason", "What is wrong", "Say what is wrong; the agent reads it.", Kind.LINES,
+        Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,
               aliases=("--comment",)),
         given.BY,
         options.YES,

@@ -103,7 +103,7 @@ def _verdict_lines(judged: Judged) -> tuple[str, tuple[str, ...]]:
         asks = text(result, "phase_transition_request", 80)
         said = f"“{text(result, 'summary', 400)}” ({text(result, 'status', 40)})"
         if asks:
-            said += f", asks to go on to {asks}"
+            said += f", asks to enter {asks}"
         elif result.get("run_completion_request") is True:
             said += ", asks to complete the run"
         said += "."
@@ -170,8 +170,8 @@ def rejection(context: Context, now: datetime) -> Action:
         role = text(active_turn(fresh.state, values.turn or None), "assigned_role", 80)
         move, _ = plan(fresh, values)
         if move is not None and move.state.get("status") == "blocked":
-            return f"Reject the turn of {role}: its attempts are used up, the run stops.", ()
-        return f"Reject the turn of {role}: it is given out again.", ()
+            return f"Reject the turn of {role}: no attempts are left, so the run blocks.", ()
+        return f"Reject the turn of {role} and reassign it.", ()
 
     def perform(values: Values) -> Done:
         state = decide.reject_turn(
@@ -179,7 +179,7 @@ def rejection(context: Context, now: datetime) -> Action:
         )
         if state.get("status") == "blocked":
             return Done(f"Rejected; the run is blocked: {blocked_by(state)}.", state)
-        return Done("Rejected; it waits to be given out again.", state)
+        return Done("Rejected; the turn waits to be reassigned.", state)
 
     def words(fresh: Opened, values: Values) -> list[str]:
         turn, reason = values.turn, values.reason
@@ -206,12 +206,12 @@ def stepping(context: Context, now: datetime) -> Action:
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         planned = dispatch.plan(fresh, values.role or None, utc_now())
         made = dispatch.describe(fresh.config, planned)
-        again = "once more " if made.again else ""
+        again = "again " if made.again else ""
         if made.adapter == "manual":
-            return f"Give the turn {again}to {made.role}, who takes it by hand.", ()
+            return f"Assign the turn {again}to {made.role}, a human role.", ()
         runtime = fresh.run.settings.runtimes.get(made.runtime) or Runtime()
         line = adapters.described(runtime)
-        return f"Give the turn {again}to {made.role}; {line} takes it.", ()
+        return f"Assign the turn {again}to {made.role}; {line} takes it.", ()
 
     def data(fresh: Opened, values: Values) -> Mapping[str, object]:
         planned = dispatch.plan(fresh, values.role or None, utc_now())
@@ -238,8 +238,10 @@ def _next(opened: Opened) -> tuple[dict[str, dict[str, Any]], str]:
     phase = str(planned.move.state["phase"])
     allowed = (turn.role,) if turn.again else tuple(roles_of(opened.config, phase))
     first = turn.role if turn.again else role
-    label = f"Give {'the turn again' if turn.again else 'the next turn'} to {first}"
-    return {"role": {"choices": allowed, "default": first, "help": "Who takes the turn."}}, label
+    label = f"{'Reassign the turn' if turn.again else 'Assign the next turn'} to {first}"
+    return {
+        "role": {"choices": allowed, "default": first, "help": "The role that takes the turn."}
+    }, label
 
 
 def _begin(opened: Opened, values: Values) -> Done:
@@ -247,10 +249,10 @@ def _begin(opened: Opened, values: Values) -> Done:
     made = dispatch.dispatch(root, values.role or None, utc_now(), identify(os.getpid()))
     said = " ".join(["", *made.warnings])
     if made.adapter == "manual":
-        sentence = f"{made.role} takes it by hand: {made.bundle}/PROMPT.md says how.{said}"
+        sentence = f"{made.role} takes the turn manually: follow {made.bundle}/PROMPT.md.{said}"
         return Done(sentence, data=made._asdict())
     adapters.take_in_background(root, made.turn_id)
-    return Done(f"The turn of {made.role} has begun.{said}", data=made._asdict())
+    return Done(f"Started the turn of {made.role}.{said}", data=made._asdict())
 
 
 def stopping(context: Context, now: datetime) -> Action:
@@ -263,7 +265,7 @@ def stopping(context: Context, now: datetime) -> Action:
         asked = active_turn(fresh.state, values.turn or None)
         id = str(asked["turn_id"])
         if not any(each.running for each in fresh.run.turns if each.raw.get("turn_id") == id):
-            raise Refused(f"no program of the turn {id} runs on this machine")
+            raise Refused(f"no program of the turn {id} is running on this machine")
         return id, text(asked, "assigned_role", 80)
 
     def plan(fresh: Opened, values: Values) -> Planned:
@@ -272,14 +274,14 @@ def stopping(context: Context, now: datetime) -> Action:
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         id, role = running(fresh, values)
-        return f"End the program of {role} ({id}).", ()
+        return f"Stop the program of {role} ({id}).", ()
 
     def data(fresh: Opened, values: Values) -> Mapping[str, object]:
         return {"running": [each.id for each in fresh.run.turns if each.running]}
 
     def perform(values: Values) -> Done:
         id = dispatch.stop(opened.root, values.turn or None, utc_now())
-        said = f"Stopped the program of {_role(opened, id)}; the turn can be given out again."
+        said = f"Stopped the program of {_role(opened, id)}; you can reassign the turn."
         return Done(said, data={"turn_id": id})
 
     return of_run(

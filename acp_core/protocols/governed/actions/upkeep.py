@@ -38,7 +38,7 @@ def trusting(context: Context, now: datetime) -> Action:
         asked = trust.asked(read_unlocked(root).config)
         data = facts(spec, opened.key, asked=asked, trusted=trust.is_trusted(root), dry_run=True)
         changes = tuple(Change(safe(each), "start") for each in asked)
-        return Preview("Allow this, as it stands now.", changes, data=data)
+        return Preview("Allow these in their present form.", changes, data=data)
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
@@ -63,14 +63,14 @@ def run_trust(values: Values) -> int:
         outcome = facts(table_deciding.TRUSTING, opened.key, asked=asked, trusted=trusted)
         say_object(SCHEMA, "trust", **outcome, dry_run=values.dry_run)
     elif asked:
-        say("this is allowed already")
+        say("already allowed")
     else:
-        say("the configuration names nothing that has to be allowed")
+        say("the configuration names no hooks or services that need permission")
     return 0
 
 
 def migration(context: Context, now: datetime) -> Action:
-    """Bring a run of an earlier version to this one."""
+    """Migrate a run of an earlier version to this version."""
     opened = open_run(context)
 
     def plan(fresh: Opened, values: Values) -> Planned:

@@ -53,13 +53,17 @@ def ask(root: str | Path, act: str, details: Object) -> list[str]:
 def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
     name = hook.name or "hook"
     if os.environ.get(OPERATION_MARK):
-        raise Refused(f"the hook {name} is to be asked first ({phase}), and not within a turn")
+        raise Refused(f"the hook {name} must run first ({phase}), but not within a turn")
     if not trust.is_trusted(place):
-        raise Refused(f"the hook {name} is to be asked first ({phase}): acp governed trust {place}")
+        raise Refused(
+            f"the hook {name} must run first ({phase}); allow it: acp governed trust {place}"
+        )
     before, began = _own(place), time.monotonic()
     ended = _answered(place, hook, phase, payload)
     if _own(place) != before:
-        ended = Ended("aborted_tamper", ended.exit_code, message="it wrote the run's own files")
+        ended = Ended(
+            "aborted_tamper", ended.exit_code, message="the hook changed the run's own files"
+        )
     line = hooks.audit(hook, phase, payload, ended, time.monotonic() - began)
     hooks.note(place, phase, [line])
     message = clean_line(f"hook {phase}, {name}: {ended.message or ended.action}", 400)
@@ -78,7 +82,7 @@ def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if hook.type == "http":
         return _posted(hook, payload)
     if not hook.command:
-        return Ended("blocked_failure", message="it names no command")
+        return Ended("blocked_failure", message="the hook names no command")
     try:
         program = spawn.resolve(hook.command[0], str(place))
         with scripts.payload_file(payload) as path:
@@ -92,7 +96,9 @@ def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
         )
     if ran.code != 0:
         return Ended(
-            "blocked_failure", ran.code, message=f"it ended with code {ran.code}. {ran.output}"
+            "blocked_failure",
+            ran.code,
+            message=f"the hook ended with code {ran.code}. {ran.output}",
         )
     return _judged(ran.out, ran.code)
 
@@ -115,7 +121,7 @@ def _judged(answer: bytes, code: int) -> Ended:
     verdict = value.get("verdict") if isinstance(value, dict) else None
     if not isinstance(value, dict) or verdict not in VERDICTS:
         return Ended(
-            "blocked_invalid_output", code, message="it gave no verdict (allow, warn, block)"
+            "blocked_invalid_output", code, message="the hook gave no verdict (allow, warn, block)"
         )
     action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
     return Ended(action, code, message=text(value, "message", _LONGEST), verdict=verdict)

@@ -92,7 +92,7 @@ def hand_over(root: Path, arguments: Sequence[str]) -> Ran:
     """Run the program in the folder ``root``. Never raises: what went wrong is said."""
     found = shutil.which(NAME)
     if found is None:
-        return Ran(127, f"{NAME} is not there any more")
+        return Ran(127, f"{NAME} is no longer installed")
     try:
         done = subprocess.run(
             [found, *arguments],

@@ -102,7 +102,7 @@ def fire(root: str | Path, phase: str, details: Object) -> list[str]:
         if allowed:
             ended = _run(place, hook, phase, payload)
         else:
-            ended = Ended("skipped", message="nobody allowed it: acp governed trust")
+            ended = Ended("skipped", message="not allowed yet: acp governed trust")
         name = hook.name or "hook"
         lines.append(audit(hook, phase, payload, ended, time.monotonic() - began))
         if ended.action != "continued":
@@ -126,7 +126,7 @@ def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
             data = b"".join(line(each) for each in lines)
             holder.commit(f"note the hooks of {phase}", [Write(place / AUDIT, APPEND, data)])
         return []
-    return ["how the hooks ended could not be noted"]
+    return ["the results of the hooks could not be recorded"]
 
 
 def audit(hook: Hook, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
@@ -153,7 +153,7 @@ def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if hook.type == "http":
         return _post(hook, payload)
     if not hook.command:
-        return Ended("skipped", message="it names no command")
+        return Ended("skipped", message="the hook names no command")
     try:
         program = spawn.resolve(hook.command[0], str(root))
         with scripts.payload_file(payload) as path:
@@ -192,7 +192,7 @@ def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> 
 def _post(hook: Hook, payload: Object) -> Ended:
     timeout = hook.seconds
     if urlsplit(hook.url).scheme not in ("http", "https"):
-        return Ended("skipped", message="it names no http or https address")
+        return Ended("skipped", message="the hook names no http or https address")
     try:
         status, _ = post(hook.url, payload, timeout)
         return Ended("continued", status)
@@ -214,7 +214,7 @@ def post(url: str, payload: Object, timeout: float) -> tuple[int, bytes]:
         OSError, HTTPException, ValueError: nothing, or an error; or it is no http or https address.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError("it names no http or https address")
+        raise ValueError("the hook names no http or https address")
     data = json.dumps(payload).encode()
     headers = {"content-type": "application/json", "user-agent": "acp"}
     asked = urllib.request.Request(url, data=data, headers=headers, method="POST")

@@ -113,7 +113,7 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     if identity is None:
         return False
     if not end([identity], grace, groups=True, patience=grace):
-        raise OSError(errno.EBUSY, "the program does not end")
+        raise OSError(errno.EBUSY, "the program does not exit")
     return True
 
 
@@ -126,5 +126,5 @@ def _stoppable(found: Seen | None) -> Identity | None:
     if found is None or found.child is None or found.owner is None:
         return None
     if not found.mine:
-        raise OSError(errno.EPERM, f"{found.owner.account} started it, and has to end it")
+        raise OSError(errno.EPERM, f"{found.owner.account} started it and has to stop it")
     return identify(found.child.pid)

@@ -103,7 +103,7 @@ def of_initiative(
         left = journal.interrupted(root, journal.COORDINATOR)
         if left is not None:
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
-            return Preview(safe(f"First finish what was interrupted: {left.what}. Then: {said}"),
+            return Preview(safe(f"First, finish the interrupted write: {left.what}. Then: {said}"),
                            data=data)  # fmt: skip
         return preview_of(spec, root, steps.prepare(permitted(root, spec.name), values))
 

@@ -105,7 +105,7 @@ def _configuration(root: Path, values: Values) -> tuple[Object | None, Plan | No
         wish = configuring.Wish(values.repositories, barriers, values.description)
         return configuring.planned(root, wish)
     if values.barriers or values.description:
-        raise Refused("--barrier and --description belong to a new configuration: name --repo")
+        raise Refused("--barrier and --description need a new configuration (--repo)")
     return None, None
 
 
@@ -116,7 +116,7 @@ def _written(root: Path, config: Object | None) -> tuple[Change, ...]:
 
 
 def coordination(context: Context, now: datetime) -> Action:
-    """Let the coordinator look at all workstreams."""
+    """Let the coordinator check all workstreams."""
     opened = whole(context)
     if not opened.its_own:
         return handed(table.COORDINATION, opened, ("multi", "step"))
@@ -229,7 +229,7 @@ def mending(context: Context, now: datetime) -> Action:
     return of_initiative(
         table.MENDING, opened, steps,
         narrowed={"workstream": choice},
-        label=f"Mend {names[0]}" if names else "", offered=bool(names),
+        label=f"Repair {names[0]}" if names else "", offered=bool(names),
     )  # fmt: skip
 
 
@@ -264,14 +264,14 @@ def trusting(context: Context, now: datetime) -> Action:
         )
         scripts = {hook.path: trust.digest(root, hook.path) for hook in hooks}
         data = facts(spec, opened.key, dry_run=True, scripts=scripts)
-        return Preview("Let these scripts run, as they stand.", changes, data=data)
+        return Preview("Allow these scripts in their present form.", changes, data=data)
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
         paths = tuple(hook.path for hook in read_plan(root).hooks)
         found = trust.trust(root, paths)
         scripts = {path: trust.digest(root, path) for path in paths}
-        said = f"{len(found)} of {len(scripts)} scripts may run."
+        said = f"{len(found)} of {len(scripts)} scripts are allowed."
         return done(spec, opened.key, said, scripts=scripts, trusted=found)
 
     hooks = opened.opened.plan.hooks if opened.opened else ()
@@ -281,4 +281,4 @@ def trusting(context: Context, now: datetime) -> Action:
 
 def _digest(root: Path, path: str) -> str:
     seen = trust.digest(root, path)
-    return f"sha256 {seen[:16]}" if seen else "is not there"
+    return f"sha256 {seen[:16]}" if seen else "is missing"

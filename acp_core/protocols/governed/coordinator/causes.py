@@ -43,10 +43,10 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
         return
     own = initiative.layout == OWN
     named = gate_called(pending.gate)
-    headline = f"All workstreams are at {named}, and its cross-repo gate waits for you"
+    headline = f"All workstreams are at {named}; its cross-repo gate needs your approval"
     yield Cause(
         "D9",
-        headline if own else f"The cross-repo gate {named} waits for you",
+        headline if own else f"The cross-repo gate {named} needs your approval",
         "Approve it, or send workstreams back to work with a comment"
         if own
         else "Approve it with the agentxchain program: agentxchain multi approve-gate",
@@ -72,8 +72,8 @@ def _unseen(initiative: Initiative) -> Iterator[Cause]:
             said = "all workstreams" if len(asking) == len(barrier.required) else ", ".join(new)
             yield Cause(
                 "D10",
-                f"The coordinator has not seen that {said} reached {barrier.name}",
-                "Let the coordinator look at all workstreams",
+                f"The coordinator has not noticed that {said} reached {barrier.name}",
+                "Let the coordinator check all workstreams",
                 remedy=COORDINATE,
                 key=f"D10:{barrier.name}:{','.join(new)}",
             )
@@ -104,10 +104,10 @@ def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
             if turn is None or not case.clock.over(since, case.patience.scaled(PATIENCE)):
                 continue
             yours = turn.participant == YOU
-            duty = f"{turn.participant} is to {turn.what}".replace("you is", "you are")
+            duty = f"{turn.participant} has to {turn.what}".replace("you is", "you are")
             yield Cause(
                 "D7",
-                f"{', '.join(waiting)} wait at {barrier.name} for {stream.name}",
+                f"{', '.join(waiting)}: waiting at {barrier.name} for {stream.name}",
                 f"{stream.name}: {turn.what}".replace(f"{stream.name}: {stream.name}: ",
                                                      f"{stream.name}: "),
                 (f"{stream.name} is {stream.status} in {stream.phase}", duty),

@@ -66,7 +66,7 @@ def planned(root: Path, wish: Wish) -> tuple[Object, Plan]:
         Refused: as `configuration`, or there is one already.
     """
     if (root / schema.MULTI_CONFIG).exists():
-        raise Refused(f"{root / schema.MULTI_CONFIG} is there already: edit it instead")
+        raise Refused(f"{root / schema.MULTI_CONFIG} already exists: edit it instead")
     config = configuration(wish)
     return config, plan_of(config)
 
@@ -81,7 +81,7 @@ def write(root: Path, config: Object) -> None:
         modes.shared_folder(root)
         atomic.create(root / schema.MULTI_CONFIG, document(config))
     except FileExistsError:
-        raise Refused(f"{root / schema.MULTI_CONFIG} is there already: edit it instead") from None
+        raise Refused(f"{root / schema.MULTI_CONFIG} already exists: edit it instead") from None
     except OSError as error:
         raise Refused(f"{error.filename or root}: {error.strerror or error}") from None
 
@@ -91,7 +91,7 @@ def _stream(given_text: str) -> Object:
     name, repo = (named[1], named[2]) if named else ("", given_text)
     repo, _, branch = repo.partition("#")
     if not repo:
-        raise Refused(f"{given_text!r}: write a repository as NAME=ADDRESS or NAME=ADDRESS#BRANCH")
+        raise Refused(f"{given_text!r}: a repository must be NAME=ADDRESS or NAME=ADDRESS#BRANCH")
     last = re.split(r"[/:]", repo.rstrip("/"))[-1]
     return {
         "name": name or last.removesuffix(".git"),
@@ -105,6 +105,6 @@ def _barriers(given: Iterable[str]) -> Iterable[Object]:
     for given_text in given:
         name, sign, phase = (part.strip() for part in given_text.partition("="))
         if not sign or not name or not phase:
-            raise Refused(f"{given_text!r}: write a barrier as NAME=PHASE")
-        described = f"All workstreams must complete {phase} before any goes on"
+            raise Refused(f"{given_text!r}: a barrier must be NAME=PHASE")
+        described = f"All workstreams must complete {phase} before any continues"
         yield {"name": name, "phase": phase, "description": described}

@@ -66,7 +66,7 @@ def prepare_step(opened: Opened, now: datetime) -> Prepared:
     """Look at all workstreams and write down what changed."""
     seen, writes = observe(opened, now)
     messages = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-    return Prepared("look at all workstreams", writes.all(), messages)
+    return Prepared("check all workstreams", writes.all(), messages)
 
 
 def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepared:
@@ -139,7 +139,7 @@ def prepare_rejection(
     sent = []
     for stream in chosen or opened.initiative.workstreams:
         if stream.run is None or stream.run.state.reason:
-            raise Refused(f"the state of {stream.name} cannot be read: mend it first")
+            raise Refused(f"the state of {stream.name} cannot be read: repair it first")
         change = barriers.send_back(stream.run, barrier.name, decision.by, decision.comment, at)
         writes.run(stream, change)
         records[stream.name] = record(stream) | {"status": change.state["status"]}
@@ -159,7 +159,7 @@ def prepare_rejection(
         "by": decision.by, "comment": decision.comment, "workstreams": sent,
     }  # fmt: skip
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
-    how = f"{barrier.name}: {', '.join(sent)} at work again in {barrier.phase}"
+    how = f"{barrier.name}: {', '.join(sent)} back at work in {barrier.phase}"
     would = (f"reject {how}",)
     return Prepared(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
 
@@ -182,7 +182,7 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
     if prepared.messages:
         crossed = resync.was_crossed(opened.initiative.workstreams, barrier.name)
         what = (
-            "was crossed before, and cannot be checked now" if crossed else "still is not crossed"
+            "was already crossed and cannot be checked now" if crossed else "is still not crossed"
         )
         messages = (f"{barrier.name} {what}", *prepared.messages)
     return Prepared(
@@ -265,7 +265,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
         barrier = resync.owed(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
             failed = tuple(_sentences(resync.problems(opened, barrier)))
-            said = f"nothing keeps them from {barrier.name} any more: resync"
+            said = f"no obstacle is left at {barrier.name}: resync"
             if not failed and crosses:  # what was in the way is gone, but they did not cross
                 failed = (said,)
             elif not failed:
@@ -286,8 +286,8 @@ def _commit(holder: Transaction, prepared: Prepared) -> None:
 
 def _recovered(found: journal.Recovered) -> str:
     if found.completed:
-        return f"completed what was interrupted: {found.what}"
-    return f"took back what was interrupted: {found.what} ({found.reason})"
+        return f"completed the interrupted write: {found.what}"
+    return f"rolled back the interrupted write: {found.what} ({found.reason})"
 
 
 def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Object]:
@@ -299,9 +299,9 @@ def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Objec
     kept = objects(state.get("barriers"))
     if name and opened.plan.barrier(name) is None:
         known = ", ".join(barrier.name for barrier in opened.plan.barriers) or "none"
-        raise Refused(f"no barrier {name!r}; there are: {known}")
+        raise Refused(f"no barrier {name!r} (barriers: {known})")
     if state.get("status") == CROSSED:
-        raise Refused("a workstream crossed a barrier that nobody approved: bring it back first")
+        raise Refused("a workstream crossed an unapproved barrier: bring the workstream back first")
     for barrier in opened.plan.barriers:
         if kept[barrier.name].get("status") == REACHED and name in ("", barrier.name):
             return barrier, state
@@ -309,9 +309,9 @@ def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Objec
         raise Refused("no cross-repo gate is open")
     record = kept[name]
     if record.get("status") == APPROVED:
-        raise Refused(f"{name} was approved already; acp governed coordinator resync goes on")
+        raise Refused(f"{name} is already approved; continue with acp governed coordinator resync")
     missing = [s.name for s in opened.plan.streams if s.name not in record["reached_by"]]
-    raise Refused(f"the gate of {name} is not open: {', '.join(missing)} has not reached it")
+    raise Refused(f"the gate of {name} is not open: {', '.join(missing)} not there yet")
 
 
 def _with_held(opened: Opened, changes: tuple[tuple[object, Move], ...]) -> Opened:

@@ -61,5 +61,5 @@ def trust_hooks(values: Values) -> int:
         outcome = facts(table.TRUST_HOOKS, str(root), dry_run=values.dry_run, scripts=scripts)
         say_object(SCHEMA, "trust-hooks", done=False, **outcome)
     else:
-        say("the configuration names no script")
+        say("the configuration names no scripts")
     return 0

@@ -98,11 +98,9 @@ def _run_all(root: Path) -> Iterator[str]:
 def _run(opened: Opened, hook: Hook, line: Line) -> Ended:
     script = schema.inside(opened.root, hook.path)
     if script is None or not script.is_file():
-        return Ended("not run", detail=f"there is no script {clean_line(hook.path, 200)}")
+        return Ended("not run", detail=f"no script {clean_line(hook.path, 200)}")
     if not trust.is_trusted(opened.root, hook.path):
-        return Ended(
-            "not run", detail="nobody let it run as it stands: acp governed coordinator trust"
-        )
+        return Ended("not run", detail="not allowed yet: acp governed coordinator trust")
     began = time.monotonic()
     try:
         with scripts.payload_file(payload(opened, hook.name, line.value)) as path:

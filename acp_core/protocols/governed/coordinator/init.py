@@ -67,12 +67,12 @@ def prepare(
     plan = plan or read_plan(root)
     configuration(root, Wish(agents=agents))  # refuses unsound ones before anything is cloned
     if journal.interrupted(root, journal.COORDINATOR):
-        return NewInitiative(root, plan, (), ("finish the start that was interrupted",), ())
+        return NewInitiative(root, plan, (), ("finish the interrupted start",), ())
     if (root / STATE).exists():
-        raise Refused(f"{root} was begun already: acp governed coordinator status")
+        raise Refused(f"{root} is already started: see acp governed coordinator status")
     if schema.read_log(root / LEDGER).lines:
         cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
-        raise Refused(f"{root} was begun, and its state is lost: {cure}")
+        raise Refused(f"{root} is started, but its state is lost: {cure}")
     sources = tuple(_source(root, stream) for stream in plan.streams)
     steps, warnings, used = [], [], False
     for source in sources:
@@ -88,11 +88,11 @@ def prepare(
         used = used or run.config.missing
         steps.append(_about(run, plan, name, agents))
     if agents and not used:
-        warnings.append("every workstream has its own configuration: the agents are not used")
+        warnings.append("every workstream has its own configuration: acp ignores the agents")
     for hook in plan.hooks:
         there = trust.digest(root, hook.path)
-        steps.append(f"let {hook.path} run: {hook.name}") if there else warnings.append(
-            f"{hook.name}: there is no script {hook.path} yet; it needs acp governed coordinator trust"
+        steps.append(f"allow {hook.path}: {hook.name}") if there else warnings.append(
+            f"{hook.name}: the script {hook.path} does not exist yet; allow it later: acp governed coordinator trust"
         )
     return NewInitiative(root, plan, sources, tuple(steps), tuple(warnings))
 
@@ -120,14 +120,14 @@ def create(
             steps.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
         if _scaffold(root, source, plan, agents, now):
-            steps.append(f"started a governed run in {source.folder}: look at its {schema.CONFIG}")
+            steps.append(f"started a governed run in {source.folder}: review its {schema.CONFIG}")
     runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
     homes = [os.path.relpath(run.root / journal.RUN, root) for run in runs.values()]
     for run in runs.values():
         modes.shared_folder(run.root / journal.RUN)
     with journal.held(root, journal.COORDINATOR, homes) as holder:
         if (root / STATE).exists():
-            raise Refused(f"{root} was begun already: acp governed coordinator status")
+            raise Refused(f"{root} is already started: see acp governed coordinator status")
         runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
         holder.commit("start the initiative", _writes(initiative, runs, by, now).all())
         context.write(open_initiative(root))
@@ -139,7 +139,7 @@ def _finished(root: Path) -> tuple[str, ...]:
     with journal.held(root, journal.COORDINATOR) as holder:
         if not (root / STATE).exists():
             reason = holder.recovered.reason if holder.recovered else ""
-            raise Refused(f"the start could not be finished, and was taken back: {reason}")
+            raise Refused(f"the start failed and was rolled back: {reason}")
         context.write(open_initiative(root))
     return ("finished the start that was interrupted",)
 
@@ -152,7 +152,7 @@ def _source(root: Path, stream: Stream) -> Source:
         raise Refused(f"workstream {stream.name}: {folder} leads out of the initiative")
     if place.exists():
         if not place.is_dir() or not repositories.is_repository(place):
-            raise Refused(f"workstream {stream.name}: {folder} is there and is no git repository")
+            raise Refused(f"workstream {stream.name}: {folder} exists but is not a git repository")
         return Source(stream, folder, "")
     try:
         return Source(stream, folder, repositories.address(root, stream.repo))
@@ -175,7 +175,7 @@ def _check_branch(root: Path, source: Source) -> None:
     if on != wanted:
         steps = f"on branch {on}" if on else "on no branch"
         raise Refused(
-            f"workstream {source.stream.name}: {source.folder} is {steps}, not on {wanted}: "
+            f"workstream {source.stream.name}: {source.folder} is {steps} instead of {wanted}: "
             f"git -C {source.folder} switch {wanted}"
         )
 
@@ -206,7 +206,7 @@ def _readable_run(root: Path, source: Source, plan: Plan) -> Run:
     if run.config.reason:
         raise Refused(f"workstream {name}: {source.stream.config_path} {run.config.reason}")
     if run.state.reason and not run.state.missing:
-        raise Refused(f"workstream {name}: {schema.STATE} {run.state.reason}: mend it first")
+        raise Refused(f"workstream {name}: {schema.STATE} {run.state.reason}: repair it first")
     _about(run, plan, name)
     return run
 
@@ -234,13 +234,13 @@ def _about(run: Run, plan: Plan, name: str, agents: Mapping[str, str] = _NOBODY)
     if other and other != plan.super_run_id:
         raise Refused(f"workstream {name} belongs to the initiative {other}")
     if run.status in ("completed", "failed"):
-        raise Refused(f"workstream {name}: its run is {run.status}; start another there first")
+        raise Refused(f"workstream {name}: its run is {run.status}; start another run there first")
     if run.status in ("absent", "idle"):
-        return f"{name}: begin a run in {run.phases[0]}"
+        return f"{name}: start a run in {run.phases[0]}"
     phase = run.phases.index(run.phase) if run.phase in run.phases else -1
     passed = [b.name for b in plan.barriers if run.phases.index(b.phase) < phase]
     if passed:
-        raise Refused(f"workstream {name} is in {run.phase} already, past {', '.join(passed)}")
+        raise Refused(f"workstream {name} is already in {run.phase}, past {', '.join(passed)}")
     return f"{name}: link its run, which is in {run.phase}"
 
 

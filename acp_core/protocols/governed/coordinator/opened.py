@@ -45,7 +45,7 @@ class Opened(NamedTuple):
             if stream.name == name:
                 return stream
         known = ", ".join(stream.name for stream in self.initiative.workstreams)
-        raise Refused(f"no workstream {name!r}; there are: {known}")
+        raise Refused(f"no workstream {name!r} (workstreams: {known})")
 
 
 class Prepared(NamedTuple):
@@ -117,9 +117,9 @@ def open_initiative(root: Path) -> Opened:
     if initiative.config.reason:  # it was read a moment ago: the disk fails, or somebody writes it
         raise Refused(f"{schema.MULTI_CONFIG}: {initiative.config.reason}")
     if initiative.layout != OWN:
-        raise Refused(f"{root} is an initiative of the existing program: acp only reads it")
+        raise Refused(f"{root} is an initiative of the agentxchain program: acp only reads it")
     if initiative.state.missing and not initiative.ledger.lines:
-        raise Refused(f"{root} was not begun: run acp governed coordinator init")
+        raise Refused(f"{root} is not started: run acp governed coordinator init")
     if initiative.state.reason:
         cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
         raise Refused(f"{root / STATE} {initiative.state.reason}: {cure}")

@@ -104,10 +104,12 @@ def read_plan(root: Path) -> Plan:
 def plan_of(config: Object) -> Plan:
     """The plan in a configuration. Raises as `read_plan`."""
     if not isinstance(config.get("workstreams"), list):
-        raise _wrong("“workstreams” must be a list; the existing program's layout is only read")
+        raise _wrong(
+            "“workstreams” must be a list; acp only reads the layout of the agentxchain program"
+        )
     streams = tuple(_stream(raw, place) for place, raw in enumerate(config["workstreams"], 1))
     if not 0 < len(streams) <= MOST:
-        raise _wrong(f"it needs from 1 to {MOST} workstreams")
+        raise _wrong(f"an initiative needs 1 to {MOST} workstreams")
     raw_barriers = config.get("barriers", [])
     if not isinstance(raw_barriers, list) or len(raw_barriers) > MOST:
         raise _wrong(f"“barriers” must be a list of at most {MOST}")
@@ -141,7 +143,7 @@ def _once(what: str, names: list[str]) -> None:
 
 def _stream(raw: object, place: int) -> Stream:
     if not isinstance(raw, dict):
-        raise _wrong(f"workstream {place} is no object")
+        raise _wrong(f"workstream {place} is not an object")
     name, repo = raw.get("name"), raw.get("repo", "")
     branch, config = raw.get("branch", ""), raw.get("config_path", schema.CONFIG)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.casefold() in _RESERVED:
@@ -149,7 +151,7 @@ def _stream(raw: object, place: int) -> Stream:
     if not isinstance(repo, str) or "\0" in repo or "\n" in repo or len(repo) > 1000:
         raise _wrong(f"workstream {name}: “repo” must be an address or a folder")
     if not isinstance(branch, str) or (branch and not _BRANCH.fullmatch(branch)):
-        raise _wrong(f"workstream {name}: “branch” is no name of a branch")
+        raise _wrong(f"workstream {name}: “branch” is not a valid branch name")
     if not isinstance(config, str) or not _is_inside(config):
         raise _wrong(f"workstream {name}: “config_path” must stay inside of the repository")
     return Stream(name, repo, branch, config)
@@ -157,7 +159,7 @@ def _stream(raw: object, place: int) -> Stream:
 
 def _barrier(raw: object, place: int) -> Barrier:
     if not isinstance(raw, dict):
-        raise _wrong(f"barrier {place} is no object")
+        raise _wrong(f"barrier {place} is not an object")
     name, phase, description = raw.get("name"), raw.get("phase"), raw.get("description", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _wrong(f"barrier {place} needs a name of letters, digits, dots and dashes")
@@ -170,7 +172,7 @@ def _hooks(config: Object) -> list[Hook]:
     found = []
     for name, raw in obj(config, "hooks").items():
         if name not in HOOKS:
-            raise _wrong(f"hook {name} is none of {', '.join(HOOKS)}")
+            raise _wrong(f"unknown hook {name} (hooks: {', '.join(HOOKS)})")
         path, timeout = raw, TIMEOUT_MS
         if isinstance(raw, dict):
             path, timeout = raw.get("path"), raw.get("timeout_ms", TIMEOUT_MS)

@@ -35,9 +35,9 @@ def after_turn(run_root: str | Path) -> list[str]:
                 continue
             done = deciding.step(above, datetime.now(UTC))
         except Refused as error:
-            return [f"the coordinator could not look at it: {error}"]
+            return [f"the coordinator could not check the initiative: {error}"]
         except OSError as error:
-            return [f"the coordinator could not look at it: {error.strerror or error}"]
+            return [f"the coordinator could not check the initiative: {error.strerror or error}"]
         return (
             [*done.messages, *done.failed, *done.warnings]
             if done.messages != deciding.NOTHING

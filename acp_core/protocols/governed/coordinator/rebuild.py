@@ -43,7 +43,7 @@ _EMPTY: Object = {
 def why_not(initiative: Initiative) -> str:
     """Why the coordinator's state cannot be made again, "" where it can."""
     if initiative.layout != OWN:
-        return "the existing program keeps it"
+        return "the agentxchain program maintains it"
     if not initiative.state.reason:
         return "it can be read"
     if initiative.config.reason:
@@ -52,7 +52,7 @@ def why_not(initiative: Initiative) -> str:
         line, reason = initiative.ledger.problems[0]
         return f"its ledger, line {line}: {reason}"
     if not _linked(initiative.ledger):
-        return "its ledger does not tell of its start"
+        return "its ledger does not record its start"
     return ""
 
 
@@ -64,7 +64,7 @@ def prepare(root: Path, by: str, now: datetime) -> Prepared:
     """
     plan, initiative = read_plan(root), read_initiative(root)
     if reason := why_not(initiative):
-        raise Refused(f"the coordinator's state is not made again: {reason}")
+        raise Refused(f"cannot rebuild the coordinator's state: {reason}")
     state = rebuilt(root, plan, initiative.ledger, now)
     line: Object = {"type": "coordinator_mended", "by": by, "status": state["status"]}
     damaged, more = _damaged(root, initiative, now)
@@ -74,7 +74,7 @@ def prepare(root: Path, by: str, now: datetime) -> Prepared:
     writes.ledger(list(stamped([line], format_time(now), text(state, "super_run_id", 120))))
     how = f"the coordinator's state from its ledger: {_summary(state)}"
     return Prepared(
-        "make the coordinator's state again", (*more, *writes.all()), (f"made {how}",),
+        "rebuild the coordinator's state", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
     )  # fmt: skip
 

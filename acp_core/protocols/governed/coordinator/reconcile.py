@@ -112,7 +112,7 @@ def failure(stream: Workstream) -> str:
     if run.state.reason:
         return f"its state cannot be read: {schema.why(run.state.reason)}"
     if run.status == "failed":
-        return "its run has failed"
+        return "the run has failed"
     if run.status == "blocked" and not barriers.held_at(run.state.value) and not run.pending:
         return f"its run is blocked by {run.record.blocked_on}"
     return ""

@@ -41,7 +41,7 @@ def _why_not(opened: Opened, stream: Workstream) -> str:
     if crossed and run is not None:
         turn = next((each for each in run.turns if each.running), None)
         if turn is not None:
-            return f"the program of {turn.role} runs: stop it first (acp governed stop-turn)"
+            return f"the program of {turn.role} is running: stop it first (acp governed stop-turn)"
     return why_not(stream, crossed=bool(crossed))
 
 
@@ -56,7 +56,7 @@ def why_not(stream: Workstream, *, crossed: bool = False) -> str:
     if run is None:
         return "its path leads out of the initiative"
     if not run.state.reason and not crossed:
-        return "its state can be read, and it crossed no barrier that is shut"
+        return "its state is readable, and it crossed no closed barrier"
     if run.config.reason:
         return f"its configuration cannot be read: {schema.why(run.config.reason)}"
     for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
@@ -78,7 +78,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
     stream = opened.stream(name)
     reason = _why_not(opened, stream)
     if reason or stream.run is None:
-        raise Refused(f"the state of {name} is not made again: {reason}")
+        raise Refused(f"cannot rebuild the state of {name}: {reason}")
     at = format_time(now)
     move = rebuilt(opened, stream, stream.run, now)
     writes = Writes(opened.root)
@@ -96,7 +96,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
     how = f"the state of {name} from its history: {_summary(move.state)}"
     return Prepared(
-        f"make the state of {name} again", (*more, *writes.all()), (f"made {how}",),
+        f"rebuild the state of {name}", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
     )  # fmt: skip
 

@@ -42,14 +42,16 @@ def address(root: Path, repo: str) -> str:
     if not repo:
         raise Refused("names no repository")
     if repo.startswith("-") or "::" in repo or "\n" in repo:
-        raise Refused(f"the address {name} is none that acp gives to git")
+        raise Refused(f"the address {name} is not one that acp passes to git")
     if _URL.fullmatch(repo) or _SCP.fullmatch(repo):
         return repo
     if "://" in repo:
-        raise Refused(f"the address {name} is none that acp gives to git (https, ssh, git, file)")
+        raise Refused(
+            f"the address {name} is not one that acp passes to git (https, ssh, git, file)"
+        )
     folder = os.path.abspath(os.path.join(root, os.path.expanduser(repo)))
     if not os.path.isdir(folder):
-        raise Refused(f"there is no folder {name}")
+        raise Refused(f"no folder {name}")
     return folder
 
 

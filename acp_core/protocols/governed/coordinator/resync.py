@@ -106,16 +106,16 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
         return f"its state cannot be read: {schema.why(run.state.reason)}"
     state, known = run.state.value, stream.recorded.raw.get("run_id")
     if state.get("super_run_id") != run_id:
-        return f"its state does not bear the super_run_id {run_id}"
+        return f"its state lacks the super_run_id {run_id}"
     if known and state.get("run_id") != known:
         other = clean_line(stream.recorded.run_id, 80)
         return f"its run is {run.record.run_id or 'none'}, and not {other}"
     if barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
-        return f"it is not at the barrier ({run.phase}: {run.status})"
+        return f"the workstream is not at the barrier ({run.phase}: {run.status})"
     if run.unfinished:
         return unfinished.refusal(run.unfinished)
     if run.turns:
-        return f"the turn {run.turns[0].id} is under way"
+        return f"the turn {run.turns[0].id} is active"
     if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):
         return f"its configuration has no phase {clean_line(barrier.phase, 80)}"
     for name, log in ((schema.LEDGER, run.ledger), (schema.EVENTS, run.events)):

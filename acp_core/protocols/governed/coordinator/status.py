@@ -78,7 +78,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
     if initiative.status == RESYNC_FAILED:
         for problem in resync.failures(initiative):
             yield f"  resync failed: {problem.workstream} {problem.reason}"
-        yield "mend that, then: acp governed coordinator resync"
+        yield "fix this, then run: acp governed coordinator resync"
     elif initiative.pending:
         gate = initiative.pending.gate
-        yield f"the gate of {gate} waits for you: acp governed coordinator approve-barrier"
+        yield f"the gate of {gate} needs your approval: acp governed coordinator approve-barrier"

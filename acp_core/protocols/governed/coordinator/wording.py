@@ -14,18 +14,18 @@ def sentence(line: CoordinatorLine) -> str:
     match line.type:
         case "initiative_started":
             about = f": {line.description}" if line.description else ""
-            return f"the initiative begins{about}"
+            return f"the initiative started{about}"
         case "workstream_linked":
             return f"{name} is linked: {line.run_id} in {line.phase}"
         case "workstream_at_barrier":
             return f"{name} reached {barrier}"
         case "barrier_reached":
-            return f"all workstreams reached {barrier}: its gate waits for you"
+            return f"all workstreams reached {barrier}: its gate needs your approval"
         case "barrier_approved":
             return f"{barrier} approved{by}"
         case "barrier_rejected":
             back = clean_line(", ".join(line.workstreams))
-            return f"{barrier} rejected{by}; at work again: {back}"
+            return f"{barrier} rejected{by}; back at work: {back}"
         case "resync":
             crossed = ", ".join(each.workstream for each in line.crossings)
             return f"{crossed} crossed {barrier}" if line.crossings else "resynced"
@@ -34,19 +34,19 @@ def sentence(line: CoordinatorLine) -> str:
                 f"{each.workstream}: {each.reason}".removeprefix(": ") for each in line.failures
             )
             if line.crossed:
-                return f"the resync of {barrier}, which was crossed before, failed: {failed}"
-            return f"nobody crossed {barrier}: {failed}"
+                return f"the resync of the already crossed {barrier} failed: {failed}"
+            return f"no workstream crossed {barrier}: {failed}"
         case "workstream_failed":
             return f"{name} failed: {line.reason}"
         case "workstream_mended":
             where = f"{line.phase}, {line.status}"
-            return f"the state of {name} was made again from its history{by}: {where}"
+            return f"the state of {name} was rebuilt from its history{by}: {where}"
         case "coordinator_mended":
-            return f"the coordinator's state was made again from its ledger{by}"
+            return f"the coordinator's state was rebuilt from its ledger{by}"
         case "workstream_recovered":
-            return f"{name} goes on again"
+            return f"{name} has resumed"
         case "barrier_crossed":
-            return f"{name} crossed {barrier}, which nobody approved"
+            return f"{name} crossed the unapproved {barrier}"
         case "super_run_completed":
             return "the initiative is completed"
         case "hook":

@@ -123,7 +123,7 @@ def _entries(home: Path) -> list[os.DirEntry[str]]:
 
 def describe(each: Transaction) -> str:
     """What was begun, in words without a capital and without a full stop."""
-    what = each.what or "a writing"
+    what = each.what or "a write"
     begun = f"“{what}”" if each.what else what
     return clean_line(f"{begun} ({each.turn})" if each.turn else begun, 200)
 
@@ -133,6 +133,6 @@ def refusal(left: tuple[Transaction, ...]) -> str:
     first, more = left[0], len(left) - 1
     also = f" and {more} more" if more else ""
     return (
-        f"the agentxchain program left {describe(first)} unfinished ({clean_line(first.name, 200)}{also}"
-        "): let that program finish it, or look at it and `acp governed set-aside`"
+        f"the agentxchain program did not finish {describe(first)} ({clean_line(first.name, 200)}{also}"
+        "): let that program finish it, or review it and run `acp governed set-aside`"
     )

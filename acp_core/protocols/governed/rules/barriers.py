@@ -36,8 +36,8 @@ def _phases(initiative: Initiative) -> Iterator[Trouble]:
     """Barriers in phases that there are not: nobody can ever reach them."""
     for barrier in initiative.barriers:
         if barrier.phase not in initiative.phases:
-            message = f"Barrier {barrier.name} is in phase “{barrier.phase}”, which is none."
-            remedy = "Name a phase that the workstreams have."
+            message = f"Barrier {barrier.name} names the unknown phase “{barrier.phase}”."
+            remedy = "Name a phase of the workstreams."
             yield Trouble("BARRIER_PHASE", _ERROR, message, remedy, schema.MULTI_CONFIG, group="D8")
 
 
@@ -49,10 +49,10 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
         message = "The last resync failed"
         if not resync.was_crossed(initiative.workstreams, resync.failed_at(initiative)):
             message += ", and no workstream crossed the barrier"
-        remedy = "Mend what failed, then resync."
+        remedy = "Fix the failure, then resync."
         if failed and all(_is_mended(initiative, each.workstream) for each in failed):
-            message += f". What failed is mended: {', '.join(each.workstream for each in failed)}"
-            remedy = "Resync: all workstreams cross, or it says what keeps them."
+            message += f". The failure is fixed: {', '.join(each.workstream for each in failed)}"
+            remedy = "Resync: all workstreams cross, or acp reports the obstacle."
         elif reasons:
             message += f": {'; '.join(reasons[:3])}"
         yield Trouble(
@@ -84,8 +84,8 @@ def _of_stream(
 ) -> Iterator[Trouble]:
     name, state = stream.name, run.state.value
     if barrier.phase not in run.phases:
-        message = f"Workstream {name} can never reach barrier {barrier.name}: it has no phase "
-        remedy = "Give it that phase, or take the barrier out of the configuration."
+        message = f"Workstream {name} can never reach barrier {barrier.name}: the workstream has no phase "
+        remedy = "Add the phase to its configuration, or remove the barrier."
         yield Trouble(
             "BARRIER_UNREACHABLE", _ERROR, f"{message}“{barrier.phase}”.", remedy,
             schema.MULTI_CONFIG, group="D8",
@@ -95,7 +95,9 @@ def _of_stream(
     if past and barrier.status != "approved":
         yield from of_obstacles([crossing(initiative.root, name, barrier.name)])
     elif run.status == "failed" and barrier.status != "approved":
-        message = f"Workstream {name} failed before barrier {barrier.name}, which waits for it."
+        message = (
+            f"Workstream {name} failed before barrier {barrier.name}, which is waiting for it."
+        )
         remedy = "Start another run there, or end the initiative."
         yield Trouble("BARRIER_UNREACHABLE", _WARNING, message, remedy, group="D8")
     crossed = past or barrier.name in obj(state, "barrier_approvals")
@@ -104,8 +106,8 @@ def _of_stream(
         and not crossed
         and initiative.status != reconcile.RESYNC_FAILED
     ):
-        message = f"Barrier {barrier.name} is approved and workstream {name} did not cross it."
-        remedy = "Resync: all workstreams cross, or it says what keeps them."
+        message = f"Barrier {barrier.name} is approved, but workstream {name} did not cross it."
+        remedy = "Resync: all workstreams cross, or acp reports the obstacle."
         yield Trouble(
             "APPROVED_NOT_CROSSED", _WARNING, message, remedy, _STATE, group="D11",
             since=barrier.approved_at, action=names.RESYNC,
@@ -134,14 +136,16 @@ def _existing(initiative: Initiative) -> Iterator[Trouble]:
         if initiative.pending or any(s.run and s.run.turns for s in initiative.workstreams):
             continue
         if barrier.kind == "shared_human_gate":
-            message = f"Barrier {barrier.name} waits for a gate that nothing ever asks for."
-            remedy = "The program cannot go on by itself here: approve the runs one by one."
+            message = f"Barrier {barrier.name} is waiting for a gate that no run ever requests."
+            remedy = "The program cannot proceed alone here: approve the runs one by one."
             yield Trouble("BARRIER_NO_GATE", _WARNING, message, remedy, group="D5")
         elif barrier.status == "partially_satisfied" and set(barrier.required) == _accepted(
             initiative, barrier.phase
         ):
-            message = f"Barrier {barrier.name} is half satisfied and no work is left to assign."
-            remedy = "Let the repositories that it lacks accept what it asks for, by hand."
+            message = (
+                f"Barrier {barrier.name} is only partly satisfied, and no work is left to assign."
+            )
+            remedy = "Accept the missing results in their repositories manually."
             yield Trouble("BARRIER_STUCK", _WARNING, message, remedy, group="D6")
 
 
@@ -166,7 +170,7 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
             yield Trouble("REPO_COMPLETED", _WARNING, message, remedy, group="D3", participant=name)
         elif run.status == "blocked" and not _is_reported(initiative, stream, run):
             on = f" ({run.record.blocked_on})" if run.record.blocked_on else ""
-            message = f"Workstream {name} is blocked{on}, which the coordinator does not know."
+            message = f"Workstream {name} is blocked{on}, but the coordinator does not know it."
             remedy = f"Resolve what blocks {name}, then resync."
             yield Trouble("REPO_BLOCKED", _WARNING, message, remedy, group="D4", participant=name)
 

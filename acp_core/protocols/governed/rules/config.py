@@ -29,7 +29,9 @@ def check_config(run: Run) -> list[Trouble]:
     config = run.config.value
     messages = [*_named(config), *_roles(config), *_routing(config), *_gates(run)]
     if run.by_acp and _opens_gates(run.settings):
-        messages.append("The approval_policy would open gates by itself; here only a human does.")
+        messages.append(
+            "The approval_policy would open gates automatically; acp lets only a human open them."
+        )
     found = [
         Trouble("CONFIG", model.Severity.ERROR, message, "Mend it.", schema.CONFIG)
         for message in messages
@@ -62,7 +64,7 @@ def _bindings(config: Object) -> Iterator[tuple[str, str]]:
     for name in unlawful_bindings(config)[:_MOST]:
         message = f'Role "{_safe(name)}": invalid review_only + local_cli binding.'
         remedy = (
-            "A local program cannot be kept from writing: let a human or a service play the role"
+            "acp cannot stop a local program from writing: let a human or a service play the role"
         )
         yield message, f"{remedy}, or {MIGRATE} makes it authoritative."
 
@@ -119,7 +121,7 @@ def _gates(run: Run) -> Iterator[str]:
             if schema.inside(run.root, path) is None:
                 yield f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.'
         if run.by_acp and rule.get("requires_human_approval") is not True:
-            yield f'Gate "{_safe(name)}" does not ask a human, as every gate here must.'
+            yield f'Gate "{_safe(name)}" must require human approval, as every gate does.'
     for role, prompt in list(obj(config, "prompts").items())[:_MOST]:
         if isinstance(prompt, str) and schema.inside(run.root, prompt) is None:
             yield f'The prompt of "{_safe(role)}", {_safe(prompt)}, leads out of the repository.'
@@ -142,9 +144,9 @@ def _hooks(run: Run) -> list[Trouble]:
         informed = [each for each in given if not is_asked(phase, each)]
         if phase not in HOOK_PHASES and (informed or phase not in ASKED):
             known = ", ".join(HOOK_PHASES)
-            message = f"acp tells no hooks of “{_safe(phase)}”; it tells those of {known}."
+            message = f"acp does not run hooks of “{_safe(phase)}”, only those of {known}."
         elif any(each.mode == BLOCKING for each in informed):
-            message = f"A hook of {_safe(phase)} is to block; acp tells those after the fact."
+            message = f"A hook of {_safe(phase)} cannot block: acp runs it after the fact."
         if message:
             found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
     return found

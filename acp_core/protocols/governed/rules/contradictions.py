@@ -34,7 +34,7 @@ def _elsewhere(run: Run) -> Iterator[Trouble]:
     found = foreign_steps.recognised(run) if guard.changed(run) else None
     if found is not None:
         said = found.sentence
-        message = f"{said[:1].upper()}{said[1:]}; acp seals the run anew with its next step."
+        message = f"{said[:1].upper()}{said[1:]}; acp seals the run again with its next step."
         yield Trouble("SEALED_ANEW", model.Severity.ADVICE, message, document=schema.HISTORY)
 
 
@@ -43,14 +43,16 @@ def _accepted(run: Run) -> Iterator[Trouble]:
     known = {t for line in run.history.lines if isinstance(t := line.value.get("turn_id"), str)}
     last = run.state.value.get("last_completed_turn_id")
     if isinstance(last, str) and last not in known and not run.history.problems:
-        message = f"The turn {_safe(last)} was accepted, and no line of the history tells of it."
+        message = f"The turn {_safe(last)} was accepted, but the history does not record it."
         remedy = "Bring the history back from version control or a backup; its work may be lost."
         yield Trouble("ACCEPTED_LOST", _WARNING, message, remedy, schema.HISTORY, group="A2")
     for turn in run.turns:
         id = turn.raw.get("turn_id")
         if isinstance(id, str) and id in known:
-            message = f"The turn {turn.id} of {turn.role} was accepted and still is under way."
-            remedy = "Take it out of active_turns: what it did stands in the history."
+            message = (
+                f"The turn {turn.id} of {turn.role} was accepted but is still listed as active."
+            )
+            remedy = "Remove it from active_turns: its result is in the history."
             yield Trouble("ACCEPTED_ACTIVE", _WARNING, message, remedy, schema.STATE, group="A2")
 
 
@@ -63,7 +65,7 @@ def _turns(run: Run) -> Iterator[Trouble]:
             message = (
                 f"The turn {turn.id} belongs to the run {_safe(recorded)}, not to {_safe(wanted)}."
             )
-            remedy = "Reject it, and have it taken in this run."
+            remedy = "Reject the turn, and reassign it in this run."
             yield Trouble(
                 "TURN_OF_OTHER", _WARNING, message, remedy, schema.STATE, group="A4",
                 participant=turn.role or None, action=names.REJECT,
@@ -79,8 +81,8 @@ def _queued(run: Run) -> Iterator[Trouble]:
         ("queued_run_completion", "to complete the run"),
     ):
         if obj(run.state.value, key):
-            message = f"A turn's request {what} is queued, and no turn is under way any more."
-            remedy = "Have a turn taken that asks for it again."
+            message = f"A turn's request {what} is queued, but no turn is active any more."
+            remedy = "Let a new turn request it again."
             yield Trouble(
                 "REQUEST_QUEUED",
                 _WARNING,
@@ -100,9 +102,9 @@ def _approved(run: Run) -> Iterator[Trouble]:
             return
         if event.kind == "gate_approved" and event.origin and event.to:
             if run.phase == event.origin and run.status in ("active", "paused"):
-                message = f"The gate {event.gate} to {event.to} was approved, and the run still is "
+                message = f"The gate {event.gate} to {event.to} was approved, but the run is still "
                 message += f"in {run.phase}."
-                remedy = "Look at who wrote the state last; let a turn ask for the gate again."
+                remedy = "Check who wrote the state last; let a turn request the gate again."
                 yield Trouble(
                     "APPROVED_NOT_MOVED", _WARNING, message, remedy, schema.EVENTS, line.number,
                     "D6", event.at, action=names.STEP,

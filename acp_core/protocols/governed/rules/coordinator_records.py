@@ -32,19 +32,19 @@ def check_coordinator(initiative: Initiative) -> list[Trouble]:
 def _state(initiative: Initiative) -> Iterator[Trouble]:
     state, wanted = initiative.record, initiative.settings.super_run_id
     if state.status not in _STATUSES:
-        yield _wrong(f"The status “{state.status}” is none that an initiative has.")
+        yield _wrong(f"Unknown initiative status “{state.status}”.")
     if wanted and state.super_run_id != wanted:
         given = state.super_run_id
         yield _wrong(
-            f"The coordinator's state is of “{given}”, and the configuration of “{wanted}”."
+            f"The coordinator's state belongs to “{given}”, the configuration to “{wanted}”."
         )
     names = {stream.name for stream in initiative.workstreams}
     if lost := sorted(names - {clean_line(name, 80) for name in state.workstreams}):
-        yield _wrong(f"The coordinator's state knows nothing of {', '.join(lost[:5])}.")
+        yield _wrong(f"The coordinator's state lacks {', '.join(lost[:5])}.")
     for barrier in initiative.barriers:
         record = state.barriers.get(barrier.name)
         if record is None:
-            yield _wrong(f"The coordinator's state knows nothing of the barrier {barrier.name}.")
+            yield _wrong(f"The coordinator's state lacks the barrier {barrier.name}.")
             continue
         if record.status not in _BARRIERS:
             known = ", ".join(_BARRIERS)
@@ -55,7 +55,9 @@ def _state(initiative: Initiative) -> Iterator[Trouble]:
                 yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")
         if unknown := sorted({*record.reached_by} - names):
             named = clean_line(", ".join(unknown), 120)
-            yield _wrong(f"The barrier {barrier.name} was reached by {named}, which is none.")
+            yield _wrong(
+                f"The barrier {barrier.name} was reached by {named}, an unknown workstream."
+            )
 
 
 def _ledger(initiative: Initiative) -> Iterator[Trouble]:
@@ -65,14 +67,14 @@ def _ledger(initiative: Initiative) -> Iterator[Trouble]:
         message = f"the line lacks {', '.join(lacking)}" if lacking else ""
         recorded = text(line.value, "super_run_id", 120)
         if not lacking and wanted and recorded != wanted:
-            message = f"the line is of the initiative “{recorded}”"
+            message = f"the line belongs to the initiative “{recorded}”"
         if message:
             yield Trouble(
                 "RECORD", model.Severity.WARNING, f"{_LEDGER}, line {line.number}: {message}.",
-                "Look at who wrote it; acp rewrites no append-only log.", _LEDGER, line.number,
+                "Check who wrote it; acp never rewrites an append-only log.", _LEDGER, line.number,
             )  # fmt: skip
 
 
 def _wrong(message: str) -> Trouble:
-    remedy = "Mend the file, or let the coordinator step: it writes down what it sees."
+    remedy = "Correct the file, or step the coordinator, which records what it finds."
     return Trouble("COORDINATOR_STATE", model.Severity.WARNING, message, remedy, _STATE)

@@ -115,7 +115,7 @@ def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Tr
             "FILE_UNREADABLE",
             model.Severity.ERROR,
             f"{document} cannot be read: {schema.why(loaded.reason)}",
-            "Mend the file, or bring it back from version control.",
+            "Correct the file, or restore it from version control.",
             document,
             group="A1",
             about=document,
@@ -130,7 +130,7 @@ def log_troubles(document: str, log: Log) -> list[Trouble]:
             "LOG_LINE",
             model.Severity.ERROR,
             f"{document}: {'line ' + str(line) + ' ' if line else 'the file '}{reason}",
-            "Mend the line; an append-only log is never rewritten by acp.",
+            "Correct the line; acp never rewrites an append-only log.",
             document,
             line or None,
         )

@@ -50,13 +50,13 @@ def _state(initiative: Initiative, document: str) -> list[Trouble]:
     found = file_troubles(document, initiative.state, bool(initiative.ledger.lines))
     if rebuild.why_not(initiative):
         return found
-    remedy = "Make it again from the ledger; a damaged file is kept."
+    remedy = "Rebuild it from the ledger; a damaged file is kept."
     return [each._replace(action=names.MEND_STATE, remedy=remedy) for each in found]
 
 
 def _interrupted(left: Interrupted) -> Trouble:
     message = f"Interrupted, with {left.done} of {left.total} files written: {left.what}."
-    remedy = "Resync: any command on the initiative completes it, or takes it back."
+    remedy = "Resync: any command on the initiative completes it or rolls it back."
     return Trouble(
         "INTERRUPTED", _WARNING, message, remedy, ".coordinator/acp-journal.json",
         group="A6", since=left.at, action=names.RESYNC,
@@ -74,10 +74,10 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             continue
         if begun and run.state.reason:
             message = f"The state of workstream {stream.name} cannot be read: {schema.why(run.state.reason)}"
-            remedy = "Mend that file; until then the initiative cannot go on."
+            remedy = "Correct the file; until then the initiative cannot proceed."
             action = ""
             if initiative.layout == OWN and not why_not(stream):
-                action, remedy = names.MEND, "Bring it back, or make it again."
+                action, remedy = names.MEND, "Restore it, or rebuild it."
             trouble = Trouble(
                 "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
                 action=action,
@@ -88,7 +88,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
         known, real = clean_line(stream.recorded.run_id, 80), run.record.run_id
         if known and real and known != real:
             message = f"Workstream {stream.name} runs {real}; the coordinator knows {known}."
-            remedy = "Bring that run back, or start the initiative anew with the other."
+            remedy = "Restore that run, or start the initiative again with the other."
             found.append(Trouble("RUN_ID", _ERROR, message, remedy, group="A4"))
         if initiative.layout == OWN and begun:
             found += _linked(initiative, stream.name, run.record)
@@ -99,7 +99,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
     on = initiative.record.blocked_reason
     if initiative.status.startswith("blocked") and initiative.layout != OWN:
         message = f"The initiative is {initiative.status}" + (f": {on}" if on else "")
-        remedy = "Mend what failed, then resync."
+        remedy = "Fix the failure, then resync."
         found.append(Trouble("INITIATIVE_BLOCKED", _WARNING, message, remedy, group="E2"))
     return found
 
@@ -108,8 +108,8 @@ def _linked(initiative: Initiative, name: str, state: RunState) -> list[Trouble]
     wanted, given = initiative.settings.super_run_id, state.super_run_id
     if not wanted or given == wanted or not state.run_id:
         return []
-    message = f"Workstream {name} bears super_run_id “{given}” instead of “{wanted}”."
-    remedy = "Write the initiative's id into its state; until then no barrier can be crossed."
+    message = f"Workstream {name} has the super_run_id “{given}” instead of “{wanted}”."
+    remedy = "Write the initiative's id into its state; until then it cannot cross a barrier."
     return [Trouble("SUPER_RUN_ID", _ERROR, message, remedy, schema.MULTI_CONFIG, group="A7")]
 
 
@@ -131,7 +131,7 @@ def _contexts(initiative: Initiative) -> list[Trouble]:
         return []
     message = "The context documents tell the agents “[object Object]” instead of the decisions: "
     message += clean_line(", ".join(bad))
-    remedy = "Tell them the decisions in TALK.md; the program writes no others."
+    remedy = "Write the decisions to TALK.md; the program writes no others."
     at_work = any(each.run and each.run.turns for each in initiative.workstreams)
     group = "C3" if at_work and initiative.status == "active" else ""
     return [Trouble("CONTEXT_EMPTY", _WARNING, message, remedy, group=group, wanted=False)]

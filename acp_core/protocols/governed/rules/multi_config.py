@@ -55,16 +55,16 @@ def _existing(initiative: Initiative) -> Iterator[str]:
             yield f"repository {name} names no path"
     for name, stream in list(streams.items())[:100]:
         if phases and stream.phase not in phases:
-            yield f"workstream {name} is in phase {stream.phase}, which is none"
+            yield f"workstream {name} is in the unknown phase {stream.phase}"
         for repo_name in stream.repos:
             if repo_name not in repos:
-                yield f"workstream {name} names the repository {repo_name}, which is none"
+                yield f"workstream {name} names the unknown repository {repo_name}"
         entry = stream.entry_repo
         if entry and entry not in stream.repos:
-            yield f"workstream {name} enters at {entry}, which is none of its repositories"
+            yield f"workstream {name} enters at {entry}, which is not one of its repositories"
         for other in stream.depends_on:
             if other not in streams:
-                yield f"workstream {name} depends on {other}, which is none"
+                yield f"workstream {name} depends on the unknown workstream {other}"
         if stream.barrier and stream.barrier not in KINDS:
             yield f"workstream {name} ends at a barrier of the unknown kind {stream.barrier}"
     yield from _circles(streams)
@@ -92,7 +92,7 @@ def _after(streams: dict[str, StreamConfig], name: str) -> set[str]:
 def _through(streams: dict[str, StreamConfig], name: str) -> str:
     """The others of the circle in which a workstream depends on itself."""
     circle = [other for other in _after(streams, name) if name in _after(streams, other)]
-    return ", ".join(sorted(set(circle) - {name})) or "nobody else"
+    return ", ".join(sorted(set(circle) - {name})) or "no other repository"
 
 
 def _alignment(initiative: Initiative) -> Iterator[str]:

@@ -48,7 +48,7 @@ def _history(run: Run) -> Iterator[Trouble]:
             yield _of(schema.HISTORY, line, f"an accepted turn lacks {', '.join(lacking)}")
         turn = text(value, "turn_id", 80)
         if turn and turn in seen:
-            yield _of(schema.HISTORY, line, f"{turn} was accepted in line {seen[turn]} already")
+            yield _of(schema.HISTORY, line, f"{turn} was already accepted in line {seen[turn]}")
         seen[turn] = line.number
         sequence = number(value, "accepted_sequence")
         if sequence is not None and value.get("run_id") == run.state.value.get("run_id"):
@@ -72,9 +72,7 @@ def _ledger(run: Run) -> Iterator[Trouble]:
             if not text(value, name):
                 yield _of(schema.LEDGER, line, f"a line of type {kind} lacks {name}")
         if isinstance(kind, str) and "id" in value:
-            message = (
-                f"a line of type {text(value, 'type', 60)} bears an id: it reads as a decision"
-            )
+            message = f"a line of type {text(value, 'type', 60)} has an id, so readers take it for a decision"
             yield _of(schema.LEDGER, line, message)
 
 
@@ -87,7 +85,7 @@ def _events(run: Run) -> Iterator[Trouble]:
 
 def _of(document: str, line: Line, message: str) -> Trouble:
     recorded = f"{document}, line {line.number}: {message}."
-    remedy = "Look at who wrote it; acp rewrites no append-only log."
+    remedy = "Check who wrote it; acp never rewrites an append-only log."
     return Trouble("RECORD", _WARNING, recorded, remedy, document, line.number)
 
 
@@ -111,7 +109,7 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         message = (
             f"The assignment of {turn.role} ({turn.id}) cannot be read: {schema.why(loaded.reason)}"
         )
-        yield Trouble("BUNDLE", _ERROR, message, "Issue the turn again.", name)
+        yield Trouble("BUNDLE", _ERROR, message, "Reassign the turn.", name)
         return
     wanted = (
         ("run_id", run.state.value.get("run_id")),
@@ -122,7 +120,7 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         recorded = loaded.value.get(key)
         if recorded is not None and value is not None and recorded != value:
             message = f"The assignment of {turn.role} is of {key} “{text(loaded.value, key, 80)}”."
-            yield Trouble("BUNDLE", _ERROR, message, "Issue the turn again.", name)
+            yield Trouble("BUNDLE", _ERROR, message, "Reassign the turn.", name)
 
 
 def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
@@ -134,7 +132,7 @@ def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         message = f"The manifest of {turn.id} cannot be read: {schema.why(manifest.reason)}"
         yield Trouble("BUNDLE", _WARNING, message, document=document)
         return
-    remedy = "Whoever takes the turn is told something else: issue it again."
+    remedy = "Reassign the turn: its prompt has changed."
     for each in bundle.differences(run.root, turn.id, turn.raw.get(bundle.MARK)):
         outside = each.what == bundle.OUTSIDE
         said = each.sentence(home)

@@ -64,9 +64,11 @@ def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Tr
 
 
 def _interrupted(left: Interrupted) -> Trouble:
-    message = f"“{left.what}” was interrupted: {left.done} of {left.total} files are written"
+    message = (
+        f"the write “{left.what}” was interrupted: {left.done} of {left.total} files are written"
+    )
     return Trouble(
-        "INTERRUPTED", _WARNING, message, "Finish it; every command that writes does so first.",
+        "INTERRUPTED", _WARNING, message, "Finish the write; every command that writes does so first.",
         group="A6", since=left.at, action=names.RECOVER,
     )  # fmt: skip
 
@@ -78,18 +80,18 @@ def _safe(name: str) -> str:
 def _state(run: Run) -> list[Trouble]:
     """What the state says against itself, and what settles it."""
     state, status = run.state.value, run.status
-    goes_on = f"Let the run go on: it is active then, and {schema.STATE} says so."
+    goes_on = f"Unblock the run: it becomes active, and {schema.STATE} records that."
     found = []
     if status == "paused" and run.pending is None:
-        found.append(("The run is paused although no gate waits.", goes_on, names.UNBLOCK))
+        found.append(("The run is paused, but no gate is pending.", goes_on, names.UNBLOCK))
     if status == "active" and state.get("blocked_on"):
-        message = "The run is active although it says that it is blocked."
+        message = "The run is active but names a reason for being blocked."
         found.append((message, goes_on, names.UNBLOCK))
     if status == "blocked" and not (state.get("blocked_on") and state.get("blocked_reason")):
-        message = "The run is blocked and does not say by what."
-        found.append((message, "See to what blocks it, then let it go on.", names.UNBLOCK))
+        message = "The run is blocked without a reason."
+        found.append((message, "Resolve what blocks the run, then unblock it.", names.UNBLOCK))
     if not is_named(state) and status != "idle":
-        message = "The run has no id although it has begun."
+        message = "The run has started but has no id."
         found.append((message, *_naming(run)))
     return [
         Trouble("STATE", _ERROR, message, remedy, schema.STATE, group="A2", action=action)
@@ -100,10 +102,10 @@ def _state(run: Run) -> list[Trouble]:
 def _naming(run: Run) -> tuple[str, str]:
     """How a run without an id gets one."""
     if run.status != "active":
-        return "The first step gives it one, once the run goes on.", ""
+        return "The first step after unblocking assigns an id.", ""
     if run.turns and run.turns[0].status in AT_WORK:
-        return "Reject the turn under way: given out again, it bears an id.", names.REJECT
-    return "The next step gives it one.", names.STEP
+        return "Reject the active turn: the reassigned turn gets an id.", names.REJECT
+    return "The next step assigns an id.", names.STEP
 
 
 def _turns(run: Run, now: datetime) -> list[Trouble]:
@@ -120,7 +122,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
             code, _WARNING, message, remedy, schema.STATE,
             group=group, since=turn.since, participant=turn.role or None,
             about=f"{turn.id}:{turn.attempt}",
-            evidence=(f"{turn.id}, attempt {turn.attempt}, is {plain(turn.status) or 'of no status'}",),
+            evidence=(f"{turn.id}, attempt {turn.attempt}, is {plain(turn.status) or 'without a status'}",),
             action=actions[0] if run.status == "active" else "", others=actions[1:],
             certain=certain,
         )  # fmt: skip
@@ -128,18 +130,18 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     found = []
     if turn.status == "conflicted":
         files = _safe(", ".join(turn.conflicts[:5]))
-        message = f"The turn of {role} is in conflict with one accepted since"
+        message = f"The turn of {role} conflicts with a turn accepted since"
         message += f": both changed {files}" if files else ""
-        remedy = "Reject it so that it is taken anew, on top of what was accepted."
+        remedy = "Reject the turn so that it is redone on top of the accepted changes."
         found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
         why = turn.start_failure
-        message = f"The turn of {role} was dispatched, and no program took it"
+        message = f"The turn of {role} was dispatched, but no program took it"
         if why:
-            message = f"The turn of {role} came to nothing: {plain(why) if _is_code(why) else why}"
-        remedy = "Hand in its result after all, or issue the turn again."
+            message = f"The turn of {role} failed: {plain(why) if _is_code(why) else why}"
+        remedy = "Stage its result, or reassign the turn."
         if turn.staged:
-            remedy = "Its result came after all: accept it."
+            remedy = "Its result has arrived late: accept it."
             found.append(
                 trouble_of("TURN_GHOST", message, remedy, "B1", names.ACCEPT, names.REJECT)
             )
@@ -151,25 +153,23 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         remedy, actions = _after_failure(run, turn)
         found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
-        message = f"The turn of {role} was rejected and waits to be given out again"
-        found.append(trouble_of("TURN_RETRY", message, "Give it out again.", "B4", names.STEP))
+        message = f"The turn of {role} was rejected and waits to be reassigned"
+        found.append(trouble_of("TURN_RETRY", message, "Reassign the turn now.", "B4", names.STEP))
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
-        message = f"The turn of {role} was assigned and never dispatched: no bundle is there"
-        found.append(
-            trouble_of("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", names.STEP)
-        )
+        message = f"The turn of {role} was assigned but never dispatched: it has no bundle"
+        found.append(trouble_of("TURN_NO_BUNDLE", message, "Reassign the turn.", "B2", names.STEP))
     elif turn.status in AT_WORK and not turn.staged and turn.lost:
         message = f"The program of {role} ended without a result"
-        remedy = "Issue the turn again."
+        remedy = "Reassign the turn."
         found.append(trouble_of("TURN_LOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status not in AT_WORK and run.status == "active":
-        message = f"The turn of {role} is “{plain(turn.status)}”, and nothing goes on by itself"
-        remedy = "Reject it so that it is given out again, or stop the run until it is settled."
+        message = f"The turn of {role} is “{plain(turn.status)}” and needs you to proceed"
+        remedy = "Reject the turn to reassign it, or stop the run until this is resolved."
         found.append(trouble_of("TURN_HELD", message, remedy, "C4", names.REJECT, names.ESCALATE))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
-        message = f"The turn of {role} is past its deadline, and nothing is staged"
-        remedy = "Look after whoever takes it, or reject it so that it is given out again."
+        message = f"The turn of {role} is past its deadline; no result is staged"
+        remedy = "Check on the agent, or reject the turn to reassign it."
         first = (names.STOP,) if turn.running else ()
         found.append(trouble_of("TURN_OVERDUE", message, remedy, "B3", *first, names.REJECT))
     return found
@@ -178,20 +178,20 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
 def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
     """What mends a result that was not accepted, and the acts for it, the best one first."""
     if not turn.staged:
-        return "Its result is gone: give the turn out again.", (names.STEP, names.REJECT)
+        return "Its result is missing: reassign the turn.", (names.STEP, names.REJECT)
     verdict = _judged(run, turn)
     if verdict is None:
-        return "Write the result anew, or reject it.", (names.REJECT, names.ACCEPT)
+        return "Write the result again, or reject it.", (names.REJECT, names.ACCEPT)
     why = turn.failure
     declared = results.UNDECLARED in why or results.UNOBSERVED in why
     if verdict.corrections or (verdict.ok and declared):
-        remedy = "Apply the corrections that are proposed and accept the result, or reject it."
+        remedy = "Apply the proposed corrections and accept the result, or reject it."
         return remedy, (names.CORRECT, names.ACCEPT, names.REJECT)
     if verdict.ok and f"stage {results.OBSERVED}" not in why:
-        return "It was mended since: accept it.", (names.ACCEPT, names.REJECT)
-    remedy = "No correction is proposed: reject it with a reason, or mend it by hand and accept it."
+        return "The result has been corrected: accept it.", (names.ACCEPT, names.REJECT)
+    remedy = "No correction is proposed: reject the result with a reason, or edit it and accept it."
     if verdict.ok:
-        remedy = "Reject it with a reason, or accept it without the changes that are not its own."
+        remedy = "Reject the result with a reason, or accept it without the changes of others."
     return remedy, (names.REJECT, names.ACCEPT)
 
 
@@ -227,7 +227,7 @@ def _staged(run: Run) -> list[Trouble]:
             f"set {c.field} to {_safe(json.dumps(c.value))} ({c.reason})"
             for c in verdict.corrections
         ]
-        remedy = f"Proposed: {'; '.join(offered)}." if offered else "Let it be written anew."
+        remedy = f"Proposed: {'; '.join(offered)}." if offered else "Let the role write it again."
         for error in verdict.errors[:20]:
             message = f"The staged result of {turn.role} fails at {verdict.stage}: {error}"
             found.append(Trouble("RESULT", _WARNING, message, remedy, name))
@@ -249,12 +249,12 @@ def _blocked(run: Run) -> list[Trouble]:
     message = f"The run is blocked: {by}" + (f": {more}" if more and not of_turn else "")
     # some programs tell what happened where they are to tell what to do
     remedy = "" if block.action == detail else block.action
-    remedy = remedy or "See to what blocks it, then let it go on."
+    remedy = remedy or "Resolve what blocks the run, then unblock it."
     action = "" if run.pending else names.UNBLOCK
     whole = [block.detail] if len(block.detail) > len(by) else []
     staged = next((turn for turn in run.turns if turn.staged), None)
     if staged is not None and of_turn:
-        remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."
+        remedy = f"The result of {staged.role} is staged now: unblock the run, and accept it."
     return [
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
@@ -280,7 +280,7 @@ def _gate(run: Run) -> list[Trouble]:
     idle = run.status == "active" and not run.turns  # a turn under way may be mending it
     if failure.raw and idle and failure.phase == run.phase:
         first = clean_line("".join(reasons[:1]), 200)
-        message = f"The gate {failure.gate} was asked for and is not met: {first}"
+        message = f"The gate {failure.gate} was requested but is not met: {first}"
         if len(reasons) > 1:
             message += f" (and {len(reasons) - 1} more)"
         times = run.record.non_progress_count
@@ -288,7 +288,7 @@ def _gate(run: Run) -> list[Trouble]:
             message += f" ({times} turns in a row)"
         found.append(
             Trouble(
-                "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
+                "GATE_FAILED", _WARNING, message, "Let a role of this phase provide what is missing.",
                 schema.STATE, group="D1", since=failure.since,
                 action=names.STEP, evidence=reasons[:20],
             )
@@ -299,8 +299,8 @@ def _gate(run: Run) -> list[Trouble]:
         if kind in ("turn_dispatched", "phase_entered", "gate_approved"):
             break
         if kind == _STRIPPED and last and run.status == "active":
-            message = "A turn asked to leave the phase, and its request was dropped silently."
-            remedy = "Let the turn be taken again with the gate's files written."
+            message = "A turn asked to leave the phase, but its request was dropped."
+            remedy = "Write the gate's files and let the turn be redone."
             at = decode(RunEvent, line.value).at
             found.append(
                 Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,

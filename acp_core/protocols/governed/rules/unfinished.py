@@ -26,21 +26,21 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
     known = {line.value.get("turn_id") for line in run.history.lines}
     for each in left:
         name = clean_line(each.name, 300)
-        message = f"The agentxchain program began {describe(each)} and did not finish it"
+        message = f"The agentxchain program did not finish {describe(each)}"
         if each.reason:
             message = f"The agentxchain program left {name} behind, which {each.reason}"
         yield Trouble(
             "TRANSACTION", model.Severity.WARNING, f"{message}.",
-            "Let that program finish what it began; or look at the file, and set it aside (it is "
-            "kept), so that acp can go on.",
+            "Let that program finish, or review the file and set it aside (a copy is "
+            "kept), so that acp can proceed.",
             name, group="A6", since=each.at, action=names.SET_ASIDE, root=True,
             evidence=tuple(_evidence(each, name, known)), about=clean_line(each.name, 150),
         )  # fmt: skip
 
 
 def _evidence(each: Transaction, name: str, known: set[object]) -> Iterator[str]:
-    yield f"{name} is there" + (f", and says {each.state}" if each.state else "")
+    yield f"{name} exists" + (f" with state {each.state}" if each.state else "")
     if each.turn in known:
-        yield f"the history tells of {each.turn}"
+        yield f"the history records {each.turn}"
     elif each.turn:
-        yield f"the history does not tell of {each.turn}: its result may stand in that file only"
+        yield f"the history does not record {each.turn}: its result may exist only in that file"

@@ -47,7 +47,7 @@ def _veto(pending: Pending, number: int, audit: HookAudit) -> Trouble:
     why = f": {audit.message}" if audit.message else ""
     return Trouble(
         "HOOK_VETO", model.Severity.WARNING, f"The hook {name} vetoed the gate {pending.gate}{why}",
-        "Send the phase back to work with what the hook objects to; approve only if it is wrong.",
+        "Send the phase back to work with the hook's objection; approve only if the hook is wrong.",
         AUDIT, number, "D12", audit.at,
         action=names.REJECT_GATE, others=(names.APPROVE_GATE,),
         evidence=(f"{AUDIT}, line {number}: {audit.action or 'block'}",),

@@ -114,9 +114,9 @@ def _parse(data: bytes) -> Object:
             else f"column {error.colno}"
         )
         problem = error.msg.removesuffix(" starting at").lower()
-        raise ValueError(f"is no JSON ({at}: {problem})") from None
+        raise ValueError(f"is not valid JSON ({at}: {problem})") from None
     except ValueError as error:
-        raise ValueError(f"is no JSON: {error}") from None
+        raise ValueError(f"is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise ValueError("is not a JSON object")
     return value

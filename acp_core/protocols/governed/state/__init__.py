@@ -123,7 +123,7 @@ def turns_of(state: Object) -> dict[str, Object]:
     found = objects(state.get("active_turns"))
     for id, turn in found.items():
         if not is_id(id) or turn.get("turn_id") != id:
-            raise Refused(f"the state names a turn {id!r}, which is no id of a turn: mend it")
+            raise Refused(f"the state names a turn {id!r}, which is not a turn id: correct it")
     return found
 
 
@@ -139,9 +139,9 @@ def active_turn(state: Object, turn_id: str | None = None) -> Object:
             raise Refused(f"no active turn {turn_id}; active: {', '.join(turns) or 'none'}")
         return turns[turn_id]
     if not turns:
-        raise Refused("no turn is under way")
+        raise Refused("no turn is active")
     if len(turns) > 1:
-        raise Refused(f"several turns are under way: name one of {', '.join(turns)}")
+        raise Refused(f"several turns are active: name one of {', '.join(turns)}")
     return next(iter(turns.values()))
 
 

@@ -104,9 +104,9 @@ def unblocked(state: Object, by: str, comment: str, at: str, *, drop_turn: bool 
     if not _is_stopped(state):
         raise Refused(f'Cannot unblock: status is "{state.get("status")}", expected "blocked"')
     if on.startswith("barrier:"):
-        raise Refused(f"the run waits at the {on.replace(':', ' ')}: only its approval opens it")
+        raise Refused(f"the run waits at the {on.replace(':', ' ')}: only an approval opens it")
     if obj(state, "pending_phase_transition") or obj(state, "pending_run_completion"):
-        raise Refused("a gate waits for you: approve or reject it")
+        raise Refused("a gate is pending: approve or reject it")
     new = copied(state)
     turns = turns_of(new)
     for id, turn in turns.items():

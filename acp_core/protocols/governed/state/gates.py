@@ -49,7 +49,7 @@ def predicates(
     if rule.requires_verification_pass:
         said = "no turn was accepted yet"
         if verification is not None:
-            said = f"the latest accepted turn says {verification or 'nothing of it'}"
+            said = f"the latest accepted turn says {verification or 'nothing about verification'}"
         met = verification in ("pass", "attested_pass")
         found.append(Predicate("verification", "verification passed", met, said))
     return tuple(found)
@@ -58,7 +58,7 @@ def predicates(
 def unknown(demanded: Iterable[Predicate]) -> str:
     """Why it cannot be found out now what of a gate is met, "" where it can."""
     said = [f"{each.name}: {each.reason}" for each in demanded if each.unknown]
-    return f"what the gate demands cannot be read now: {', '.join(said)}" if said else ""
+    return f"files that the gate requires cannot be read now: {', '.join(said)}" if said else ""
 
 
 def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:

@@ -88,7 +88,9 @@ def _request(
     request = Request(kind, exit_gate(config, phase), phase, to, str(turn.get("turn_id")))
     place = order.index(phase) if phase in order else -1
     if completes and place != len(order) - 1:
-        return request, [f'the run completes in its last phase "{order[-1]}", not in "{phase}"']
+        return request, [
+            f'the run can complete only in its last phase "{order[-1]}", not in "{phase}"'
+        ]
     if to and (to not in order or order.index(to) != place + 1):
         return request, [f'"{to}" is not the phase after "{phase}"']
     return request, []
@@ -129,7 +131,7 @@ def _failed(
     move = move._replace(state=new).adding(ledger=(line,), events=(said,))
     if times + 1 < NO_PROGRESS:
         return move
-    detail = f"{times + 1} turns in a row failed at {request.gate}: {'; '.join(reasons)}"
+    detail = f"{times + 1} consecutive turns failed at {request.gate}: {'; '.join(reasons)}"
     return blocked(move, f"non_progress:{request.gate}", "non_progress", detail, request.turn, at)
 
 

@@ -206,7 +206,7 @@ def accepted(
     at, new = format_time(now), copied(state)
     turn = active_turn(new, text(result, "turn_id", 200))
     if turn.get("status") == "conflicted":
-        raise Refused("the turn is in conflict with one that was accepted since: reject it")
+        raise Refused("the turn conflicts with a turn accepted since: reject it")
     sequence = (number(new, "turn_sequence") or 0) + 1
     line = _history_line(result, turn, str(new.get("phase")), observed, sequence, at)
     del new["active_turns"][turn["turn_id"]]
@@ -396,11 +396,11 @@ def objection_marked(
         Refused: there is no such objection, or it has this status already.
     """
     if id not in known:
-        raise Refused(f"no objection {id}; known: {', '.join(known) or 'none'}")
+        raise Refused(f"no objection {id} (objections: {', '.join(known) or 'none'}")
     if known[id] == status:
-        raise Refused(f"the objection {id} is {status} already")
+        raise Refused(f"the objection {id} is already {status}")
     if known[id] in schema.RESOLVED and status in schema.RESOLVED:
-        raise Refused(f"the objection {id} is {known[id]} already")
+        raise Refused(f"the objection {id} is already {known[id]}")
     at = format_time(now)
     line = ledger_line(
         state, "objection_status", at, objection_id=id, status=status, by=by, comment=comment

@@ -23,7 +23,7 @@ DECIDED = {
     "barrier_reached": "reached by all",
     "barrier_approved": "approved",
     "barrier_rejected": "rejected",
-    "barrier_crossed": "crossed without approval",
+    "barrier_crossed": "crossed unapproved",
     "resync": "resynced",
     "resync_failed": "resync failed",
     "phase_transition_approved": "approved",
@@ -85,7 +85,7 @@ def board(initiative: Initiative) -> model.Panel:
         rows.append(model.Row(("in no phase", "", "", "")))
         rows += [_row(stream, True) for stream in lost]
     columns = ("Workstream", "Standing", "Waiting for", "Last accepted turn")
-    empty = "No workstream is named."
+    empty = "No workstreams."
     return model.Panel(
         "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty
     )
@@ -159,9 +159,7 @@ def _gate(initiative: Initiative) -> model.Panel:
             if stream.run is not None:
                 rows += _evidence(stream.name, stream.run, pending.phase)
     columns = ("Workstream", "What", "Is", "Evidence")
-    return model.Panel(
-        "gate", "Cross-repo gate", "table", columns, tuple(rows), "No gate waits for you."
-    )
+    return model.Panel("gate", "Cross-repo gate", "table", columns, tuple(rows), "No pending gate.")
 
 
 def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
@@ -169,7 +167,7 @@ def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
     last = next((each for each in reversed(run.accepted) if each.phase == phase), AcceptedTurn())
     who = f"{last.role} {last.turn_id}".strip()
     yield model.Row((name, "latest accepted turn", who, last.summary))
-    yield model.Row((name, "verification", last.verification or "nothing said", last.evidence))
+    yield model.Row((name, "verification", last.verification or "no statement", last.evidence))
     for gate in lacking(run, phase):
         yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
     for each in run.objections:
@@ -189,7 +187,7 @@ def _barriers(initiative: Initiative) -> model.Panel:
         for b in initiative.barriers
     )  # fmt: skip
     columns = ("Barrier", "Status", "Missing", "Reached by", "Phase", "Approved", "Comment", "Kind")
-    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barrier is set.")
+    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barriers.")
 
 
 def _objections(initiative: Initiative) -> model.Panel:
@@ -210,7 +208,7 @@ def _objections(initiative: Initiative) -> model.Panel:
     )
     columns = ("Workstream", "Id", "Severity", "Status", "Statement", "Raised by")
     return model.Panel(
-        "objections", "Open objections", "table", columns, rows, "No objection is open."
+        "objections", "Open objections", "table", columns, rows, "No open objections."
     )
 
 
@@ -236,7 +234,7 @@ def _governance(initiative: Initiative) -> model.Panel:
     columns = ("At", "Barrier", "What", "By", "Comment")
     return model.Panel(
         "governance", "Cross-repo decisions", "table", columns, tuple(reversed(rows)),
-        "Nothing was decided about the whole yet.",
+        "No cross-repo decisions yet.",
     )  # fmt: skip
 
 
@@ -256,5 +254,5 @@ def _decisions(initiative: Initiative) -> model.Panel:
     columns = ("Workstream", "Category", "Id", "Role", "Statement")
     return model.Panel(
         "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
-        "Nothing was decided yet.",
+        "No decisions yet.",
     )  # fmt: skip

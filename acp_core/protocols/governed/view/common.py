@@ -104,14 +104,14 @@ def rail(
 
 def gate_turn(pending: Pending) -> model.Turn:
     """You are waited for at a gate."""
-    to = f"to {pending.to}" if pending.to else "and with it the end of this phase"
+    to = f"to {pending.to}" if pending.to else "and the end of this phase"
     what = f"approve or reject the gate {gate_called(pending.gate)} {to}"
     return model.Turn(YOU, what, pending.since)
 
 
 def gate_need(pending: Pending) -> model.Need:
     """The need that a gate is."""
-    text = f"The gate {gate_called(pending.gate)} waits for your approval"
+    text = f"The gate {gate_called(pending.gate)} needs your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
     return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
 

@@ -24,7 +24,7 @@ from acp_core.protocols.governed.view.run import waiting as run_waiting
 from acp_core.protocols.governed.view.wording import gate_called
 
 _MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
-_ELSEWHERE = " with the agentxchain program, which is not there"
+_ELSEWHERE = " with the agentxchain program, which is not installed"
 
 
 def initiative_snapshot(
@@ -41,7 +41,7 @@ def initiative_snapshot(
     place = phases.index(initiative.phase) if initiative.phase in phases else 0
     turns = waiting(initiative)
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
-        turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
+        turns = (model.Turn(YOU, "decide how to proceed: no step is left"),)
     events = common.timeline(_log_events(initiative))
     needs = (
         *gate_needs(initiative),
@@ -131,7 +131,7 @@ def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.
         return ()
     if any(t.severity is model.Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
         return ()
-    text = "The initiative has not begun"
+    text = "The initiative has not started"
     return (model.Need("start", "START", text, YOU, None, START),)
 
 
@@ -140,9 +140,9 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     if initiative.status in ("completed", "unreadable"):
         return ()
     if initiative.status.startswith("blocked"):
-        what = "see to what blocks the initiative"
+        what = "resolve what blocks the initiative"
         if initiative.status == RESYNC_FAILED:
-            what = "mend what keeps the workstreams from crossing, then resync"
+            what = "fix what stops the workstreams from crossing, then resync"
         elif initiative.status == CROSSED:
             what = "bring back the workstream that crossed a barrier unapproved"
         return (model.Turn(YOU, what),)
@@ -157,7 +157,7 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     for stream in initiative.workstreams:
         found += _turns(initiative, stream)
     if not found and initiative.layout == OWN:
-        return (model.Turn(YOU, "let the coordinator look who reached a barrier"),)
+        return (model.Turn(YOU, "let the coordinator check who reached a barrier"),)
     on = "let the initiative take its next step"
     return tuple(found) or (
         model.Turn(YOU, on if existing_program.is_there() else f"{on}{_ELSEWHERE}"),
@@ -172,12 +172,12 @@ def first_turn(initiative: Initiative, stream: Workstream) -> model.Turn | None:
 def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
     run, own = stream.run, initiative.layout == OWN
     if run is None or run.state.reason:
-        return [model.Turn(YOU, f"mend the state of {stream.name}")]
+        return [model.Turn(YOU, f"repair the state of {stream.name}")]
     if stream.status in ("blocked:barrier", "completed"):
         return []
     ends = {barrier.phase: barrier for barrier in initiative.barriers}
     if own and run.pending and ends.get(run.phase):
-        what = f"let the coordinator look: {stream.name} asks to leave {run.phase}"
+        what = f"step the coordinator: {stream.name} asks to leave {run.phase}"
         return [model.Turn(YOU, what, run.pending.since)]
     if not (own or run.pending or run.turns or run.status == "blocked"):
         return []
@@ -194,7 +194,7 @@ def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
         return "Completed."
     if initiative.status == "unreadable":
         return "The coordinator's state cannot be read."
-    status = "not begun" if initiative.status == "absent" else initiative.status
+    status = "not started" if initiative.status == "absent" else initiative.status
     behind = lagging(initiative)
     waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""
     lag = f"; {', '.join(behind[:5])} behind" if behind else ""

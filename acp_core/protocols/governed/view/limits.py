@@ -37,9 +37,7 @@ def limits(run: Run) -> model.Panel:
         *_decisions(run.root),
     ]
     columns = ("What", "Is", "About")
-    return model.Panel(
-        "limits", "Limits", "table", columns, tuple(rows[: 3 * _MOST]), "No limit is set."
-    )
+    return model.Panel("limits", "Limits", "table", columns, tuple(rows[: 3 * _MOST]), "No limits.")
 
 
 def _budget(budget: Budget, state: RunState) -> Iterator[model.Row]:

@@ -59,7 +59,7 @@ def _gate(run: Run) -> model.Panel:
             if not gate.label.endswith(BY_A_HUMAN)
         ]
     return model.Panel(
-        "gate", "Pending gate", "table", ("What", "Is"), tuple(rows), "No gate waits."
+        "gate", "Pending gate", "table", ("What", "Is"), tuple(rows), "No pending gate."
     )
 
 
@@ -75,7 +75,7 @@ def _turns(run: Run, now: datetime) -> model.Panel:
         for t in run.turns
     )  # fmt: skip
     columns = ("Role", "Status", "Age", "Attempt", "Result", "Since", "Deadline", "Turn")
-    return model.Panel("turns", "Active turns", "table", columns, rows, "No turn is under way.")
+    return model.Panel("turns", "Active turns", "table", columns, rows, "No active turns.")
 
 
 def _objections(run: Run) -> model.Panel:
@@ -89,7 +89,7 @@ def _objections(run: Run) -> model.Panel:
         for o in sorted(run.objections, key=_pressing)[:_MOST]
     )  # fmt: skip
     columns = ("Id", "Severity", "Status", "Statement", "Raised by", "At", "Changed by", "At last")
-    return model.Panel("objections", "Objections", "table", columns, rows, "Nobody objected.")
+    return model.Panel("objections", "Objections", "table", columns, rows, "No objections.")
 
 
 def _pressing(objection: Objection) -> tuple[bool, int]:
@@ -123,5 +123,5 @@ def _decisions(run: Run) -> model.Panel:
         rows.append(model.Row(cells, tone=tone, target=target))
     columns = ("Id", "What", "By", "Phase", "Statement", "Rationale", "At")
     return model.Panel(
-        "decisions", "Decision ledger", "table", columns, tuple(rows), "Nothing was decided yet."
+        "decisions", "Decision ledger", "table", columns, tuple(rows), "No decisions yet."
     )

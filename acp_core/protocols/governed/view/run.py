@@ -23,10 +23,10 @@ RECHECK = timedelta(seconds=5)
 RESOLVED = "escalation_resolved"
 """What the ledger calls it that a human resolved what had blocked the run."""
 _DECIDE = {
-    "failed_start": "have the turn of {} taken, which no program took",
-    "stalled": "have the turn of {} taken again, which has stalled",
-    "failed_acceptance": "have the result of {} mended, or reject it",
-    "failed": "decide how it goes on after the last attempt of {}",
+    "failed_start": "dispatch the turn of {} again: it failed to start",
+    "stalled": "dispatch the turn of {} again: it has stalled",
+    "failed_acceptance": "correct or reject the result of {}",
+    "failed": "decide how to proceed after the last attempt of {}",
 }
 """What you are to do about a turn that came to nothing, by its status."""
 
@@ -113,7 +113,7 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
     if run.status == "blocked":
         block, blocks = (
             run.record.block,
-            f"see to what blocks the run: {blocked_by(run.state.value)}",
+            f"resolve what blocks the run: {blocked_by(run.state.value)}",
         )
         what = block.action or blocks
         if block.action and block.action == block.reason:
@@ -124,7 +124,7 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
     if found:
         return tuple(found)
     if run.status == "paused":
-        return (model.Turn(YOU, "let the run go on: it is paused, and no gate waits"),)
+        return (model.Turn(YOU, "unblock the run: it is paused without a pending gate"),)
     if run.status in ("idle", "absent"):
         return (model.Turn(YOU, "start the run"),)
     role = run.record.next_role or run.settings.route(run.phase).entry_role
@@ -134,9 +134,9 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
 
 def _turn(turn: ActiveTurn) -> model.Turn:
     if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
-        return model.Turn(YOU, f"give the turn of {turn.role} out again", turn.since)
+        return model.Turn(YOU, f"reassign the turn of {turn.role}", turn.since)
     if turn.status == "conflicted":
-        return model.Turn(YOU, f"settle the conflict of the turn of {turn.role}", turn.since)
+        return model.Turn(YOU, f"resolve the conflict of the turn of {turn.role}", turn.since)
     if turn.status in AT_WORK and not turn.staged:
         return model.Turn(turn.role or "nobody", "take its turn and stage the result", turn.since)
     if turn.staged:
@@ -150,7 +150,7 @@ def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
         model.Need(
             f"staged:{turn.id}:{turn.attempt}",
             "STAGED",
-            f"The result of {turn.role} waits to be accepted or rejected",
+            f"The result of {turn.role} needs your verdict",
             YOU,
             turn.since,
             _verdict_of(turn, troubles),
@@ -181,7 +181,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
     if not run.by_acp or run.turns or run.status not in ("idle", "active"):
         return ()
     sequence = run.record.turn_sequence
-    what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
+    what = "The run has not started" if run.status == "idle" else "No active turn"
     since = _idle_since(run)
     return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, names.STEP),)
 
@@ -209,8 +209,8 @@ def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
     if run.status == "unreadable":
         return "Its state cannot be read."
     if barrier := run.record.barrier:
-        return f"{run.phase}: at the barrier {barrier}, until all of its initiative are there."
-    status = "not begun" if run.status == "absent" else run.status
+        return f"{run.phase}: waiting at the barrier {barrier} for the other workstreams."
+    status = "not started" if run.status == "absent" else run.status
     waits = f"; waiting for {turns[0].participant} to {turns[0].what}" if turns else ""
     return f"{run.phase or 'no phase'}: {status}{waits}"
 

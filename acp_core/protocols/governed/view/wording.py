@@ -33,36 +33,40 @@ def blocked_by(state: Object) -> str:
     record = decode(RunState, state)
     kind, _, rest = record.blocked_on.partition(":")
     how = _ways(record, kind, rest) or record.blocked_on
-    return clean_line(how or "it does not say what", _LONG)
+    return clean_line(how or "no reason given", _LONG)
 
 
 def _ways(state: RunState, kind: str, rest: str) -> str:
     name, _, about = rest.partition(":")
     match kind:
         case "escalation" if name == "retries-exhausted":
-            return f"the turn of {about or 'a role'} was rejected at its last attempt"
+            return f"the turn of {about or 'a role'} was rejected on its last attempt"
         case "escalation":
-            return f"somebody stopped it{_because(state, about.replace('-', ' '))}"
+            return f"a human stopped the run{_because(state, about.replace('-', ' '))}"
         case "human":
-            return f"it needs a human: {rest}" if rest else "it needs a human"
+            return f"a human must decide: {rest}" if rest else "a human must decide"
         case "hook":
-            return f"the hook {about or name} held it up" + (f" ({plain(name)})" if about else "")
+            return f"the hook {about or name} blocked it" + (f" ({plain(name)})" if about else "")
         case "gate_action":
-            return f"what the gate {rest} does when it opens failed"
+            return f"the action on opening the gate {rest} failed"
         case "non_progress":
-            return f"the gate {rest} was asked for again and again, and is not met"
+            return f"the gate {rest} was requested repeatedly but is not met"
         case "policy":
-            return f"the policy {rest} forbids it"
+            return f"the policy {rest} does not allow it"
         case "budget":
-            return "its budget is used up"
+            return "the budget is used up"
         case "timeout":
-            return f"its time is up ({plain(rest)})" if rest else "its time is up"
+            return (
+                f"the time limit has passed ({plain(rest)})"
+                if rest
+                else "the time limit has passed"
+            )
         case "dispatch":
-            return f"a turn could not be given out: {plain(rest)}"
+            return f"a turn could not be assigned: {plain(rest)}"
         case "turn" | "turns":
             return _turn(state, name, about)
         case "operator_commit_reconcile_refused":
-            return "commits that somebody made beside it could not be taken in"
+            return "commits made outside the run could not be integrated"
     return ""
 
 
@@ -78,5 +82,5 @@ def _turn(state: RunState, how: str, id: str) -> str:
     role = decode(TurnState, state.active_turns.get(id)).role
     whose = f"the turn of {role}" if role else "a turn"
     if how == "failed_start":
-        return f"no program took {whose}"
-    return f"{whose} has stalled" if how == "stalled" else f"{whose} came to nothing"
+        return f"{whose} failed to start"
+    return f"{whose} has stalled" if how == "stalled" else f"{whose} failed"

@@ -108,9 +108,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
         raise Refused(f"Staged turn result not found: {name}")
     observed = repository.observe(opened.root, obj(turn, "baseline"), excluded)
     if observed.doubt:
-        raise Refused(
-            clean_line(f"What changed cannot be read now: {observed.doubt}. Try again", 500)
-        )
+        raise Refused(clean_line(f"Changes cannot be read now: {observed.doubt}. Try again", 500))
     try:
         result = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -120,7 +118,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
         if processes.runs(opened.root, turn["turn_id"]):
-            again.append("Its program still runs: it may change more.")
+            again.append("Its program is still running and may change more files.")
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
     return Judged(turn, result, verdict, observed)
@@ -130,7 +128,7 @@ def _used_again(result: Object, opened: Opened) -> list[str]:
     """Ids of objections that were another one's before: then the two are taken for one."""
     known = {each.id: each.statement for each in opened.run.objections}
     return [
-        f"{id} was raised before with other words: “{known[id]}”. They are taken for one."
+        f"{id} was raised before with different words: “{known[id]}”. acp treats both as one."
         for raw in items(result, "objections")
         if (id := text(raw, "id", 40)) in known
         and raw.get("status") == "raised"
@@ -143,12 +141,12 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     warnings = list(verdict.warnings)
     seized = [name for name in reserved_changed(opened) if name not in observed.excluded]
     if seized:
-        message = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
+        message = f"Reserved paths changed outside acp: {', '.join(seized)}"
         return verdict._replace(stage=results.OBSERVED, errors=(message,))
     turn = active_turn(opened.state, str(result["turn_id"]))
     altered = _altered(turn, observed, opened)
     if altered and turn.get(bundle.MARK):
-        cure = "Reject the turn, or take such a file as it is: --exclude PATH"
+        cure = "Reject the turn, or accept without such a file: --exclude PATH"
         return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
     warnings += altered
     if not observed.known:
@@ -175,7 +173,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
             observed_only = [name for name in declared if name in observed.files]
             offered.append(Correction("files_changed", observed_only, "only these were observed"))
         else:
-            warnings.append(f"Declared, but not observed in the repository: {named}.")
+            warnings.append(f"Declared but not observed in the repository: {named}.")
     return Verdict(
         results.OBSERVED if errors else "",
         tuple(clean_line(error, 500) for error in errors),
@@ -197,12 +195,10 @@ def _unobserved(verdict: Verdict, opened: Opened, turn_id: str) -> Verdict:
     """A result of which nothing could be compared: refused where the turn began with git at hand."""
     turn = active_turn(opened.state, turn_id)
     if text(obj(turn, "baseline"), "kind", 40) == "git_worktree":
-        message = (
-            "What changed since the turn was assigned cannot be observed: git does not answer."
-        )
+        message = "Changes since the turn was assigned cannot be observed: git does not answer."
         return verdict._replace(stage=results.OBSERVED, errors=(message,))
     message = (
-        "What changed could not be observed: no git repository was there when it was assigned."
+        "Changes could not be observed: there was no git repository when the turn was assigned."
     )
     return verdict._replace(warnings=(*verdict.warnings, message))
 
@@ -276,7 +272,7 @@ def take_as_they_are(opened: Opened, names: Iterable[str]) -> None:
     """A human takes the run's own files as they are, whoever wrote them."""
     sealed = seals.sound(opened.root, names)
     if sealed is not None:
-        write(opened, "take the run's files as they are", [sealed])
+        write(opened, "accept the run's files as they are", [sealed])
 
 
 def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[Write]]:

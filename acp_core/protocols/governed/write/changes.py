@@ -57,7 +57,7 @@ def since_sealed(root: Path, name: str) -> str:
     """What somebody but acp changed in a sealed file; only of the state it is known."""
     before = seals.last_sealed(root) if name == schema.STATE else None
     if before is None:
-        return "is taken as it is; what changed in it is not known"
+        return "is accepted as it is; its changes are unknown"
     return _diff(before, content(root, name) or b"")
 
 

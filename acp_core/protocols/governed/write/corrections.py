@@ -91,7 +91,7 @@ def _files(result: Object, authority: object) -> list[Correction]:
     files = result.get("files_changed")
     if "files_changed" not in result and isinstance(result.get("files_modified"), list):
         files = result["files_modified"]
-        found.append(Correction("files_changed", files, "they stand in files_modified"))
+        found.append(Correction("files_changed", files, "listed in files_modified"))
     for i, item in enumerate(files if isinstance(files, list) else ()):
         if isinstance(item, dict) and isinstance(item.get("path"), str):
             found.append(Correction(f"files_changed[{i}]", item["path"], "the path alone"))
@@ -141,7 +141,7 @@ def _decisions(result: Object) -> list[Correction]:
             continue
         name, statement = f"decisions[{i}]", decision.get("statement")
         if not decision.get("rationale") and isinstance(statement, str) and statement:
-            found.append(Correction(f"{name}.rationale", statement, "the statement once more"))
+            found.append(Correction(f"{name}.rationale", statement, "repeats the statement"))
         category = decision.get("category")
         if category not in CATEGORIES:
             said = category if isinstance(category, str) else ""
@@ -174,7 +174,7 @@ def _ids(result: Object, field: str, prefix: str) -> list[Correction]:
         new = f"{prefix}-{number:03d}"
         taken.add(new)
         twice = isinstance(id, str) and id in seen
-        why = "an earlier one bears this id" if twice else f"the form is {prefix}-NNN"
+        why = "an earlier one has this id" if twice else f"the form is {prefix}-NNN"
         found.append(Correction(f"{field}[{i}].id", new, why))
     return found
 

@@ -138,7 +138,9 @@ def rejecting_turn(
     turn = active_turn(opened.state, turn_id)
     id = turn["turn_id"]
     if processes.runs(opened.root, id):
-        raise Refused(f"the program of {text(turn, 'assigned_role', 80)} still runs: stop it first")
+        raise Refused(
+            f"the program of {text(turn, 'assigned_role', 80)} is still running: stop it first"
+        )
     stage, errors = "", tuple[str, ...]()
     more: list[Write] = []
     name = prompts.staged(id)
@@ -193,7 +195,7 @@ def unblocking(
     if drop_turn:
         for id in turns_of(opened.state):
             if processes.runs(opened.root, id):
-                raise Refused(f"the program of the turn {id} still runs: stop it first")
+                raise Refused(f"the program of the turn {id} is still running: stop it first")
             more += removing(opened.root, f"{prompts.STAGING}/{id}")
             more += removing(opened.root, prompts.folder(id))
     return move, more
@@ -213,7 +215,7 @@ def mark_objection(
 def marking(opened: Opened, id: str, status: str, by: str, comment: str, now: datetime) -> Move:
     """What marking an objection writes. Writes nothing. Raises as `approve`."""
     if status not in schema.MARKS:
-        raise Refused(f"an objection becomes one of: {', '.join(schema.MARKS)}")
+        raise Refused(f"an objection can be marked: {', '.join(schema.MARKS)}")
     return objection_marked(opened.state, opened.objections, id, status, by, comment, now)
 
 
@@ -230,7 +232,7 @@ def talk(root: str | Path, words: str, by: str, now: datetime) -> None:
 def talking(opened: Opened, words: str, by: str, now: datetime) -> Write:
     """What writing into TALK.md writes. Raises as `talk`."""
     if not words.strip():
-        raise Refused("there is nothing to say")
+        raise Refused("the message is empty")
     at = now.strftime("%Y-%m-%d %H:%M UTC")
     text = f"\n## {' '.join(by.split())} — {at}\n\n{words.strip()}\n\n---\n"
     return Write(opened.root / schema.TALK, APPEND, text.encode(errors="replace"))
@@ -244,16 +246,16 @@ def bring_back(root: str | Path, now: datetime) -> None:
     """
     refuse_agents()
     with locked(root, names.BRING_BACK) as opened:
-        write(opened, "bring the state back", bringing_back(opened, now))
+        write(opened, "restore the state", bringing_back(opened, now))
 
 
 def bringing_back(opened: Opened, now: datetime) -> list[Write]:
     """What `bring_back` writes. Writes nothing. Raises as it does."""
     if not guard.lost(opened.run) and schema.STATE not in reserved_changed(opened):
-        raise Refused(f"{schema.STATE} is as acp wrote it")
+        raise Refused(f"{schema.STATE} is unchanged since acp wrote it")
     data = seals.last_sealed(opened.root)
     if data is None:
-        raise Refused(f"it is not known any more what acp wrote into {schema.STATE}")
+        raise Refused(f"acp no longer has a record of what it wrote into {schema.STATE}")
     damaged = restore.set_apart(opened.root, opened.run, now) if opened.run.state.reason else ()
     return [*damaged, Write(opened.root / schema.STATE, REPLACE, data)]
 
@@ -298,6 +300,6 @@ def take_files(root: str | Path) -> Recovered | None:
             if not changed:
                 return None
             take_as_they_are(opened, changed)
-        return Recovered(f"changes of {', '.join(changed)}", False, "they are taken as they are")
+        return Recovered(f"changes of {', '.join(changed)}", False, "accepted as they are")
     (place / RUN / NAME).unlink(missing_ok=True)
-    return Recovered(left.what, False, "it was dropped, the files are as they were found")
+    return Recovered(left.what, False, "dropped; the files are unchanged")

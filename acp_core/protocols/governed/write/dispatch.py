@@ -1,4 +1,4 @@
-"""Assigning a turn and writing its bundle; noting that its program came to nothing.
+"""Assigning a turn and writing its bundle; noting that its program failed.
 
 Source: governed protocol specification, "Commands" and "Files".
 """
@@ -253,7 +253,7 @@ def note_failed_start(
 
 
 def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
-    """End the program of a turn; the turn can be given out again. Returns the turn's id.
+    """End the program of a turn; you can reassign the turn. Returns the turn's id.
 
     Raises:
         Refused: no turn is under way, or no program of it runs.
@@ -262,6 +262,6 @@ def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
     opened = read_unlocked(root)
     id = str(active_turn(opened.state, turn_id)["turn_id"])
     if not processes.stop(opened.root, id):
-        raise Refused(f"no program of the turn {id} runs on this machine")
-    note_failed_start(root, id, "a human stopped its program", now)
+        raise Refused(f"no program of the turn {id} is running on this machine")
+    note_failed_start(root, id, "a human stopped the program", now)
     return id

@@ -54,7 +54,7 @@ def held(home: Path, timeout: float | None = None) -> Iterator[None]:
     folder = home / FOLDER
     path = folder / NAME
     if folder.is_symlink() or path.is_symlink():
-        raise Refused(f"{path} is a symbolic link: acp writes through none")
+        raise Refused(f"{path} is a symbolic link: acp does not write through links")
     owner = {"pid": os.getpid(), "acquired_at": datetime.now(UTC).isoformat(), "by": "acp"}
     data = json.dumps(owner).encode()
     until = time.monotonic() + (PATIENCE if timeout is None else timeout)
@@ -114,8 +114,8 @@ def refusal(home: Path, holder: Holder) -> str:
     path = home / FOLDER / NAME
     if holder.pid is None:
         return (
-            f"{path} says that the agentxchain program writes this run, but not which process: "
-            "try again, or remove it if none does"
+            f"{path} says that the agentxchain program is writing this run but names no process: "
+            "try again, or remove the file if none is"
         )
     return (
         f"the agentxchain program (process {holder.pid}) is writing this run ({path}): try again "
@@ -142,7 +142,7 @@ def _made(path: Path, data: bytes) -> bool:
         except OSError as error:
             raise Refused(f"{path}: {error.strerror or error}") from None
         return True
-    raise Refused(f"{path} cannot be made: its folder is removed again and again")
+    raise Refused(f"{path} cannot be created: its folder keeps being removed")
 
 
 def _take_away(path: Path, holder: Holder) -> None:

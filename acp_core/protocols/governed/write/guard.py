@@ -113,7 +113,7 @@ def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
         f"{document} {what}",
         f"acp governed coordinator mend-state {_at(initiative.root)}"
         if mends
-        else f"bring {document} back from a backup: the ledger does not tell what stood there",
+        else f"restore {document} from a backup: the ledger does not record its content",
         _ANYWAY | {names.MEND_STATE},
         names.MEND_STATE if mends else "",
         document=document,
@@ -149,7 +149,7 @@ def crossing(root: Path, name: str, barrier: str) -> Obstacle:
     """The obstacle that a workstream is past a barrier which nobody approved."""
     return Obstacle(
         "A5",
-        f"workstream {name} crossed barrier {barrier}, which nobody approved",
+        f"workstream {name} crossed the unapproved barrier {barrier}",
         f"acp governed coordinator mend-workstream --workstream {shlex.quote(name)} {_at(root)}",
         _MENDING,
         names.MEND,
@@ -179,8 +179,8 @@ def runtime(config: Object, name: str, role: str) -> Obstacle | None:
     known = ", ".join(RUNTIMES)
     return Obstacle(
         "E22",
-        f"the runtime “{clean_line(name, 80)}” of {role} {which}, so that acp cannot have its turn taken",
-        f"choose a runtime for {role} in {schema.CONFIG} that is of a type which acp knows: {known}",
+        f"the runtime “{clean_line(name, 80)}” of {role} {which}, so acp cannot dispatch its turn",
+        f"choose a runtime for {role} in {schema.CONFIG} of a supported type: {known}",
         _WITHOUT_RUNTIME,
         participant=role or None,
         document=schema.CONFIG,
@@ -193,7 +193,7 @@ def _configuration(run: Run) -> Iterator[Obstacle]:
         yield Obstacle(
             "A1",
             f"{schema.CONFIG} cannot be read: {schema.why(run.config.reason)}",
-            "mend the file, or bring it back from version control",
+            "correct the file, or restore it from version control",
             _ANYWAY | {names.RECOVER},
             document=schema.CONFIG,
             key=f"A1:FILE_UNREADABLE:{schema.CONFIG}",
@@ -203,11 +203,11 @@ def _configuration(run: Run) -> Iterator[Obstacle]:
 def _log(document: str, log: Log) -> Iterator[Obstacle]:
     for number, reason in log.problems[:1]:
         where = f"{document}, line {number}" if number else document
-        cure = f"mend line {number} by hand" if number else "mend the file"
+        cure = f"correct line {number} by hand" if number else "correct the file"
         yield Obstacle(
             "A1",
             f"{where}: {schema.why(reason)}",
-            f"{cure}, or bring {document} back from a backup: acp rewrites no log",
+            f"{cure}, or restore {document} from a backup: acp never rewrites a log",
             _ANYWAY | {names.RECOVER},
             document=document,
             line=number or None,
@@ -225,9 +225,9 @@ def _state(run: Run) -> Iterator[Obstacle]:
         name = shlex.quote(link.name)
         cure = f"acp governed coordinator mend-workstream --workstream {name} {_at(link.root)}"
         remedy = ""
-    evidence = [f"{len(run.history.lines)} accepted turns stand in {schema.HISTORY}"]
+    evidence = [f"{len(run.history.lines)} accepted turns are in {schema.HISTORY}"]
     if copy is not None:
-        evidence.append("acp keeps a copy of the state as it wrote it last")
+        evidence.append("acp has a copy of the state as it last wrote it")
     yield Obstacle(
         "A1",
         f"{schema.STATE} {what}",
@@ -259,16 +259,16 @@ def _unlawful(run: Run) -> Iterator[Obstacle]:
         return
     wrong = ""
     if run.status not in STATUSES:
-        wrong = f"the status “{run.status}”, which is none of {', '.join(STATUSES)}"
+        wrong = f"the status “{run.status}”, which is unknown (statuses: {', '.join(STATUSES)})"
     elif run.phase not in run.phases:
         wrong = f"the phase “{run.phase}”, which {schema.CONFIG} does not have"
     if wrong:
         yield Obstacle(
             "A2",
             f"{schema.STATE} names {wrong}",
-            f"mend {schema.STATE}, or bring it back from a backup"
+            f"correct {schema.STATE}, or restore it from a backup"
             if run.status not in STATUSES
-            else f"add the phase to “routing” in {schema.CONFIG}, or mend {schema.STATE}",
+            else f"add the phase to “routing” in {schema.CONFIG}, or correct {schema.STATE}",
             _MENDING,
             document=schema.STATE,
             key="A2:STATE:place",
@@ -292,11 +292,11 @@ def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
     choice = f"acp governed bring-back {_at(run.root)}, or {taking}" if back else taking
     yield Obstacle(
         "A8",
-        f"somebody but acp wrote {', '.join(left)}",
-        f"look at what changed, then run {choice}",
+        f"files changed outside acp: {', '.join(left)}",
+        f"review the changes, then run {choice}",
         _MENDING,
         names.BRING_BACK if back else names.TAKE_FILES,
-        evidence=tuple(f"{name} does not bear acp's seal" for name in left),
+        evidence=tuple(f"{name} does not match acp's seal" for name in left),
         document=left[0],
         key="A8:RESERVED_CHANGED:",
     )
@@ -327,8 +327,8 @@ def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
         first = left[0]
         yield Obstacle(
             UNFINISHED,
-            f"the agentxchain program began {unfinished.describe(first)} and did not finish it",
-            f"let that program finish it, or look at {clean_line(first.name, 200)} and run"
+            f"the agentxchain program did not finish {unfinished.describe(first)}",
+            f"let that program finish, or review {clean_line(first.name, 200)} and run"
             f" acp governed set-aside {_at(run.root)}",
             _MENDING,
             names.SET_ASIDE,
@@ -363,7 +363,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
     if acts and not trust.is_trusted(run.root):
         yield Obstacle(
             "E23",
-            "the configuration has hooks that may stop an act, and nobody allowed them to run",
+            "the configuration has hooks that may stop an act, and you have not allowed them",
             f"acp governed trust {_at(run.root)}",
             ALL - acts | {NOTING},
             names.TRUST,
@@ -374,7 +374,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
     if any(each.mode == hooks.BLOCKING for each in late):
         yield Obstacle(
             "E23",
-            "a hook of after_dispatch is to stop turns, and acp asks none there",
+            "a hook of after_dispatch is meant to block turns, but acp does not run it there",
             f"make it a hook of before_assignment, or advisory, in {schema.CONFIG}",
             _WITHOUT_RUNTIME,
             document=schema.CONFIG,
@@ -394,10 +394,10 @@ def _elsewhere(run: Run) -> Iterator[Obstacle]:
         who = clean_line(seen.owner.account if seen.owner else "?", 80)
         yield replace(
             guard.conductor(seen, ALL - refused | {NOTING}),
-            sentence=f"the program of {turn.role} ({turn.id}) still runs, and {seen.sentence}",
+            sentence=f"the program of {turn.role} ({turn.id}) is still running, but {seen.sentence}",
             cure=f"stop it first with `acp governed stop-turn {_at(run.root)}`"
             if seen.mine
-            else f"ask {who} to stop it, or wait for its end",
+            else f"ask {who} to stop it, or wait until it ends",
             participant=turn.role or None,
         )
 

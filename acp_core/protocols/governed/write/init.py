@@ -67,9 +67,9 @@ def initialise(root: str | Path, wish: Wish, now: datetime) -> Started:
     """
     place = Path(os.path.abspath(root))
     if place.exists() and not place.is_dir():
-        raise Refused(f"{root} is no folder")
+        raise Refused(f"{root} is not a folder")
     if (place / HOME).is_symlink():
-        raise Refused(f"{HOME} is a symbolic link: acp writes through none")
+        raise Refused(f"{HOME} is a symbolic link: acp does not write through links")
     if interrupted(place) is not None:
         with held(place) as holder:
             left = holder.recovered
@@ -110,7 +110,7 @@ def contents(place: Path, wish: Wish, now: datetime) -> dict[str, bytes]:
 def _must_be_new(place: Path) -> None:
     for name in (schema.CONFIG, schema.STATE):
         if os.path.lexists(place / name):
-            raise Refused(f"a governed run stands in {place} already ({name})")
+            raise Refused(f"{place} already contains a governed run ({name})")
 
 
 def configuration(place: Path, wish: Wish) -> Object:
@@ -183,9 +183,9 @@ def agents_of(given: Iterable[str]) -> dict[str, str]:
     for each in given:
         role, sign, command = (part.strip() for part in each.partition("="))
         if not sign or not role or not command:
-            raise Refused(f"{each!r}: write an agent as ROLE=COMMAND")
+            raise Refused(f"{each!r}: an agent must be ROLE=COMMAND")
         if role in agents:
-            raise Refused(f"two agents are given for the role {role}")
+            raise Refused(f"the role {role} has two agents")
         agents[role] = command
     return agents
 
@@ -196,9 +196,9 @@ def _check(wish: Wish) -> None:
         raise Refused("a run needs a phase")
     for phase, role in wish.phases:
         if not _PHASE.match(phase):
-            raise Refused(f"{phase!r} is no name of a phase: a-z, then a-z, 0-9, _ and -")
+            raise Refused(f"{phase!r} is not a valid phase name: use a-z, then a-z, 0-9, _ and -")
         if not _ID.match(role) or role == "human":
-            raise Refused(f"{role!r} is no name of a role: a-z, 0-9, _ and - (and not human)")
+            raise Refused(f"{role!r} is not a valid role name: use a-z, 0-9, _ and - (not human)")
     twice = next((phase for phase in phases if phases.count(phase) > 1), None)
     if twice:
         raise Refused(f"the phase {twice} is named twice")
@@ -217,7 +217,7 @@ def _runtime(role: str, command: str | None) -> Object:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise Refused(f"the command line of {role} cannot be taken apart: {error}") from None
+        raise Refused(f"the command line of {role} cannot be parsed: {error}") from None
     if not words:
         raise Refused(f"the command line of {role} is empty")
     how = "argv" if any("{prompt}" in word for word in words) else "stdin"

@@ -55,7 +55,7 @@ def held(
             opened.recover()
             yield opened
             return
-    raise Refused(f"{root} is written by other processes again and again; try again")
+    raise Refused(f"{root} keeps being written by other processes; try again")
 
 
 def interrupted(root: Path, home: str = RUN) -> Interrupted | None:

@@ -39,7 +39,7 @@ def migrate(root: str | Path, by: str, now: datetime) -> tuple[str, ...]:
 def plan(opened: Opened, by: str, now: datetime) -> tuple[tuple[str, ...], Sequence[Write]]:
     """What migrating does and writes. Writes nothing. Raises as `migrate`."""
     if opened.config.get("version") == 3 or "agents" in opened.config:
-        raise Refused("this is the form of version 3: `agentxchain migrate` converts it")
+        raise Refused("this run has the version 3 format: convert it with `agentxchain migrate`")
     config, state = copy.deepcopy(opened.config), copy.deepcopy(opened.state)
     done = []
     if "schema_version" not in config:
@@ -53,7 +53,7 @@ def plan(opened: Opened, by: str, now: datetime) -> tuple[tuple[str, ...], Seque
     if state:
         done += _state(state)
     if not done:
-        raise Refused("there is nothing to migrate")
+        raise Refused("nothing to migrate")
     record = ledger_line(state, "migrated", format_time(now), by=by, changes=done)
     return tuple(done), [
         Write(opened.root / schema.LEDGER, APPEND, line(record)),

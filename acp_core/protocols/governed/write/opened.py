@@ -90,7 +90,7 @@ def read_unlocked(root: str | Path, act: str = "") -> Opened:
         time.sleep(0.02)
         left = interrupted(place)
     if left is not None:
-        raise Refused(f"{left.what} was interrupted; `acp governed recover` finishes it")
+        raise Refused(f"{left.what} was interrupted; run `acp governed recover` to finish it")
     return _opened(place, None, act)
 
 
@@ -107,7 +107,7 @@ def seal_lawful(run: Run, state: bytes | None, holder: Transaction) -> None:
         return
     sealed = seals.sound(run.root, changed)
     if sealed is not None:
-        holder.commit("seal what the agentxchain program did", [sealed])
+        holder.commit("seal the changes of the agentxchain program", [sealed])
         seals.copy(run.root, state)
 
 
@@ -140,7 +140,7 @@ def locked(
     place = _place(root)
     home = place / ".agentxchain"
     if home.is_symlink():
-        raise Refused(".agentxchain is a symbolic link: acp writes through none")
+        raise Refused(".agentxchain is a symbolic link: acp does not write through links")
     with held(place) as holder:
         opened = _opened(place, holder, act)
         check(guard.of_run(opened.run, role=role, excluded=excluded), act)
@@ -151,7 +151,7 @@ def locked(
 def _place(root: str | Path) -> Path:
     place = Path(os.path.abspath(root))
     if not place.is_dir():
-        raise Refused(f"{root} is no folder")
+        raise Refused(f"{root} is not a folder")
     if not (place / schema.CONFIG).is_file():
         raise Refused(
             f"no governed run in {root}: {schema.CONFIG} is missing (`acp governed init`)"
@@ -178,7 +178,7 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
     root = opened.root
     refuse_over_unfinished(opened)
     if content(root, schema.STATE) != opened.raw_state:
-        raise Refused(f"{schema.STATE} changed at this very moment; do it again")
+        raise Refused(f"{schema.STATE} has just changed; try again")
     wanted = [
         Write(root / name, APPEND, b"".join(line(each) for each in lines))
         for name, lines in (
@@ -202,7 +202,7 @@ def write(opened: Opened, what: str, wanted: Sequence[Write]) -> None:
         Refused: one cannot be written; all are as before.
     """
     if opened.held is None:
-        raise Refused("the run is only looked at")
+        raise Refused("the run is opened read-only")
     opened.held.commit(what, wanted)
     for each in wanted:
         if each.verb == REMOVE:
@@ -265,7 +265,7 @@ def refuse_agents() -> None:
     """
     turn = os.environ.get(OPERATION_MARK)
     if turn:
-        raise Refused(f"only a human decides this, and here the turn {turn} is at work")
+        raise Refused(f"only a human can decide this, not the program of the turn {turn}")
 
 
 def who(given: str = "") -> str:
@@ -281,5 +281,5 @@ def who(given: str = "") -> str:
         with contextlib.suppress(Exception):  # no user of that id: getpass says it in many ways
             name = getpass.getuser()
     if not name or len(name) > 120:
-        raise Refused("say who decides (--by NAME)")
+        raise Refused("name who decides (--by NAME)")
     return name

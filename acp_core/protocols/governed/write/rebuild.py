@@ -47,11 +47,11 @@ def rebuilt(run: Run, now: datetime, *, ours: bool) -> Move:
         return Move(_provenance(initial(run.config.value, at) | {"rebuilt_at": at}, run, ours))
     if place.phase not in run.phases:
         known = ", ".join(run.phases)
-        raise Refused(f"its logs tell of the phase “{place.phase}”, and there are: {known}")
+        raise Refused(f"its logs name the unknown phase “{place.phase}” (phases: {known})")
     if place.blocked_on.startswith("barrier:"):
         raise Refused(
             f"it was held at the {place.blocked_on.replace(':', ' ')}, and no coordinator knows it:"
-            " bring the state back from a backup"
+            " restore the state from a backup"
         )
     state = _provenance(base(run, place.run_id, place.phase, now), run, ours)
     lines = of_run(run.history.lines, place.run_id)

@@ -47,12 +47,12 @@ def restored(opened: Opened, now: datetime) -> Restored:
     """
     run = opened.run
     if not guard.lost(run):
-        raise Refused(f"{schema.STATE} is there and can be read")
+        raise Refused(f"{schema.STATE} is readable")
     damaged = set_apart(opened.root, run, now)
     copy = guard.copied(run)
     if copy is not None:
         return Restored(
-            "bring the state back as acp wrote it last",
+            "restore the state that acp wrote last",
             json.loads(copy),
             (*damaged, Write(opened.root / schema.STATE, REPLACE, copy)),
         )
@@ -63,7 +63,7 @@ def restored(opened: Opened, now: datetime) -> Restored:
     state = rebuild.rebuilt(run, now, ours=seals.is_sealed(opened.root)).state
     record = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
     return Restored(
-        "make the state again from the run's logs",
+        "rebuild the state from the run's logs",
         state,
         (
             *damaged,

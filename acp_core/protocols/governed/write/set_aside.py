@@ -30,7 +30,7 @@ def set_aside(root: str | Path, now: datetime) -> tuple[str, ...]:
     refuse_agents()
     with locked(root, names.SET_ASIDE) as opened:
         wanted = setting_aside(opened, now)
-        write(opened, "set aside what the agentxchain program left", wanted)
+        write(opened, "set aside unfinished writes of the agentxchain program", wanted)
         return tuple(os.path.relpath(w.path, opened.root) for w in wanted if w.verb == REPLACE)
 
 

@@ -45,7 +45,7 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
             take_with_service as taking,
         )
     else:
-        raise Refused(f'acp cannot use a runtime of type "{kind}"; it knows {", ".join(KINDS)}')
+        raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
     came = taking(given)
     if not came.staged:
         since = given.turn.get("dispatched_at")

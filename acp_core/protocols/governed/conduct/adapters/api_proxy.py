@@ -103,7 +103,7 @@ def _service(runtime: Runtime) -> Service:
     provider = runtime.provider
     if provider not in SERVICES:
         known = ", ".join(SERVICES)
-        raise ServiceError(f"the provider “{provider}” is not known; acp knows {known}")
+        raise ServiceError(f"the provider “{provider}” is unknown (known: {known})")
     return SERVICES[provider]
 
 
@@ -125,7 +125,9 @@ def request(task: Task) -> urllib.request.Request:
     runtime = task.runtime
     where, service = address(runtime), _service(runtime)
     if runtime.base_url and not trust.is_trusted(task.root):
-        raise ServiceError(f"nobody let {where} be asked: `acp governed trust` shows and allows it")
+        raise ServiceError(
+            f"{where} is not allowed yet: review and allow it with `acp governed trust`"
+        )
     model = runtime.model
     if not model:
         raise ServiceError("the runtime names no model")
@@ -153,7 +155,7 @@ def _key(runtime: Runtime) -> str:
         raise ServiceError("the runtime names no auth_env: the variable that holds the key")
     key = os.environ.get(name, "")
     if not key or any(ord(character) < 33 or ord(character) > 126 for character in key):
-        raise ServiceError(f"the variable {name}, which should hold the key, holds none")
+        raise ServiceError(f"the variable {name}, which should hold the key, is not set")
     return key
 
 
@@ -201,7 +203,7 @@ def ask(asked: urllib.request.Request, seconds: float | None, runtime: Runtime) 
     try:
         answer = json.loads(data)
     except (ValueError, RecursionError):
-        raise ServiceError(f"{host} answered with something that is no JSON") from None
+        raise ServiceError(f"{host} did not answer with JSON") from None
     return _answer(answer if isinstance(answer, dict) else {}, host)
 
 
@@ -212,9 +214,9 @@ def _refusal(error: urllib.error.HTTPError, host: str, runtime: Runtime) -> str:
     if error.code in (401, 403):
         return f"{host} refused the key in {name or 'no variable'} (HTTP {error.code}): {said}"
     if error.code == 429:
-        return f"{host} allows no further request for now (HTTP 429): {said}"
+        return f"{host} limits further requests (HTTP 429): {said}"
     if 300 <= error.code < 400:
-        return f"{host} redirects elsewhere (HTTP {error.code}), which is not followed"
+        return f"{host} redirects elsewhere (HTTP {error.code}); acp does not follow redirects"
     return f"{host} answered HTTP {error.code}: {said}"
 
 
@@ -229,7 +231,7 @@ def _answer(answer: Object, host: str) -> Answer:
         said = content if isinstance(content, str) else ""
         counted = number(usage, "prompt_tokens"), number(usage, "completion_tokens")
     if not said.strip():
-        raise ServiceError(f"{host} answered without a text")
+        raise ServiceError(f"{host} sent an answer without text")
     return Answer(said, counted[0] or 0, counted[1] or 0)
 
 
@@ -246,7 +248,7 @@ def result_in(answer: Answer) -> Object:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ServiceError("the answer holds no JSON object: no turn result")
+        raise ServiceError("the answer contains no JSON object, and so no turn result")
     if "cost" not in value and (answer.tokens_in or answer.tokens_out):
         counted = {"input_tokens": answer.tokens_in, "output_tokens": answer.tokens_out}
         value["cost"] = counted | {"usd": 0}

@@ -109,13 +109,15 @@ def take_with_program(task: Task) -> TakenTurn:
         processes.note(task.root, task.turn_id, child.identity)
         ended = attempt.wait(task.seconds_left())
     except BaseException:
-        attempt.stop("its turn is not taken any more")
+        attempt.stop("the turn is no longer active")
         attempt.wait()
         raise
     if task.staged.exists():
         return TakenTurn(True)
     if attempt.stopped:
-        return TakenTurn(False, "its program was ended at the turn's deadline, nothing was staged")
+        return TakenTurn(
+            False, "acp stopped its program at the turn's deadline; no result is staged"
+        )
     return TakenTurn(False, _why(ended, err))
 
 

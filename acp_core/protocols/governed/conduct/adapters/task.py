@@ -73,7 +73,7 @@ def task(root: str | Path, turn_id: str) -> Task:
     run = read_run(place)
     turn = active_turn(run.state.value, turn_id)
     if schema.inside(place, prompts.folder(turn_id)) is None:
-        raise Refused(f"{turn_id!r} is no id of a turn")
+        raise Refused(f"{turn_id!r} is not a turn id")
     name = text(turn, "runtime_id", 200)
     runtime = run.settings.runtimes.get(name)
     if runtime is None:
