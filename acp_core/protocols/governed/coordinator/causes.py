@@ -104,7 +104,7 @@ def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
             if turn is None or not case.clock.over(since, case.patience.scaled(PATIENCE)):
                 continue
             yours = turn.participant == YOU
-            duty = f"{turn.participant} has to {turn.what}".replace("you is", "you are")
+            duty = f"{turn.participant} has to {turn.what}".replace("you has", "you have")
             yield Cause(
                 "D7",
                 f"{', '.join(waiting)}: waiting at {barrier.name} for {stream.name}",
