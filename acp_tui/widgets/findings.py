@@ -17,6 +17,7 @@ from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
+ABOVE = "see the red line on top"
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
 
 
@@ -54,18 +55,20 @@ class Findings(RowList):
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Show the findings of a Snapshot, where they are other ones."""
         if data is not None and (before is None or _parts(before) != _parts(data)):
-            self._draw(data.snapshot)
+            self._draw(data)
 
     def watch_called(self) -> None:
         """Show what actions are called."""
         if self.data is not None:
-            self._draw(self.data.snapshot)
+            self._draw(self.data)
 
-    def _draw(self, snapshot: Snapshot) -> None:
+    def _draw(self, data: PaneData) -> None:
+        snapshot = data.snapshot
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
         self.empty = empty(snapshot.verdict)
-        self.items = tuple(items(snapshot.findings, titles, self.called))
+        above = data.need.text if data.need is not None else ""
+        self.items = tuple(items(snapshot.findings, titles, self.called, above))
 
     @property
     def finding(self) -> Finding | None:
@@ -101,9 +104,9 @@ class Findings(RowList):
         return True
 
 
-def _parts(data: PaneData) -> tuple[int, int]:
+def _parts(data: PaneData) -> tuple[object, ...]:
     """What shows of a Snapshot, to be compared: the same objects have the same numbers."""
-    return id(data.snapshot.findings), id(data.snapshot.verdict)
+    return id(data.snapshot.findings), id(data.snapshot.verdict), data.need and data.need.text
 
 
 def title(snapshot: Snapshot | None) -> str:
@@ -125,9 +128,19 @@ def empty(verdict: Verdict) -> str:
 
 
 def items(
-    findings: Sequence[Finding], titles: dict[str, str], called: Callable[[str], str] = str
+    findings: Sequence[Finding],
+    titles: dict[str, str],
+    called: Callable[[str], str] = str,
+    above: str = "",
 ) -> list[Item]:
-    """The findings under the documents that they speak of, the worst document first."""
+    """The findings under the documents that they speak of, the worst document first.
+
+    Args:
+        findings: What the validator says.
+        titles: The documents' titles, by id.
+        called: What an action is called, by its name.
+        above: What the red line on top says: of a finding that says the same only its code shows.
+    """
     groups: dict[str | None, list[int]] = {}
     for number, finding in enumerate(findings):
         groups.setdefault(finding.document, []).append(number)
@@ -143,7 +156,7 @@ def items(
             name = f"{titles[document]} ({document})"
         rows.append(Item(((name, "muted"),), heading=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
-        rows += [_item(findings[number], called) for number in numbers]
+        rows += [_item(findings[number], called, above) for number in numbers]
     return rows
 
 
@@ -161,13 +174,13 @@ def key(finding: Finding) -> str:
     return f"{finding.code} {finding.document} {finding.line} {finding.event} {finding.message}"
 
 
-def _item(finding: Finding, called: Callable[[str], str]) -> Item:
+def _item(finding: Finding, called: Callable[[str], str], above: str) -> Item:
     colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
     place = f"{finding.line} " if finding.line else ""
     details = []
     if finding.explanation:
         details.append((finding.explanation, "muted"))
-    if finding.remedy:
+    if finding.remedy and finding.message != above:  # else Next and Why say it
         details.append((f"→ {finding.remedy}", "primary"))
     if finding.action:
         details.append((f"f: {called(finding.action)}", "accent"))
@@ -179,7 +192,7 @@ def _item(finding: Finding, called: Callable[[str], str]) -> Item:
             (f"{SEVERITY[finding.severity]} ", colour),
             (f"{finding.code} ", colour),
             (place, "muted"),
-            (finding.message, ""),
+            (ABOVE, "muted") if finding.message == above else (finding.message, ""),
         ),
         tuple(details),
         target,

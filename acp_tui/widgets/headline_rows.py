@@ -25,6 +25,7 @@ MOST = 4
 """Rows above the phases, whatever there is to say."""
 GAP = 2
 """Blank cells between the two ends of a row."""
+_RED = "bold $text-error"
 DOUBT = "doubt"
 """What names the doubt about what was read."""
 
@@ -172,31 +173,48 @@ def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str])
 def _need(
     need: Need, data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]
 ) -> Sequence[_Row]:
-    """What needs you, since when, and the key that helps: in one row, or its keys in a second one."""
+    """What needs you, since when, and the key that helps: in one row, or in two."""
     known = need.text in _sentence(data)
     text = "needs you" if known else safe_line(need.text)
     since = f" · {age(need.since, data.now)}" if need.since else ""
     remedy, more = _hints(need, data, keys, called)
+    several, fewer = _joined(remedy, more), remedy
     place = _place(data, keys)
-    red = "bold $text-error"
+    for hints in (several, fewer):
+        row = _at_both_ends(_red(f"{NEED} {text}", since, hints), place, cells)
+        if row is not None:
+            return (_Row(row, need.key),)
+    start, stop = _first_piece(text, since, cells - INDENT)
+    rest = text[stop:].strip()
+    first = _red(f"{NEED} {text[start:stop]}", "" if rest else since, "")
+    for hints in (several, fewer):
+        row = _at_both_ends(_red(f"  {rest}", since if rest else "", hints), place, cells)
+        if row is not None:
+            return _Row(first, need.key), _Row(row)
+    cut = fit(text, cells - INDENT - width(since)).rstrip()
+    below = (_at_both_ends(_red("  ", "", hints), place, cells) for hints in (several, fewer))
+    second = next((row for row in below if row is not None), _red("  ", "", fewer))
+    return _Row(_red(f"{NEED} {cut}", since, "")), _Row(second)
 
-    def row(words: str, *hints: str) -> Content:
-        accents: list[Part] = [(f" · {hint}", "$text-accent") for hint in hints if hint]
-        return join((f"{NEED} {words}", red), (since, MUTED), *accents)
 
-    for hints in ((remedy, more), (remedy,)):
-        whole = _at_both_ends(row(text, *hints), place, cells)
-        if whole is not None:
-            return (_Row(whole, need.key),)
-    room = cells - len(NEED) - 1 - width(since)
-    cut = width(text) > room
-    first = _Row(row(fit(text, room) if cut else text), "" if cut else need.key)
-    for hints in ((remedy, more), (remedy,)):
-        below = join(("  " + " · ".join(filter(None, hints)), "$text-accent"))
-        second = _at_both_ends(below, place, cells)
-        if second is not None:
-            return first, _Row(second)
-    return first, _Row(below)
+INDENT = 2
+"""Cells before the text of a need."""
+
+
+def _first_piece(text: str, since: str, cells: int) -> tuple[int, int]:
+    """The span of a long text that stands in its first row, with its age where all of it does."""
+    whole = width(text) + width(since) <= cells
+    return (0, len(text)) if whole else wrap(text, min(cells, width(text) - 1))[0]
+
+
+def _red(words: str, since: str, hints: str) -> Content:
+    """A part of the red line: words, an age, and keys with what they do."""
+    dot = " · " if hints and words.strip() else ""
+    return join((words, _RED), (since, MUTED), (f"{dot}{hints}", "$text-accent"))
+
+
+def _joined(*hints: str) -> str:
+    return " · ".join(filter(None, hints))
 
 
 def _hints(need: Need, data: PaneData, keys: Keys, called: Callable[[str], str]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from textual.reactive import var
@@ -117,15 +117,30 @@ def notice_item(notice: Notice, now: datetime) -> Item:
     )
 
 
+def _together(
+    actions: Sequence[NextAction], since: Mapping[str, Turn]
+) -> Iterator[tuple[str, NextAction]]:
+    """Those first who are waited for; who should do the same, waited for equally long, as one."""
+    groups: dict[tuple[object, ...], list[NextAction]] = {}
+    for action in sorted(actions, key=lambda action: not action.waited):
+        turn = since.get(action.participant)
+        same = action.waited, action.text, turn and turn.since
+        groups.setdefault(same, []).append(action)
+    for group in groups.values():
+        yield ", ".join(action.participant for action in group), group[0]
+
+
 def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: datetime) -> list[Item]:
     """What each participant should do: who, what, and since when they are waited for."""
     since = {turn.participant: turn for turn in turns}
     named = min(16, max((width(action.participant) for action in actions), default=0))
-    rows = []
-    for action in sorted(actions, key=lambda action: not action.waited):
+    rows, said = [], dict[str, str]()
+    for names, action in _together(actions, since):
+        text = f"the same as {said[action.text]}" if action.text in said else action.text
+        said.setdefault(action.text, names)
         turn = since.get(action.participant)
         waited = f"  {age(turn.since, now)}" if turn is not None and turn.since else ""
-        name = action.participant + " " * max(0, named - width(action.participant))
+        name = names + " " * max(0, named - width(names))
         style = "" if action.waited else "muted"
         rows.append(
             Item(
@@ -135,7 +150,7 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
                         "accent" if action.waited else "muted",
                     ),
                     (f"{name}  ", "strong" if action.waited else "muted"),
-                    (action.text, style),
+                    (text, style),
                     (waited, "accent"),
                 ),
                 target=Target(event=turn.since_event if turn else None),
