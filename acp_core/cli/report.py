@@ -40,21 +40,46 @@ def report(given: Values) -> int:
         return 0
     if not given.folder:
         raise CommandError("name a FOLDER, for example: acp report . -o report.html")
-    settings = load_settings()
-    utc = given.utc or settings.utc
     chosen = given.format or ("json" if given.json else _form(output))
-    made = _report(given.folder, Working.of(settings.working), utc)
-    made = made if given.no_redact else redacted(made)
-    text = _text(made, chosen, utc)
-    if not output:
-        say(text.rstrip("\n"))
-        return 0
+    found = make(given.folder, utc=given.utc, redact=not given.no_redact)
+    if output:
+        write(found, chosen, output, utc=given.utc)
+        say(f"written: {output}")
+    else:
+        say(_text(found, chosen, _is_utc(given.utc)).rstrip("\n"))
+    return 0
+
+
+def make(folder: str, *, utc: bool = False, redact: bool = True) -> Report:
+    """The report of a collaboration as it is now.
+
+    Args:
+        folder: its path, or an address.
+        utc: Show times in UTC, whatever the settings say.
+        redact: Leave out what looks like a secret or a mail address.
+
+    Raises:
+        CommandError: there is none, nothing has happened, or its recording cannot be read.
+    """
+    found = _report(folder, Working.of(load_settings().working), _is_utc(utc))
+    return redacted(found) if redact else found
+
+
+def write(found: Report, form: str, output: str, *, utc: bool = False) -> None:
+    """Write a report to a file, whole or not at all.
+
+    Raises:
+        CommandError: the file cannot be written.
+    """
+    text = _text(found, form, _is_utc(utc))
     try:
         atomic.replace(output, text.encode(errors="replace"))
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror or error}") from None
-    say(f"written: {output}")
-    return 0
+
+
+def _is_utc(asked: bool) -> bool:
+    return asked or load_settings().utc
 
 
 def _form(output: str) -> str:

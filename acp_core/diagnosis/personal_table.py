@@ -1,4 +1,4 @@
-"""A person's own notes about a collaboration, described once (see `personal`). Standard library only."""
+"""A person's own notes and reports about a collaboration, described once (see `personal`). Standard library only."""
 
 from __future__ import annotations
 
@@ -73,6 +73,27 @@ UNARCHIVE = ActionSpec(
     run="acp_core.cli.notes:unarchive",
     personal=True,
 )
-ACTS = (ACK, UNACK, ARCHIVE, UNARCHIVE)
+REPORT = ActionSpec(
+    "report",
+    "Save a report…",
+    "Save a report of what came out, how it came to be, and the figures.",
+    "acp_core.cli.save_report:bind_report",
+    (
+        Field(
+            "format", "Format", "HTML with a chart and a replay, Markdown for a pull request, JSON, "
+            "CSV of the turns, or an OpenTelemetry trace.", Kind.CHOICE,
+            choices=("html", "md", "json", "csv", "otlp"), default="html",
+            labels={"html": "HTML", "md": "Markdown", "json": "JSON", "csv": "CSV of the turns",
+                    "otlp": "OpenTelemetry trace"},
+        ),
+        Field(
+            "file", "File", "Save it to this file (default: named after the collaboration, in the "
+            "current folder).", Kind.FILE, short="-o", flag="--output",
+        ),
+    ),
+    place=_FOLDER,
+    personal=True,
+)  # fmt: skip
+ACTS = (ACK, UNACK, REPORT, ARCHIVE, UNARCHIVE)
 NAMES = frozenset(name for each in ACTS for name in (each.name, *each.aliases))
 """What they are called, and were."""

@@ -92,8 +92,8 @@ class ActionSpec(NamedTuple):
         moved: switches of the command that have become verbs of their own.
         unknown: exit code where it is not known how the act ended.
         json: whether its command can print one JSON object.
-        personal: whether it is a person's own note: it writes that person's state alone, nothing in
-            the collaboration, and can be granted to nobody else.
+        personal: whether it is a person's own note or report: it writes that person's state or file
+            alone, nothing in the collaboration, and can be granted to nobody else.
     """
 
     name: str

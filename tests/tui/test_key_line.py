@@ -134,7 +134,9 @@ async def test_the_keys_of_a_replay_stand_first_in_it(tmp_path: Path) -> None:
         await open_screen(pilot)
         await pilot.press("R")
         await settle(pilot)
-        shown = [word for word in row(app).split() if word in ["←", "→", "space", "enter", "esc", "?"]]
+        shown = [
+            word for word in row(app).split() if word in ["←", "→", "space", "enter", "esc", "?"]
+        ]
         assert shown[:3] == ["←", "→", "space"] and shown[-2:] == ["esc", "?"]
 
 

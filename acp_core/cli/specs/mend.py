@@ -41,7 +41,7 @@ DOCTOR = command_of(
         exits=(
             (0, "all is well"),
             (1, "a required part is missing"),
-            (2, "refused, or bad input"),
+            (2, "refused, or invalid input"),
         ),
         run="acp_core.cli.doctor:doctor",
     )

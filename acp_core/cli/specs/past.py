@@ -102,7 +102,7 @@ DIFF = command_of(
         exits=(
             (0, "the same"),
             (1, "different"),
-            (2, "unknown FOLDER, DOCUMENT or point in time, or bad input"),
+            (2, "unknown FOLDER, DOCUMENT or point in time, or invalid input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.diff:diff",

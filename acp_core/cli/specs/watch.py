@@ -83,7 +83,7 @@ DEMO = command_of(
         exits=(
             (0, "completed and valid, or you quit the dashboard"),
             (1, "with --headless: the collaboration did not complete"),
-            (2, "refused, or bad input"),
+            (2, "refused, or invalid input"),
             (130, "interrupted"),
         ),
         place=None,
@@ -105,7 +105,7 @@ STATUS = command_of(
         examples=("acp status ~/work", "acp status --json --all"),
         exits=(
             (0, "printed"),
-            (2, "a PATH cannot be read (the others are printed), or bad input"),
+            (2, "a PATH cannot be read (the others are printed), or invalid input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.status:status",
@@ -138,7 +138,7 @@ WATCH = command_of(
         exits=(
             (0, "completed (of several collaborations, the worst result counts)"),
             (1, "still running (only with --once)"),
-            (2, "unreadable, or no collaboration, or bad input"),
+            (2, "unreadable, or no collaboration, or invalid input"),
             (5, "blocked"),
             (130, "interrupted"),
         ),
@@ -173,7 +173,7 @@ WHY = command_of(
         exits=(
             (0, "not stuck, or the problem will pass by itself"),
             (1, "a problem needs you"),
-            (2, "FOLDER cannot be read, or bad input"),
+            (2, "FOLDER cannot be read, or invalid input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.why:why",
@@ -191,7 +191,7 @@ CARD = command_of(
         exits=(
             (0, "no decision waits"),
             (1, "a decision waits for you"),
-            (2, "FOLDER cannot be read, or bad input"),
+            (2, "FOLDER cannot be read, or invalid input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.card:card",
@@ -215,7 +215,7 @@ FIND = command_of(
         exits=(
             (0, "found"),
             (1, "nothing found"),
-            (2, "a PATH cannot be read, or bad input"),
+            (2, "a PATH cannot be read, or invalid input"),
             (130, "interrupted"),
         ),
         run="acp_core.cli.find:find",

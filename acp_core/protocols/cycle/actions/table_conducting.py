@@ -120,7 +120,7 @@ PHASE_RESULT = QuerySpec(
     exits=(
         (0, "there is one, and it is in order"),
         (1, "there is none"),
-        (2, "bad input: one line says why"),
+        (2, "invalid input: one line says why"),
         (4, "there is one, with problems"),
     ),
 )  # fmt: skip

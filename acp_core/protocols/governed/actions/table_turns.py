@@ -101,7 +101,7 @@ CHECK = QuerySpec(
     exits=(
         (0, "it would be accepted"),
         (1, "it would be rejected"),
-        (2, "no staged result, or bad input"),
+        (2, "no staged result, or invalid input"),
         (130, "interrupted"),
     ),
 )

@@ -9,7 +9,7 @@ from acp_core.protocols.wire.network.secrets import seen
 ASKED = (
     (0, "done"),
     (1, "the agent refused, and says why"),
-    (2, "bad input, or the agent cannot be asked: one line says why"),
+    (2, "invalid input, or the agent cannot be asked: one line says why"),
     (130, "interrupted"),
 )
 """Exit codes of a command that asks an agent."""
