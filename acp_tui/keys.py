@@ -61,7 +61,7 @@ QUIT = bind("app.quit", "ctrl+q", "quit", "Quit", tooltip="Leave the dashboard; 
 
 APP = (
     bind("app.help", "question_mark,f1", "help", "Help", show=True, display="?",
-         tooltip="Every key of this screen, with the id by which it can be changed"),
+         tooltip="What you can do here now, every key, and what the signs mean"),
     QUIT,
     bind("app.inbox", "exclamation_mark", "inbox", "Inbox", display="!",
          tooltip="What needs you and what is asked in all collaborations"),
@@ -340,6 +340,8 @@ CARD = (
 
 READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display="esc"),)
 
+HELP = (bind("help.search", "slash", "search", "Search", show=True, display="/"),)
+
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
 FIRST = ("act.remedy", "findings.fix", "inbox.answer")
@@ -350,7 +352,7 @@ MIDDLE = ("act.actions", "act.block", "collaboration.zoom")
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
     *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
-    *READING, *PICK,
+    *READING, *HELP, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""
 

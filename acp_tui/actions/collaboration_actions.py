@@ -54,6 +54,17 @@ class CollaborationActions(Screen[None]):
             self._was_fixable = fixable
             self.refresh_bindings()
 
+    def fix_words(self) -> tuple[str, str] | None:
+        """What the key that fixes does now, and what for; None where there is nothing to fix."""
+        for snapshot, need in self.asking():
+            if need.action:
+                return self.called(snapshot.key, need.action), need.text
+        return None
+
+    def called(self, key: str, action: str) -> str:
+        """What an action of a collaboration is called."""
+        return action.replace("_", " ")
+
     def _is_fixable(self) -> bool:
         """Whether something needs the person that an action settles."""
         return any(need.action for _, need in self.asking())

@@ -242,6 +242,10 @@ class FleetScreen(CollaborationActions):
 
     # what the person does
 
+    def called(self, key: str, action: str) -> str:
+        """What an action is called, where it is known; the words of its name until then."""
+        return self._labels.of(key, action)
+
     def in_hand(self) -> Snapshot | None:
         """The selected collaboration."""
         entry = self.table.entry if self.furnished else None

@@ -148,6 +148,10 @@ class SnapshotScreen(CollaborationActions):
         """The collaboration to act on."""
         return self.snapshot
 
+    def called(self, key: str, action: str) -> str:
+        """What an action is called, where it is known; the words of its name until then."""
+        return self.loader.label(action) if key == self.key else super().called(key, action)
+
     def say_waiting(self, words: str) -> None:
         """Say what stands there for as long as there is nothing to show."""
         self.query_one("#waiting", Static).update(line(words, MUTED))

@@ -11,6 +11,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import acp_tui
+from acp_core.model import Need
 from acp_tui import keys
 from acp_tui.screens.help import HelpScreen
 from tests.tui.stage import StageFleet, dashboard, needy, screen_text, snapshot
@@ -62,21 +63,65 @@ async def test_a_key_that_was_changed_works_and_the_old_one_does_not(tmp_path: P
         assert app.screen.query_one("#filter").display
 
 
-async def test_help_lists_the_keys_as_they_are_with_their_ids(tmp_path: Path) -> None:
-    app = dashboard(StageFleet(needy("a")), tmp_path, settings={"keys": {"act.block": "B"}})
-    async with app.run_test(size=(120, 100)) as pilot:
+async def test_help_lists_the_keys_as_they_are_and_their_ids_at_the_end(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(needy("a")), tmp_path, settings={"keys": {"act.copy_path": "Y"}})
+    async with app.run_test(size=(120, 130)) as pilot:
         await pilot.pause()
         await pilot.press("question_mark")
         await pilot.pause()
         shown = screen_text(app)
+        above, _, ids = shown.partition("Other keys")
         for binding in (*keys.FLEET, *keys.ACT, *keys.LIST, *keys.APP):
-            assert binding.id in shown
-        (line,) = [line for line in shown.splitlines() if "act.block" in line]
-        assert line.split()[1:3] == ["B", "Stop"]
-        assert "config.toml" in shown
+            if binding.id == "act.block":  # it has a key while something can be stopped
+                continue
+            assert binding.id in ids and binding.id not in above
+        (line,) = [line for line in shown.splitlines() if "act.copy_path" in line]
+        assert line.split()[2:4] == ["Y", "Copy"]
+        assert "config.toml" in ids
         await pilot.press("question_mark", "escape")
         await pilot.pause()
         assert not isinstance(app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_help_begins_with_what_can_be_done_now_and_says_what_the_fix_is(
+    columns: int, tmp_path: Path
+) -> None:
+    need = Need("stuck:1", "STUCK", "no review came", "reader", action="send_again")
+    app = dashboard(StageFleet(snapshot("a", needs=(need,)), snapshot("b")), tmp_path)
+    async with app.run_test(size=(columns, 60)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        shown = screen_text(app)
+        rows = shown.splitlines()
+        first = next(n for n, row in enumerate(rows) if "What you can do here now" in row)
+        assert "f            Fix: send again  no review came" in rows[first + 1]
+        assert ("Move around" in rows[first]) is (columns == 120), "beside each other"
+        await pilot.press("escape", "down")
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "Fix:" not in screen_text(app), "nothing is to be fixed in the other one"
+
+
+async def test_help_is_searched_by_words(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark", "slash", *"inbox", "enter")
+        await pilot.pause()
+        shown = screen_text(app)
+        assert "app.inbox" in shown and "Inbox" in shown and "Start loops" not in shown
+        await pilot.press("slash", "ctrl+u", *"blocked")
+        await pilot.pause()
+        assert "■ blocked" in screen_text(app)
+        await pilot.press("ctrl+u", *"[/x]")
+        await pilot.pause()
+        assert "Nothing in help holds these words." in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "Start loops" in screen_text(app)
 
 
 async def test_an_id_that_does_not_exist_is_said(tmp_path: Path) -> None:

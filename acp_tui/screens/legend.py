@@ -1,0 +1,73 @@
+"""What the signs on the screens mean, for help."""
+
+from __future__ import annotations
+
+from acp_core.cli import signs
+from acp_core.model import PhaseState, Severity, SourceState, Status, Tone, Verdict
+
+_TONES = {
+    Tone.START: "started",
+    Tone.SUBMIT: "submitted",
+    Tone.REVIEW: "reviewed",
+    Tone.REVISE: "revised",
+    Tone.DECIDE: "decided, classified",
+    Tone.ACCEPT: "accepted",
+    Tone.PASS: "passed a check",
+    Tone.DONE: "finished",
+    Tone.BLOCKED: "blocked",
+    Tone.OTHER: "anything else",
+}
+
+LEGEND: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "fleet",
+        (
+            ("◆", "waits for you"),
+            ("●", "needs you"),
+            (signs.STATUS[Status.ACTIVE], "live"),
+            (signs.STATUS[Status.COMPLETED], "completed"),
+            (signs.STATUS[Status.BLOCKED], "blocked"),
+            (signs.STATUS[Status.UNKNOWN], "unknown"),
+            (signs.SOURCE[SourceState.STALE], "not read lately"),
+        ),
+    ),
+    (
+        "phases",
+        (
+            (signs.PHASE[PhaseState.DONE], "done"),
+            (signs.PHASE[PhaseState.CURRENT], "current"),
+            (signs.PHASE[PhaseState.AHEAD], "ahead"),
+            (signs.PHASE[PhaseState.SKIPPED], "skipped"),
+        ),
+    ),
+    (
+        "events",
+        (
+            *((signs.TONE[tone], words) for tone, words in _TONES.items()),
+            ("✗", "illegal"),
+            ("↳", "replies to"),
+            ("•", "new since your last visit"),
+        ),
+    ),
+    (
+        "findings",
+        tuple((signs.SEVERITY[severity], severity.value) for severity in Severity),
+    ),
+    (
+        "files",
+        (
+            (signs.VERDICT[Verdict.VALID], "valid"),
+            (signs.VERDICT[Verdict.INVALID], "invalid"),
+            (signs.VERDICT[Verdict.UNKNOWN], "not validated"),
+        ),
+    ),
+    (
+        "participants",
+        (("●", "waited for"), ("○", "waits")),
+    ),
+    (
+        "everywhere",
+        ((signs.NEED, "needs a person"), ("❯", "selected"), ("…", "cut: enter shows all")),
+    ),
+)
+"""Where signs stand, and each sign there with its meaning."""
