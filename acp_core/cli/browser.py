@@ -17,6 +17,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,10 +28,13 @@ from acp_core.files.text import clean
 from acp_core.model.errors import CommandError
 
 MOST = 16
-"""Dashboards that may be open at once; each is a process."""
+"""Dashboards that may be open at once; each is a process. The page says the same number."""
 
 PATIENCE = 1.0
 """Seconds that open pages have at the end."""
+
+TEMPLATES = Path(__file__).with_name("templates")
+"""Where our page is: it takes the keys without a click, and says why a dashboard ended."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -66,7 +70,8 @@ class Site(Server):
 
     def __init__(self, command: str, listening: socket.socket) -> None:
         host, self._port = listening.getsockname()[:2]
-        super().__init__(command, host=host, port=self._port, title="acp")
+        title = f"acp on {socket.gethostname()}"
+        super().__init__(command, host, self._port, title, templates_path=TEMPLATES)
         self._socket = listening
         self._ip = ipaddress.ip_address(host)
         self._key = secrets.token_urlsafe(24)
