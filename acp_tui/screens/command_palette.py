@@ -6,14 +6,17 @@ the palette would take as markup.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import Hit, Hits, Provider
 
 from acp_core.model import Action, Snapshot
 from acp_tui import text
+from acp_tui.keys import called
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp
@@ -28,10 +31,20 @@ class Offer(NamedTuple):
     label: str
     about: str
     run: Callable[[], object]
+    key: str = ""
+    """The key that does the same, where there is one."""
+
+    @property
+    def title(self) -> str:
+        """The label, and the key behind it."""
+        return f"{self.label}  ({self.key})" if self.key else self.label
 
 
 class OffersProvider(Provider):
     """Offers found by `offers`, matched by their labels."""
+
+    WEIGHT: ClassVar[float] = 1.0
+    """How far up its offers stand among those of other providers."""
 
     @property
     def acp(self) -> AcpApp:
@@ -44,19 +57,20 @@ class OffersProvider(Provider):
 
     async def discover(self) -> Hits:
         """The first offers."""
-        for offer, _ in zip(self.offers(), range(SHOWN), strict=False):
-            label, about = text.line(offer.label), text.line(offer.about)
-            yield DiscoveryHit(label, offer.run, text=label.plain, help=about)  # type: ignore[arg-type]
+        for offer, number in zip(self.offers(), range(SHOWN), strict=False):
+            title, about = text.line(offer.title), text.line(offer.about)
+            score = self.WEIGHT - number / 1000
+            yield Hit(score, title, offer.run, text=title.plain, help=about)  # type: ignore[arg-type]
 
     async def search(self, query: str) -> Hits:
         """The offers that match."""
         matcher = self.matcher(query)
         for offer in self.offers():
-            label, about = text.safe_line(offer.label), text.line(offer.about)
-            score = matcher.match(label)
+            title, about = text.safe_line(offer.title), text.line(offer.about)
+            score = self.WEIGHT * matcher.match(title)
             if score > 0:
-                marked = text.highlight(matcher, label)
-                yield Hit(score, marked, offer.run, text=label, help=about)  # type: ignore[arg-type]
+                marked = text.highlight(matcher, title)
+                yield Hit(score, marked, offer.run, text=title, help=about)  # type: ignore[arg-type]
 
 
 class CollaborationsProvider(OffersProvider):
@@ -65,13 +79,17 @@ class CollaborationsProvider(OffersProvider):
     def offers(self) -> Iterable[Offer]:
         """By name."""
         snapshots = sorted(self.acp.fleet.snapshots.values(), key=lambda each: each.name.casefold())
+        names = Counter(each.name for each in snapshots)
         for each in snapshots:
             run = partial(self.acp.open_collaboration, each.key)
-            yield Offer(f"Open {each.name}", each.headline or each.objective, run)
+            where = f"  {PurePath(each.key).parent}" if names[each.name] > 1 else ""
+            yield Offer(f"Open {each.name}{where}", each.headline or each.objective, run)
 
 
 class PlacesProvider(OffersProvider):
     """Where one can go on the screen in front: its navigation says so (`places`)."""
+
+    WEIGHT = 1.1
 
     def offers(self) -> Iterable[Offer]:
         """In the order of the screen."""
@@ -80,7 +98,9 @@ class PlacesProvider(OffersProvider):
 
 
 class ActionsProvider(OffersProvider):
-    """What can be done with the collaboration in hand."""
+    """What can be done with the collaboration in hand, with the keys that do the same."""
+
+    WEIGHT = 1.3
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
@@ -100,6 +120,21 @@ class ActionsProvider(OffersProvider):
         """In the order in which the protocol offers them: the most useful first."""
         if self._subject is None:
             return
+        keyed = self._keys(self._subject)
         for action in self._actions:
             run = partial(self.acp.perform, self._subject.key, action)
-            yield Offer(f"{action.label}: {self._subject.name}", action.sentence, run)
+            label = f"{action.label}: {self._subject.name}"
+            yield Offer(label, action.sentence, run, keyed.get(action.name, ""))
+
+    def _keys(self, subject: Snapshot) -> dict[str, str]:
+        """The keys that perform actions now, by the actions' names."""
+        from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
+        from acp_tui.actions.intents import halting
+
+        ids = {LAUNCH: "act.launch", STOP_LOOP: "act.stop"}
+        if halt := halting(self._actions):
+            ids[halt.name] = "act.block"
+        needs = self.acp.attention.open_needs(subject)
+        if fix := next((need.action for need in needs if need.action), None):
+            ids[fix] = "act.remedy"
+        return {name: called(self.acp, id) for name, id in ids.items()}

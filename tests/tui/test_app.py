@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from acp_core.fleet import Batch
+from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
 from acp_core.person.settings import SettingsError
 from acp_tui.app import AcpApp, run
 from acp_tui.screens.collaboration import CollaborationScreen
@@ -103,6 +105,42 @@ async def test_the_palette_opens_collaborations_and_offers_what_can_be_done(tmp_
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
 
 
+class Nothing(BaseModel):
+    """No inputs."""
+
+
+def offered(name: str, label: str) -> Action:
+    """An action that asks for nothing and does nothing."""
+    done = Outcome(OutcomeState.DONE, "Done.")
+    return Action(
+        name, label, f"{label}.", Nothing, lambda given: Preview("It."), lambda given: done
+    )
+
+
+async def test_the_palette_begins_with_what_can_be_done_here_and_tells_equal_names_apart(
+    tmp_path: Path,
+) -> None:
+    need = Need("stuck:1", "STUCK", "no review came", "reader", action="halt_all")
+    here = snapshot("a/checkout", needs=(need,))
+    fleet = StageFleet(here, snapshot("b/checkout"), snapshot("other"))
+    fleet.offered = (offered("halt_all", "Halt everything"), offered("pause", "Pause one"))
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: "Open other" in screen_text(app))
+        shown = screen_text(app)
+        fix, other = "Halt everything: checkout  (f)", "Pause one: checkout"
+        opened = [f"Open checkout  /work/{folder}" for folder in "ab"]
+        places = [shown.index(each) for each in (fix, other, *opened, "Open other", "Quit")]
+        assert places == sorted(places)
+        await pilot.press(*"checkout")
+        await until(pilot, lambda: "Open other" not in screen_text(app))
+        await until(pilot, lambda: fix in screen_text(app))
+        shown = screen_text(app)
+        assert shown.index(fix) < shown.index(opened[0])
+
+
 async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_help(
     tmp_path: Path,
 ) -> None:
@@ -138,10 +176,10 @@ async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_h
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("question_mark")
-        await until(pilot, lambda: "fleet.new" in screen_text(app))
+        await until(pilot, lambda: "What you can do here now" in screen_text(app))
         assert_calm(app)
         await pilot.press("end")
-        await until(pilot, lambda: "config.toml" in screen_text(app))
+        await until(pilot, lambda: "fleet.times" in screen_text(app))
         assert_calm(app)
         assert app.is_running
 
