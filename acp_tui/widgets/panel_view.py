@@ -37,7 +37,8 @@ NOTHING = "-"
 """What stands in a cell where there is nothing."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
-GAP = "  "
+GAP, NARROW_GAP = "  ", " "
+"""What stands between two columns, and where that keeps all headings whole."""
 
 
 class PanelView(RowList):
@@ -168,10 +169,15 @@ def items(panel: Panel, called: Callable[[str], str] = str, cells: int = 80) -> 
 
 def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]:
     """A heading, and a line per row: also for trees, check lists and comparisons."""
-    widths = _shared(panel.columns, _widths(panel.columns, panel.rows), cells)
+    needed, gap = _widths(panel.columns, panel.rows), GAP
+    widths = _shared(panel.columns, needed, cells, gap)
+    if _cuts(panel.columns, widths):
+        closer = _shared(panel.columns, needed, cells, NARROW_GAP)
+        if not _cuts(panel.columns, closer):
+            widths, gap = closer, NARROW_GAP
     named = zip(panel.columns, widths, strict=False)
     names = [fit(name, room) for name, room in named if room]
-    heading = ((GAP.join(names).rstrip(), "muted"),)
+    heading = ((gap.join(names).rstrip(), "muted"),)
     lines = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
@@ -184,7 +190,7 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
             room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
-            pieces.append((text if last else fit(text, room) + GAP, style))
+            pieces.append((text if last else fit(text, room) + gap, style))
         lines.append(
             Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
         )
@@ -255,7 +261,12 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
     return widths
 
 
-def _shared(names: Sequence[str], needed: list[int], cells: int) -> list[int]:
+def _cuts(names: Sequence[str], widths: Sequence[int]) -> bool:
+    """Whether the heading of a column that shows is cut."""
+    return any(0 < room < width(name) for name, room in zip(names, widths, strict=False))
+
+
+def _shared(names: Sequence[str], needed: list[int], cells: int, gap: str) -> list[int]:
     """The widths that fit into ``cells`` with the gaps.
 
     Where there is not room for all, columns in which nothing stands are left out (0), then
@@ -264,20 +275,20 @@ def _shared(names: Sequence[str], needed: list[int], cells: int) -> list[int]:
     """
     named = [width(name) for name in names] + [0] * (len(needed) - len(names))
     whole = [max(pair) for pair in zip(needed, named, strict=True)]
-    if sum(whole) <= cells - len(GAP) * (len(whole) - 1):
+    if sum(whole) <= cells - len(gap) * (len(whole) - 1):
         return whole
     whole = [wide if need else 0 for wide, need in zip(whole, needed, strict=True)]
     tight = [max(need, min(wide, LEAST)) for need, wide in zip(needed, whole, strict=True)]
-    left = cells - len(GAP) * (sum(map(bool, tight)) - 1)
+    left = cells - len(gap) * (sum(map(bool, tight)) - 1)
     spare = left - sum(tight)
     for place, (wide, narrow) in enumerate(zip(whole, tight, strict=True)):
         more = min(wide - narrow, max(0, spare))
         tight[place] += more
         spare -= more
-    return tight if spare >= 0 else _cut_to(tight, cells)
+    return tight if spare >= 0 else _cut_to(tight, cells, gap)
 
 
-def _cut_to(widths: list[int], cells: int) -> list[int]:
+def _cut_to(widths: list[int], cells: int, gap: str) -> list[int]:
     """The widths cut, and the last columns left out while those before them could not be read.
 
     A row's details tell what stands in all of them.
@@ -285,7 +296,7 @@ def _cut_to(widths: list[int], cells: int) -> list[int]:
     while True:
         columns = [place for place, wide in enumerate(widths) if wide]
         first = min(widths[0], FIRST)
-        left = cells - len(GAP) * (len(columns) - 1) - first
+        left = cells - len(gap) * (len(columns) - 1) - first
         capped = [first, *_capped(widths[1:], left)]
         crowded = any(capped[place] < min(widths[place], READABLE) for place in columns[1:])
         if not crowded or len(columns) <= 3:

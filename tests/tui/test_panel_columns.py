@@ -77,3 +77,12 @@ def test_where_there_are_too_many_columns_the_last_ones_are_left_out() -> None:
     assert line.startswith("OBJ-031  blocking  raised  No owner is named") and len(line) <= 66
     assert line.rstrip().endswith("20 Nov 21:44"), "what shows can be read"
     assert written(panel, 180)[0].split("  ")[-1] == "at last", "all of them where there is room"
+
+
+def test_columns_stand_closer_before_a_heading_is_cut() -> None:
+    names = ("agent", "state", "attempt", "last write", "findings")
+    rows = (Row(("ann", "success", "1", "38w", "0")), Row(("ben", "failed", "2", "1h", "12")))
+    panel = Panel("p", "P", "table", names, rows)
+    wide, near = written(panel, 50)[0], written(panel, 44)[0]
+    assert "state    attempt  last write  findings" in wide
+    assert "state   attempt last write findings" in near
