@@ -7,6 +7,7 @@ few methods here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -244,6 +245,8 @@ class AcpApp(PaintingApp):
     async def on_unmount(self) -> None:
         """Let go of the files and give the terminal its title back."""
         self.terminal.restore()
+        with suppress(OSError):
+            self.attention.left(self.now())
         if "fleet" in self.__dict__:
             await self.fleet.close()
 

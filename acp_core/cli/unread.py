@@ -12,12 +12,15 @@ class Seeing:
 
     def __init__(self, attention: Attention) -> None:
         self._attention = attention
+        self._left = attention.last_left()
 
     def __call__(self, snapshot: Snapshot) -> Seen:
+        visit = self._attention.last_visit(snapshot.key)
         return Seen(
             self._attention.open_needs(snapshot),
             unread(self._attention, snapshot),
             self._attention.is_archived(snapshot.key),
+            visit.at if visit else self._left,
         )
 
 

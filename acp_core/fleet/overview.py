@@ -53,7 +53,7 @@ class FleetEntry:
     """A collaboration as the fleet shows it.
 
     ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
-    since the last visit; ``depth`` is above 0 for a part, which stands under its whole.
+    since the last visit, ``changed`` says that something is new since then; ``depth`` is above 0 for a part, which stands under its whole.
     ``asker`` is the key of the collaboration that the first need is of: itself, or a part.
     ``name`` is the collaboration's, and where others have the same one, what tells it apart.
     ``serial`` is another one whenever anything in the entry is.
@@ -62,6 +62,7 @@ class FleetEntry:
     snapshot: Snapshot
     needs: tuple[Need, ...] = ()
     unread: int = 0
+    changed: bool = False
     archived: bool = False
     depth: int = 0
     group: Group = Group.LIVE
@@ -79,17 +80,22 @@ class FleetEntry:
         return (
             self.snapshot is other.snapshot
             and self.needs == other.needs
-            and (self.unread, self.archived, self.depth, self.group, self.asker, self.name)
-            == (other.unread, other.archived, other.depth, other.group, other.asker, other.name)
+            and (self.unread, self.changed, self.archived, self.depth)
+            == (other.unread, other.changed, other.archived, other.depth)
+            and (self.group, self.asker, self.name) == (other.group, other.asker, other.name)
         )
 
 
 class Seen(NamedTuple):
-    """What this person's attention says about one collaboration."""
+    """What this person's attention says about one collaboration.
+
+    ``last`` is when the person last looked at it, or else left the fleet; None for never.
+    """
 
     needs: tuple[Need, ...]
     unread: int
     archived: bool
+    last: datetime | None = None
 
 
 class Counts(NamedTuple):
@@ -153,8 +159,10 @@ def arrange(
         group = _group(snapshot, needs) if group is None else group
         asker = asked[key][0][0].key if asked[key] else ""
         name = names.get(key, snapshot.name)
-        unread, archived = attention.unread, attention.archived
-        entry = FleetEntry(snapshot, needs, unread, archived, depth, group, asker, name)
+        changed, archived = _changed(snapshot, attention), attention.archived
+        entry = FleetEntry(
+            snapshot, needs, attention.unread, changed, archived, depth, group, asker, name
+        )
         old = before.get(key) if before else None
         entries.append(old if old and old.same(entry) else entry)
         for part in snapshot.parts:
@@ -223,6 +231,15 @@ def asking(
             explained.update(key for cause in known[here].causes for key in cause.explains)
             waiting.extend(known[here].parts)
     return found
+
+
+def _changed(snapshot: Snapshot, attention: Seen) -> bool:
+    """Whether there is anything that the person has not seen."""
+    last = attention.last
+    if last is None or attention.unread:
+        return True
+    times = (snapshot.changed, *(need.since for need in attention.needs))
+    return any(at is not None and at > last for at in times)
 
 
 def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:

@@ -77,6 +77,7 @@ class Attention:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or paths.state_folder() / "attention.json"
+        self._left = self.path.with_name("last-left")  # its time says when
         self._lock = threading.RLock()
         self._records: dict[str, _Record] | None = None
         self._stamp: Stamp | None = None
@@ -143,6 +144,23 @@ class Attention:
             "at": _text(now),
         }
         self._change(snapshot.key, lambda record: record | {"visit": visit})
+
+    def left(self, now: datetime) -> None:
+        """The person leaves the dashboard.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        modes.private_folder(self._left.parent)
+        self._left.touch(0o600)
+        os.utime(self._left, (now.timestamp(), now.timestamp()))
+
+    def last_left(self) -> datetime | None:
+        """When the person last left a dashboard; None where they never did."""
+        try:
+            return datetime.fromtimestamp(self._left.stat().st_mtime, UTC)
+        except (OSError, ValueError, OverflowError):
+            return None
 
     def acknowledge(self, key: str, need_key: str, note: str, now: datetime) -> None:
         """The need is known: it is not open any more."""

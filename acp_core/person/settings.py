@@ -115,6 +115,17 @@ def _notify(value: object) -> None:
         raise _Wrong(f".{error.where}", error.needed) from None
 
 
+def _fleet(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    from acp_core.person import views
+
+    try:
+        views.parse(value)
+    except views.WrongView as error:
+        raise _Wrong(error.where, error.needed) from None
+
+
 def _agents(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -172,6 +183,10 @@ class Settings:
     agents: dict[str, str | dict[str, str]] = field(
         default_factory=dict,
         metadata=_setting(_agents, "Links of agents elsewhere that belong to the fleet, by name."),
+    )
+    fleet: dict[str, object] = field(
+        default_factory=dict,
+        metadata=_setting(_fleet, "Saved views of the fleet: views by name, and the first view."),
     )
     bell: bool = field(
         default=True,

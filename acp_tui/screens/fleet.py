@@ -7,9 +7,12 @@ imported, comes with the first collaboration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -20,6 +23,7 @@ from textual.widgets import Static
 from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.actions.collaboration_actions import CollaborationActions
+from acp_tui.screens.fleet_views import FleetViews, places
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.key_line import KeyLine
 
@@ -28,11 +32,12 @@ if TYPE_CHECKING:
 
     from acp_core.fleet import Batch
     from acp_core.fleet.overview import FleetEntry, Seen
+    from acp_core.fleet.views import Section
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
     from acp_tui.screens.fleet_search import FleetSearch
     from acp_tui.widgets.filter_input import FilterInput
-    from acp_tui.widgets.fleet_table import FleetTable
+    from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
     from acp_tui.widgets.hits import Hits
 
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
@@ -44,11 +49,14 @@ class FleetScreen(CollaborationActions):
     CSS_PATH = "fleet.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FLEET, *keys.ACT]
     AUTO_FOCUS = "FleetTable"
+    COMMANDS: ClassVar[set[Any]] = {places}
 
     field: FilterInput
     """The filter; it and what follows are there from `furnish` on."""
     table: FleetTable
     """The list."""
+    titles: FleetTitles
+    """The titles over its columns."""
     search: FleetSearch
     """What looks inside documents."""
 
@@ -64,6 +72,7 @@ class FleetScreen(CollaborationActions):
         self._ticks = 0
         self._some = False  # whether anything is selected
         self._outdated = False  # something came in while another screen covered this one
+        self.navigation = self.views = FleetViews(self)
 
     # building
 
@@ -83,6 +92,7 @@ class FleetScreen(CollaborationActions):
         from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
         self.furnished = True
+        self.views.begin()
         self._labels = Labels(self.app, self._renamed)
         self.search = FleetSearch(self)
         self.field = FilterInput()
@@ -92,7 +102,9 @@ class FleetScreen(CollaborationActions):
             remedy_key=keys.called(self.app, "act.remedy"),
             called=self._labels.drawn,
         )
-        self.mount_all([self.field, FleetTitles(), self.table], before="#empty")
+        self.titles = FleetTitles()
+        self.mount_all([self.field, self.titles, self.table], before="#empty")
+        self.views.show()
 
     def on_mount(self) -> None:
         """Listen to the fleet, and look at the clock once a second."""
@@ -135,6 +147,11 @@ class FleetScreen(CollaborationActions):
             self._outdated = False
             self._show()
 
+    @cached_property
+    def _left(self) -> datetime | None:
+        """When the person left the dashboard before this time."""
+        return self.app.attention.last_left()
+
     def _seen(self, snapshot: Snapshot) -> Seen:
         from acp_core.fleet.overview import Seen
 
@@ -142,7 +159,8 @@ class FleetScreen(CollaborationActions):
         visit = attention.last_visit(snapshot.key)
         unread = max(0, len(snapshot.events) - visit.event_count) if visit else 0
         archived = attention.is_archived(snapshot.key)
-        return Seen(attention.open_needs(snapshot), unread, archived)
+        last = visit.at if visit else self._left
+        return Seen(attention.open_needs(snapshot), unread, archived, last)
 
     def _notice(self, entries: Iterable[FleetEntry]) -> None:
         """Tell what was not there before, each need under the whole that it belongs to."""
@@ -163,6 +181,7 @@ class FleetScreen(CollaborationActions):
 
     def _list(self) -> None:
         from acp_core.fleet import overview
+        from acp_core.fleet.views import sections
 
         words = self.words
         entries = [
@@ -171,12 +190,13 @@ class FleetScreen(CollaborationActions):
             if (self._show_archived or not entry.archived)
             and (not words or overview.matches(self._haystack(entry.snapshot), words))
         ]
-        self.table.entries = tuple(entries)
+        listed = sections(entries, self.views.view)
+        self.table.list_sections(listed)
         self.ask_what_it_offers()
         if self._wanted in self._entries:
             self.table.choose(self._wanted)
             self._wanted = None
-        self._explain_emptiness(entries)
+        self._explain_emptiness(listed)
 
     def _renamed(self) -> None:
         if self.is_mounted:
@@ -190,9 +210,9 @@ class FleetScreen(CollaborationActions):
             known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
         return known[1]
 
-    def _explain_emptiness(self, entries: list[FleetEntry]) -> None:
-        self.set_class(not entries, "-empty")
-        if entries:
+    def _explain_emptiness(self, listed: Sequence[Section]) -> None:
+        self.set_class(not listed, "-empty")
+        if listed:
             if self.focused is None and self.is_current:
                 self.table.focus()
             return
@@ -206,6 +226,14 @@ class FleetScreen(CollaborationActions):
                 (f"Nothing is called “{words}”.\n\n", "bold"),
                 _hint("enter", "looks inside the documents"),
                 _hint("esc", "shows all again"),
+            )
+        if self._entries and self.views.view.changed:
+            left = self._left
+            since = f" ({format.moment(left, self.app.now(), self.app.utc)})" if left else ""
+            key = keys.called(self.app, "fleet.changed")
+            return text.join(
+                (f"Nothing changed since your last visit{since}.\n\n", "bold"),
+                _hint(key, "shows everything again"),
             )
         if self._entries:
             number = format.count(len(self._entries), "collaboration")
@@ -328,6 +356,34 @@ class FleetScreen(CollaborationActions):
         if not number:
             self.app.tell("Nothing is archived.", timeout=3)
         self._show()
+
+    def action_sort(self) -> None:
+        """Sort by something else."""
+        self.views.use(self.views.view.next_sort())
+
+    def action_group(self) -> None:
+        """Group by something else."""
+        self.views.use(self.views.view.next_group())
+
+    def action_changed(self) -> None:
+        """Show only what changed since the last visit, or everything again."""
+        self.views.use(replace(self.views.view, changed=not self.views.view.changed))
+
+    def action_view(self) -> None:
+        """Choose a view, or a part of it."""
+        self.views.pick()
+
+    def on_fleet_titles_sorted(self, message: FleetTitles.Sorted) -> None:
+        """Sort by a column, or as usual where it is sorted so already."""
+        view = self.views.view
+        self.views.use(
+            replace(view, sort="attention" if view.sort == message.sort else message.sort)
+        )
+
+    def relist(self) -> None:
+        """List the fleet by the view that is used now."""
+        if self._entries:
+            self._show()
 
     # the filter, and the search that it begins
 

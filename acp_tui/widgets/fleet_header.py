@@ -13,7 +13,7 @@ LEAST = 8  # cells of a text that has to be cut
 
 
 class FleetHeader(Widget):
-    """One line: where, the counts, the clock. What does not fit is left out, the counts last."""
+    """One line: view, where, counts, clock. What does not fit is left out, the counts last."""
 
     DEFAULT_CSS = """
     FleetHeader { height: 1; padding: 0 1; background: $panel; color: $text; }
@@ -21,6 +21,8 @@ class FleetHeader(Widget):
 
     where: reactive[str] = reactive("")
     """The paths, as a person would write them."""
+    view: reactive[str] = reactive("")
+    """How the fleet is listed, where that is other than usual."""
     note: reactive[str] = reactive("")
     """How the files are looked at, where that is out of the ordinary."""
     counts: reactive[str] = reactive("")
@@ -41,12 +43,16 @@ class FleetHeader(Widget):
             clock = ""
         right = text.join(counts, (clock, text.MUTED))
         space = self.content_size.width - right.cell_length - len("acp") - 2 * len(GAP)
+        view = _at_most(self.view, space)
+        space -= text.width(view) + len(GAP) if view else 0
         where = _at_most(self.where, space)
         note = f"({self.note})" if self.note else ""
         note = _at_most(note, space - text.width(where) - len(GAP))
         between = space - text.width(where) - text.width(note)
         return text.join(
             ("acp", "bold $text-accent"),
+            GAP if view else "",
+            (view, "$text-accent"),
             GAP,
             (where, text.MUTED),
             GAP if note else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from acp_core.cli import signs
@@ -51,26 +52,68 @@ MARGIN = 5  # cursor, sign, how it was read, unread, blank
 GAP = 2
 
 
-def columns(width: int) -> Columns:
+NAME = 14  # cells that chosen columns leave to the name
+_GIVE_WAY = ("state", "findings", "usually", "waiting for", "protocol", "since", "phase")
+"""Which of the chosen columns are left out first where there is no room for all."""
+_SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
+    (0, (0, 20, 4, 5, 0, 8)),
+    (99, (10, 27, 8, 5, 7, 12)),
+    (139, (11, 29, 10, 5, 7, 13)),
+)
+_LEAST = {"protocol": 10, "usually": 7}
+"""What columns take that are chosen where they would not be shown."""
+
+
+def columns(width: int, chosen: Sequence[str] = ()) -> Columns:
     """Which columns fit into ``width`` cells, and how wide each is.
 
-    It depends on the width alone: what is written never moves a column.
+    It depends on these alone: what is written never moves a column.
+
+    Args:
+        width: Cells of a line.
+        chosen: Which columns are wanted, by their `TITLES`; empty for those that fit.
     """
-    if width < 99:
-        protocol, phase, bar, since, usual, findings = 0, 20, 4, 5, 0, 8
-    elif width < 139:
-        protocol, phase, bar, since, usual, findings = 10, 27, 8, 5, 7, 12
-    else:
-        protocol, phase, bar, since, usual, findings = 11, 29, 10, 5, 7, 13
-    taken = sum(each + GAP for each in (protocol, phase, since, usual, findings) if each)
+    wanted = set(chosen)
+    widths = _widths(width, wanted if chosen else None)
+    for name in _GIVE_WAY:
+        if wanted and widths.name < NAME:
+            wanted.discard(name)
+            widths = _widths(width, wanted)
+    return widths
+
+
+def _widths(width: int, wanted: set[str] | None) -> Columns:
+    sizes = next(each for least, each in reversed(_SIZES) if max(0, width) >= least)
+    protocol, phase, bar, since, usual, findings = sizes
+    fixed = {
+        "protocol": protocol, "phase": phase, "since": since, "usually": usual,
+        "findings": findings,
+    }  # fmt: skip
+    waits, states = width >= 72, width >= 139
+    if wanted is not None:
+        waits, states = "waiting for" in wanted, "state" in wanted
+        fixed = {
+            name: (size or _LEAST[name]) if name in wanted else 0 for name, size in fixed.items()
+        }
+    taken = sum(size + GAP for size in fixed.values() if size)
     rest = max(0, width - MARGIN - 1 - taken - GAP)
-    if width < 139:
-        waiting = min(40, rest * 2 // 5) if width >= 72 else 0
-        name = rest - waiting if waiting else rest + GAP
-        return Columns(name, protocol, phase, bar, waiting, since, usual, findings, 0)
-    name, waiting = min(60, rest // 3), min(30, rest // 4)
-    headline = max(0, rest - name - waiting - GAP)
-    return Columns(name, protocol, phase, bar, waiting, since, usual, findings, headline)
+    name, waiting, headline = _wide(rest, waits) if states else (*_narrow(rest, waits), 0)
+    return Columns(
+        name, fixed["protocol"], fixed["phase"], bar if fixed["phase"] else 0, waiting,
+        fixed["since"], fixed["usually"], fixed["findings"], headline,
+    )  # fmt: skip
+
+
+def _narrow(rest: int, waits: bool) -> tuple[int, int]:
+    """The widths of name and ``waiting for``."""
+    waiting = min(40, rest * 2 // 5) if waits else 0
+    return (rest - waiting if waiting else rest + GAP), waiting
+
+
+def _wide(rest: int, waits: bool) -> tuple[int, int, int]:
+    """The widths of name, ``waiting for`` and state."""
+    name, waiting = min(60, rest // 3), min(30, rest // 4) if waits else 0
+    return name, waiting, max(0, rest - name - waiting - (GAP if waiting else 0))
 
 
 class Detail(NamedTuple):
@@ -161,7 +204,7 @@ def row(entry: FleetEntry, age: str, usual: str, widths: Columns, cursor: bool) 
     columns = (
         (indent + fit_name(name, widths.name - len(indent)), widths.name, quiet or "name"),
         (protocol, widths.protocol, "muted"),
-        (label, widths.phase - widths.bar - 1, quiet),
+        (label, max(0, widths.phase - widths.bar - 1), quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
         (age, widths.since, "muted"),
         (usual or "-", widths.usual, "muted"),
@@ -177,7 +220,7 @@ def row(entry: FleetEntry, age: str, usual: str, widths: Columns, cursor: bool) 
         (" ", ""),
     ]
     for place, (words, width, style) in enumerate(columns):
-        if place == PHASE:
+        if place == PHASE and widths.phase:
             pieces += bar(snapshot.progress, widths.bar, "muted" if quiet else "bar")
         if width:
             pieces += [(text.fit(words, width), style), (" " * GAP, "")]
@@ -224,10 +267,27 @@ def heading(title: str, number: int, width: int) -> Pieces:
     return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]
 
 
-def titles(widths: Columns) -> Pieces:
-    """The names of the columns, each where the column stands."""
+def titles(widths: Columns, sort: str = "") -> Pieces:
+    """The names of the columns, each where the column stands; ``sort`` is marked."""
     pieces: Pieces = [(" " * MARGIN, "")]
     for title, width in zip(TITLES, widths, strict=True):
         if title and width:
-            pieces.append((text.fit(title, width) + " " * GAP, "muted"))
+            style = "sorted" if sort == _SORTED_BY.get(title) else "muted"
+            words = f"{title} ↓" if style == "sorted" else title
+            pieces.append((text.fit(words, width) + " " * GAP, style))
     return pieces
+
+
+_SORTED_BY = {"collaboration": "name", "protocol": "protocol", "since": "waiting"}
+"""By title: the order in which a click on it puts the fleet."""
+
+
+def sort_at(widths: Columns, x: int) -> str | None:
+    """The order that a click on the titles asks for; None where the column has none."""
+    left = MARGIN
+    for title, width in zip(TITLES, widths, strict=True):
+        if title and width:
+            if left <= x < left + width:
+                return _SORTED_BY.get(title)
+            left += width + GAP
+    return None

@@ -24,8 +24,10 @@ from textual.widget import Widget
 
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry
+from acp_core.fleet.views import Section
 from acp_core.history.forecast import Forecast
 from acp_core.model import format
+from acp_core.person.views import View
 from acp_tui import keys, text
 from acp_tui.widgets import fleet_lines as lines
 
@@ -73,6 +75,8 @@ class FleetTable(ScrollView, can_focus=True):
 
     entries: reactive[tuple[FleetEntry, ...]] = reactive((), layout=False, always_update=False)
     """What to show, in order (see `acp_core.fleet.overview.arrange`)."""
+    chosen_columns: reactive[tuple[str, ...]] = reactive((), layout=False, init=False)
+    """The columns that the person wants; empty for those that fit."""
     forecast: reactive[Forecast] = reactive(Forecast, layout=False)
     """How long things usually take."""
     selected: reactive[str | None] = reactive(None)
@@ -128,6 +132,7 @@ class FleetTable(ScrollView, can_focus=True):
         self._keys = open_key, remedy_key
         self._called = called
         self._lines: list[tuple[int, int]] = []  # what it is, index of the entry
+        self._titles: tuple[str, ...] = ()  # of each entry: the heading that it stands under
         self._numbers = Counter[str]()  # title -> how many collaborations stand under it
         self._tops: dict[str, int] = {}  # key -> its first line
         self._indices: dict[str, int] = {}
@@ -137,6 +142,19 @@ class FleetTable(ScrollView, can_focus=True):
         self._chosen = False  # the person selected something; until then it is the first
 
     # what it is told
+
+    def list_sections(self, sections: Sequence[Section]) -> None:
+        """Show these entries under these headings."""
+        entries = tuple(entry for section in sections for entry in section.entries)
+        titles = tuple(section.title for section in sections for _ in section.entries)
+        other, self._titles = titles != self._titles, titles
+        if entries == self.entries and other:
+            self.watch_entries(entries)
+        self.entries = entries
+
+    def watch_chosen_columns(self) -> None:
+        """Fit the columns anew."""
+        self.on_resize()
 
     def watch_entries(self, entries: tuple[FleetEntry, ...]) -> None:
         """Lay the lines out again; the selection, and where it stands on the screen, stay."""
@@ -155,13 +173,13 @@ class FleetTable(ScrollView, can_focus=True):
 
     def _lay_out(self, entries: Sequence[FleetEntry]) -> None:
         self._lines, self._tops, self._indices = [], {}, {}
-        titles = [lines.title(entry) for entry in entries]
+        titles = self._titles if len(self._titles) == len(entries) else ("",) * len(entries)
         self._numbers = Counter(
             title for title, entry in zip(titles, entries, strict=True) if not entry.depth
         )
         several = len(set(titles)) > 1
         for index, entry in enumerate(entries):
-            if several and (index == 0 or titles[index] != titles[index - 1]):
+            if several and titles[index] and (index == 0 or titles[index] != titles[index - 1]):
                 self._lines.append((HEADING, index))
             self._tops[entry.key] = len(self._lines)
             self._indices[entry.key] = index
@@ -277,7 +295,8 @@ class FleetTable(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Fit the columns to the width, and keep the selection in view."""
-        self._columns = lines.columns(self.outer_size.width - 1)  # a scrollbar may come
+        width = self.outer_size.width - 1  # a scrollbar may come
+        self._columns = lines.columns(width, self.chosen_columns)
         self._strips.clear()
         self.refresh()
         self.show(self.selected)
@@ -291,23 +310,25 @@ class FleetTable(ScrollView, can_focus=True):
         entry = self.entries[index]
         age = self._ages[line] = self._age(line)
         cursor, hover = entry.key == self.selected, entry.key == self.hovered
-        number = self._numbers[lines.title(entry)] if what == HEADING else 0
-        drawn = (entry.serial, what, age, cursor, hover, self.has_focus, number)
+        title = self._titles[index] if what == HEADING else ""
+        number = self._numbers[title] if title else 0
+        drawn = (entry.serial, what, age, cursor, hover, self.has_focus, title, number)
         strip = self._strips.get(drawn)
         if strip is None:
             under = "" if what == HEADING else "cursor" if cursor else "hover" if hover else ""
-            strip = self._draw(self._pieces(what, entry, age, cursor), under)
+            strip = self._draw(self._pieces(what, index, age, cursor), under)
             self._strips[drawn] = strip
         return strip
 
-    def _pieces(self, what: int, entry: FleetEntry, age: str, cursor: bool) -> lines.Pieces:
+    def _pieces(self, what: int, index: int, age: str, cursor: bool) -> lines.Pieces:
+        entry = self.entries[index]
         detail = lines.detail(entry) if what == DETAIL else None
         if detail:
             open_key, remedy_key = self._keys
             remedy = f"{remedy_key}: {self._called(detail.key, detail.action or '')}"
             return lines.second(detail, self._columns, cursor, open_key, text.safe_line(remedy))
         if what == HEADING:
-            title = lines.title(entry)
+            title = self._titles[index]
             return lines.heading(title, self._numbers[title], self.outer_size.width - 1)
         return lines.row(entry, age, self._usual(entry), self._columns, cursor)
 
@@ -346,14 +367,45 @@ class FleetTable(ScrollView, can_focus=True):
 
 
 class FleetTitles(Widget):
-    """The names of the columns over a `FleetTable`."""
+    """The names of the columns over a `FleetTable`; a click on one sorts by it."""
 
     DEFAULT_CSS = """
     FleetTitles { height: 1; color: $text-muted; &:ansi { color: ansi_default; text-style: dim; } }
     """
 
+    view: reactive[View] = reactive(View, layout=False)
+    """How the table is listed."""
+
+    class Sorted(Message):
+        """The person clicked on the title of a column, to sort by it."""
+
+        def __init__(self, titles: FleetTitles, sort: str) -> None:
+            super().__init__()
+            self.titles = titles
+            self.sort = sort
+
+        @property
+        def control(self) -> FleetTitles:
+            """The titles that sent it."""
+            return self.titles
+
+    @property
+    def columns(self) -> lines.Columns:
+        """The columns: the table beside a scrollbar is one cell narrower."""
+        return lines.columns(self.size.width - 1, self.view.columns)
+
     def render_line(self, y: int) -> Strip:
-        """Draw it: the table beside a scrollbar is one cell narrower."""
-        widths = lines.columns(self.size.width - 1)
-        pieces = [(words, self.rich_style) for words, _ in lines.titles(widths)]
+        """Draw it."""
+        plain, marked = self.rich_style, self.rich_style + Style(bold=True)
+        pieces = [
+            (words, marked if style == "sorted" else plain)
+            for words, style in lines.titles(self.columns, self.view.sort)
+        ]
         return text.strip(pieces).adjust_cell_length(self.size.width, self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        """Sort by the column, or no longer."""
+        sort = lines.sort_at(self.columns, event.x)
+        if sort is not None:
+            event.stop()
+            self.post_message(self.Sorted(self, sort))

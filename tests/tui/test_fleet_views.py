@@ -1,0 +1,144 @@
+"""The coordinator of many collaborations groups, sorts and narrows the list with one key each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from acp_core.person import settings
+from acp_core.person.attention import Attention
+from acp_core.person.settings import SettingsError
+from acp_tui.app import AcpApp
+from acp_tui.screens.pick import PickScreen
+from acp_tui.widgets import fleet_lines as lines
+from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
+from tests.tui.support import NOW
+
+
+def shown(app: AcpApp) -> list[str]:
+    view = app.screen_stack[0].query_one(FleetTable)
+    lines = (view.render_line(y).text.strip(" ─▌") for y in range(view.size.height))
+    return [line.split("  ")[0].strip() for line in lines if line]
+
+
+def names(app: AcpApp) -> list[str]:
+    return [entry.name for entry in app.screen_stack[0].query_one(FleetTable).entries]
+
+
+def some() -> StageFleet:
+    return StageFleet(
+        snapshot("zeta", location="/team/a/zeta", changed=NOW - timedelta(hours=3)),
+        snapshot("alpha", location="/team/b/alpha", changed=NOW - timedelta(minutes=2)),
+        needy("stuck", location="/team/b/stuck", changed=NOW - timedelta(hours=5)),
+        finished("old", location="/team/a/old"),
+    )
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    await pilot.pause()
+    await pilot.pause()
+
+
+async def test_keys_group_and_sort_and_the_header_says_how(tmp_path: Path) -> None:
+    app = dashboard(some(), tmp_path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        assert names(app) == ["stuck", "alpha", "zeta", "old"]
+        await pilot.press("B")
+        await settled(pilot)
+        assert [line for line in shown(app) if line.startswith("/team")] == [
+            "/team/a 2",
+            "/team/b 2",
+        ]
+        assert names(app) == ["zeta", "old", "stuck", "alpha"]
+        assert "grouped by folder" in screen_text(app).split("\n")[0]
+        await pilot.press("O")
+        await settled(pilot)
+        assert names(app) == ["old", "zeta", "alpha", "stuck"]
+        assert "collaboration ↓" in screen_text(app)
+        await pilot.press("B", "B", "B", "O", "O", "O", "O")
+        await settled(pilot)
+        assert names(app) == ["stuck", "alpha", "zeta", "old"], "round to where it began"
+        assert "grouped" not in screen_text(app)
+
+
+async def test_a_click_on_a_title_sorts_by_it_and_another_one_no_longer(tmp_path: Path) -> None:
+    app = dashboard(some(), tmp_path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("B", "B", "B")
+        await pilot.click(FleetTitles, offset=(lines.MARGIN + 2, 0))
+        await settled(pilot)
+        assert names(app) == ["alpha", "old", "stuck", "zeta"]
+        await pilot.click(FleetTitles, offset=(lines.MARGIN + 2, 0))
+        await settled(pilot)
+        assert names(app) == ["stuck", "alpha", "zeta", "old"]
+
+
+async def test_only_what_changed_since_the_person_left_the_dashboard(tmp_path: Path) -> None:
+    Attention(tmp_path / "attention.json").left(NOW - timedelta(hours=1))
+    fleet = some()
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("D")
+        await settled(pilot)
+        assert names(app) == ["stuck", "alpha"], "a need of 19 minutes, and a change"
+        fleet.show(snapshot("zeta", location="/team/a/zeta", changed=NOW))
+        await until(pilot, lambda: names(app) == ["stuck", "alpha", "zeta"])
+        await pilot.press("D")
+        await settled(pilot)
+        assert len(names(app)) == 4
+    app = dashboard(some(), tmp_path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("D")
+        await settled(pilot)
+        assert "Nothing changed since your last visit" in screen_text(app)
+        await pilot.press("D")
+        await settled(pilot)
+        assert len(names(app)) == 4
+
+
+async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path: Path) -> None:
+    views = {
+        "mine": {"sort": "name", "group": "none", "columns": ["since"]},
+        "late": {"filter": "alpha"},
+    }
+    app = dashboard(some(), tmp_path, settings={"fleet": {"view": "mine", "views": views}})
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert names(app) == ["alpha", "old", "stuck", "zeta"]
+        titles = screen_text(app).split("\n")[1].split()
+        assert titles == ["collaboration", "↓", "since"]
+        await pilot.press("V")
+        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await pilot.press(*"late", "enter")
+        await until(pilot, lambda: names(app) == ["alpha"])
+        await pilot.press("V", *"default", "enter")
+        await until(pilot, lambda: names(app) == ["stuck", "alpha", "zeta", "old"])
+        await pilot.press("V", *"protocol show", "enter")
+        await until(pilot, lambda: "protocol" in screen_text(app).split("\n")[1])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
+@pytest.mark.parametrize("chosen", [("state",), ("since",), lines.TITLES[1:]])
+def test_chosen_columns_fit_at_any_width(width: int, chosen: tuple[str, ...]) -> None:
+    columns = lines.columns(width, chosen)
+    assert columns.name >= lines.NAME and columns.text + lines.MARGIN + 1 <= width
+    assert not set(lines.columns(width)) - {0} or columns.name
+
+
+def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[fleet.views.mine]\nsort = "age"\n')
+    with pytest.raises(SettingsError) as error:
+        settings.load(config)
+    assert str(error.value) == (
+        f"{config}: fleet.views.mine.sort: one of attention, name, waiting, last, protocol is needed"
+    )
