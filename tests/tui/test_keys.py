@@ -64,7 +64,7 @@ async def test_a_key_that_was_changed_works_and_the_old_one_does_not(tmp_path: P
 
 
 async def test_help_lists_the_keys_as_they_are_and_their_ids_at_the_end(tmp_path: Path) -> None:
-    app = dashboard(StageFleet(needy("a")), tmp_path, settings={"keys": {"act.copy_path": "Y"}})
+    app = dashboard(StageFleet(needy("a")), tmp_path, settings={"keys": {"act.copy_path": "Z"}})
     async with app.run_test(size=(120, 130)) as pilot:
         await pilot.pause()
         await pilot.press("question_mark")
@@ -76,7 +76,7 @@ async def test_help_lists_the_keys_as_they_are_and_their_ids_at_the_end(tmp_path
                 continue
             assert binding.id in ids and binding.id not in above
         (line,) = [line for line in shown.splitlines() if "act.copy_path" in line]
-        assert line.split()[2:4] == ["Y", "Copy"]
+        assert line.split()[2:4] == ["Z", "Copy"]
         assert "config.toml" in ids
         await pilot.press("question_mark", "escape")
         await pilot.pause()
