@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from acp_core.cli import fields, layout, signs
 from acp_core.cli.layout import Cell, Column
@@ -22,10 +24,14 @@ from acp_core.cli.output import (
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
+from acp_core.fleet.views import Section, sections
 from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
 from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_core.person.views import View, parse
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.status/1"
@@ -44,18 +50,27 @@ BAR = 10  # cells of the progress bar
 
 def status(given: Values) -> int:
     """Print the table, or the object."""
-    good, problems = sort_out(chosen_paths(given.paths, load_settings()))
+    settings = load_settings()
+    view = _view(given, settings)
+    good, problems = sort_out(chosen_paths(given.paths, settings))
     for problem in problems:
         complain(problem)
     fleet = Fleet(good)
     entries = overview.arrange(fleet.read(), Seeing(Attention()), recent=True)
+    counts = overview.tally(entries)
+    groups = _grouped(entries, view)
+    listed = [entry for group in groups for entry in group.entries]
     if fleet.note:
         warn(fleet.note)
     now = utc_now()
     if given.json:
-        say(dump(as_fields(entries, problems, now, fleet.learn())))
+        say(dump(as_fields(listed, problems, now, fleet.learn(), counts)))
     elif good:
-        for line in render(entries, now, terminal(), everything=given.all):
+        titled = {group.entries[0].key: group.title for group in groups}
+        headings = {} if view.group in ("state", "none") else titled
+        for line in render(
+            listed, now, terminal(), everything=given.all, counts=counts, headings=headings
+        ):
             say(line)
     return 2 if problems else 0
 
@@ -65,12 +80,21 @@ def as_fields(
     problems: Sequence[str],
     now: datetime,
     forecast: Forecast,
+    counts: overview.Counts | None = None,
 ) -> fields.Fields:
-    """The object that ``--json`` prints; archived collaborations are always in it."""
+    """The object that ``--json`` prints; archived collaborations are always in it.
+
+    Args:
+        entries: what is listed.
+        problems: why some places could not be read.
+        now: the time of the reading.
+        forecast: how long things usually take.
+        counts: of the fleet; None for those of what is listed.
+    """
     return {
         "schema": SCHEMA,
         "at": fields.time(now),
-        "counts": overview.tally(entries)._asdict(),
+        "counts": (counts or overview.tally(entries))._asdict(),
         "collaborations": [
             fields.summary(entry.snapshot)
             | {
@@ -92,23 +116,63 @@ def render(
     shown_on: Terminal,
     *,
     everything: bool = False,
+    counts: overview.Counts | None = None,
+    headings: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """The lines of the table, with each need under its collaboration, and the counts."""
+    """The lines of the table, with each need under its collaboration, and the counts.
+
+    Args:
+        entries: what is listed.
+        now: the time of the reading.
+        shown_on: where it is printed.
+        everything: list what is archived, too.
+        counts: of the fleet; None for those of what is listed.
+        headings: lines above some of the entries, by their keys.
+    """
     shown = [entry for entry in entries if everything or not entry.archived]
-    counts = overview.tally(entries)
+    counts = counts or overview.tally(entries)
     lines: list[str] = []
     if shown:
         table = layout.table(COLUMNS, [_row(entry, now) for entry in shown], shown_on)
         lines.append(table[0])
         for entry, line in zip(shown, table[1:], strict=True):
+            if entry.key in headings:
+                lines += layout.wrap(headings[entry.key], shown_on)
             lines += [line, *_needs(entry, now, shown_on)]
         lines.append("")
         lines.append(shown_on.paint(counts.sentence(), "head"))
+    elif sum(counts) > counts.archived:
+        lines.append("Nothing to list in this view.")
     else:
         lines.append("No collaborations here. To start one, see `acp init --help`.")
     if counts.archived and not everything:
         lines.append(f"{counts.archived} archived (use --all to list them)")
     return lines
+
+
+def _view(given: Values, settings: Settings) -> View:
+    """The view that the options ask for.
+
+    Raises:
+        CommandError: no view of that name is saved.
+    """
+    saved = parse(settings.fleet).saved
+    if given.view and given.view not in saved:
+        names = ", ".join(saved) or "none"
+        raise CommandError(f"no view named {given.view!r} in config.toml (saved: {names})")
+    view = saved[given.view] if given.view else View()
+    return replace(
+        view,
+        group=given.group or view.group,
+        sort=given.sort or view.sort,
+        changed=given.changed or view.changed,
+    )
+
+
+def _grouped(entries: Sequence[overview.FleetEntry], view: View) -> list[Section]:
+    words = view.filter
+    found = [e for e in entries if overview.matches(overview.haystack(e.snapshot), words)]
+    return sections(found, view)
 
 
 def _row(entry: overview.FleetEntry, now: datetime) -> list[Cell]:

@@ -189,3 +189,21 @@ def test_hostile_names_are_harmless_in_the_table(acp: Acp) -> None:
     ran = acp("status", env={"COLUMNS": "80"})
     assert "\x1b" not in ran.stdout and "\x07" not in ran.stdout
     assert "[@click=app" in ran.stdout and "owned" in ran.stdout
+
+
+def test_views_are_the_same_as_on_the_screen(acp: Acp) -> None:
+    for place in ("team-b/zebra", "team-a/ape", "team-a/bee"):
+        toy.make(acp.home / "runs" / place)
+    lines = acp("status", "runs", "--group", "folder", "--sort", "name").stdout.splitlines()
+    assert lines[1].endswith("/runs/team-a") and lines[4].endswith("/runs/team-b")
+    assert ["ape" in lines[2], "bee" in lines[3], "zebra" in lines[5]] == [True] * 3
+    config = Path(acp.env["ACP_CONFIG"]) / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('[fleet.views.mine]\nfilter = "zeb"\n')
+    told = json.loads(acp("status", "runs", "--view", "mine", "--json").stdout)
+    assert [each["name"] for each in told["collaborations"]] == ["zebra"]
+    assert told["counts"]["live"] == 3, "the counts are of the fleet"
+    ran = acp("status", "runs", "--view", "other")
+    assert (ran.returncode, ran.stderr) == (
+        2, "error: no view named 'other' in config.toml (saved: mine)\n"
+    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acp_core.cli.specs.fields import FOLDER, PATHS, THEME, UTC, command_of
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
+from acp_core.person.views import GROUPS, SORTS
 
 _HERE = "Without PATH, acp uses `paths` from config.toml, or the current folder."
 
@@ -99,10 +100,30 @@ STATUS = command_of(
         fields=(
             PATHS,
             Field("all", help="Also list archived collaborations.", kind=Kind.FLAG),
+            Field(
+                "view", help="Use a saved view of config.toml ([fleet.views.NAME]).",
+                metavar="NAME",
+            ),
+            Field(
+                "group", help="Group the list [default: state].", kind=Kind.CHOICE,
+                choices=tuple(GROUPS), metavar="BY",
+            ),
+            Field(
+                "sort", help="Sort the list [default: attention].", kind=Kind.CHOICE,
+                choices=tuple(SORTS), metavar="BY",
+            ),
+            Field(
+                "changed", help="List only what changed since your last visit.", kind=Kind.FLAG,
+            ),
         ),
         command="status",
-        help="Active collaborations follow, the latest change first, then finished ones.",
-        examples=("acp status ~/work", "acp status --json --all"),
+        help="Active collaborations follow, the latest change first, then finished ones. --group, "
+        "--sort and --changed override the view.",
+        examples=(
+            "acp status ~/work",
+            "acp status --json --all",
+            "acp status ~/work --group folder --sort waiting",
+        ),
         exits=(
             (0, "printed"),
             (2, "a PATH cannot be read (the others are printed), or invalid input"),
@@ -110,7 +131,7 @@ STATUS = command_of(
         ),
         run="acp_core.cli.status:status",
     )
-)
+)  # fmt: skip
 WATCH = command_of(
     QuerySpec(
         "watch",
