@@ -49,7 +49,7 @@ async def test_keys_group_and_sort_and_the_header_says_how(tmp_path: Path) -> No
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"]
-        await pilot.press("B")
+        await pilot.press("K")
         await settled(pilot)
         assert [line for line in shown(app) if line.startswith("/team")] == [
             "/team/a 2",
@@ -57,11 +57,11 @@ async def test_keys_group_and_sort_and_the_header_says_how(tmp_path: Path) -> No
         ]
         assert names(app) == ["zeta", "old", "stuck", "alpha"]
         assert "grouped by folder" in screen_text(app).split("\n")[0]
-        await pilot.press("O")
+        await pilot.press("I")
         await settled(pilot)
         assert names(app) == ["old", "zeta", "alpha", "stuck"]
         assert "collaboration ↓" in screen_text(app)
-        await pilot.press("B", "B", "B", "O", "O", "O", "O")
+        await pilot.press("K", "K", "K", "I", "I", "I", "I")
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"], "round to where it began"
         assert "grouped" not in screen_text(app)
@@ -71,7 +71,7 @@ async def test_a_click_on_a_title_sorts_by_it_and_another_one_no_longer(tmp_path
     app = dashboard(some(), tmp_path)
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
-        await pilot.press("B", "B", "B")
+        await pilot.press("K", "K", "K")
         await pilot.click(FleetTitles, offset=(lines.MARGIN + 2, 0))
         await settled(pilot)
         assert names(app) == ["alpha", "old", "stuck", "zeta"]
@@ -116,13 +116,13 @@ async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path
         assert names(app) == ["alpha", "old", "stuck", "zeta"]
         titles = screen_text(app).split("\n")[1].split()
         assert titles == ["collaboration", "↓", "since"]
-        await pilot.press("V")
+        await pilot.press("X")
         await until(pilot, lambda: isinstance(app.screen, PickScreen))
         await pilot.press(*"late", "enter")
         await until(pilot, lambda: names(app) == ["alpha"])
-        await pilot.press("V", *"default", "enter")
+        await pilot.press("X", *"default", "enter")
         await until(pilot, lambda: names(app) == ["stuck", "alpha", "zeta", "old"])
-        await pilot.press("V", *"protocol show", "enter")
+        await pilot.press("X", *"protocol show", "enter")
         await until(pilot, lambda: "protocol" in screen_text(app).split("\n")[1])
 
 
