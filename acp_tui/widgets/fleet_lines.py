@@ -182,13 +182,15 @@ def sign(entry: FleetEntry) -> tuple[str, str]:
     return signs.STATUS[snapshot.status], "good" if snapshot.status is Status.COMPLETED else "muted"
 
 
-def row(entry: FleetEntry, age: str, usual: str, widths: Columns, cursor: bool) -> Pieces:
+def row(
+    entry: FleetEntry, age: str, usual: tuple[str, str], widths: Columns, cursor: bool
+) -> Pieces:
     """The first line of an entry.
 
     Args:
         entry: What it is about.
         age: How long it has waited.
-        usual: How long such a wait usually lasts; "" where that is not known.
+        usual: How long such a wait usually lasts, and the name of its style.
         widths: Of the columns.
         cursor: Whether the entry is selected.
     """
@@ -207,7 +209,7 @@ def row(entry: FleetEntry, age: str, usual: str, widths: Columns, cursor: bool) 
         (label, max(0, widths.phase - widths.bar - 1), quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
         (age, widths.since, "muted"),
-        (usual or "-", widths.usual, "muted"),
+        (usual[0], widths.usual, usual[1]),
         (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
          _SEVERITY[worst] if worst else "muted"),
         (snapshot.headline, widths.headline, "muted"),

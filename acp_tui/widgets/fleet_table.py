@@ -25,7 +25,7 @@ from textual.widget import Widget
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry
 from acp_core.fleet.views import Section
-from acp_core.history.forecast import Forecast
+from acp_core.history.forecast import NOTHING, Forecast
 from acp_core.model import format
 from acp_core.person.views import View
 from acp_tui import keys, text
@@ -350,13 +350,20 @@ class FleetTable(ScrollView, can_focus=True):
             return ""
         return format.age(overview.since(self.entries[index]), self._clock())
 
-    def _usual(self, entry: FleetEntry) -> str:
-        """How long a wait such as the one of an entry usually lasts, as an age."""
-        if not self._columns.usual:
-            return ""
-        turns = entry.snapshot.turns
-        usual = self.forecast.outlook(entry.snapshot, self._clock()).oldest(turns)
-        return format.span(usual.median) if usual else ""
+    def _usual(self, entry: FleetEntry) -> tuple[str, str]:
+        """How long a wait such as the one of an entry usually lasts, and its style.
+
+        A wait that is longer than three of four were is marked.
+        """
+        turns, now = entry.snapshot.turns, self._clock()
+        outlook = self.forecast.outlook(entry.snapshot, now) if self._columns.usual else NOTHING
+        usual = outlook.oldest(turns)
+        if usual is None:
+            return "-", "muted"
+        since = min(turn.since for turn in turns if turn.since is not None)
+        if (now - since).total_seconds() > usual.high:
+            return f"{format.span(usual.median)} !", "warning"
+        return format.span(usual.median), "muted"
 
     def _height(self, key: str) -> int:
         return 2 if lines.detail(self.entries[self._indices[key]]) else 1

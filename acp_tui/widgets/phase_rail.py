@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from textual.content import Content
@@ -139,10 +139,20 @@ class PhaseRail(Widget):
     def _rail(self, data: PaneData, cells: int) -> Content:
         snapshot = data.snapshot
         drawn = rail(snapshot.phases, data.now, cells, snapshot.status, self._times)
-        ends = self.forecast().outlook(snapshot, data.now).ends
-        words = ends.words(data.now, data.utc) if ends else ""
-        gap = cells - width(drawn.plain) - width(words)
-        return join(drawn, " " * gap, (words, MUTED)) if words and gap >= GAP else drawn
+        for words in self._foresight(data):
+            gap = cells - width(drawn.plain) - width(words)
+            if gap >= GAP:
+                return join(drawn, " " * gap, (words, MUTED))
+        return drawn
+
+    def _foresight(self, data: PaneData) -> Iterator[str]:
+        """How long the phase usually takes and when it will probably end, the longest words first."""
+        outlook = self.forecast().outlook(data.snapshot, data.now)
+        usual = outlook.phase.words if outlook.phase else ""
+        ends = outlook.ends.words(data.now, data.utc) if outlook.ends else ""
+        if usual and ends:
+            yield f"{usual} · {ends}"
+        yield from filter(None, (ends, usual))
 
 
 def rail(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from acp_core.history.forecast import TURN, Case, Forecast
 from acp_core.person import settings
 from acp_core.person.attention import Attention
 from acp_core.person.settings import SettingsError
@@ -124,6 +125,17 @@ async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path
         await until(pilot, lambda: names(app) == ["stuck", "alpha", "zeta", "old"])
         await pilot.press("X", *"protocol show", "enter")
         await until(pilot, lambda: "protocol" in screen_text(app).split("\n")[1])
+
+
+async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None:
+    """The one that is waited for since 19 minutes: usually it takes 10, or else 30."""
+    fleet = some()
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        for minutes, shown_as in ((10, "19m    10m !"), (30, "19m    30m  ")):
+            cases = [Case(TURN, "reviewing", minutes * 60.0 + n) for n in range(5)]
+            fleet.forecast = Forecast([("folder", cases)])
+            await until(pilot, lambda text=shown_as: text in screen_text(app))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
