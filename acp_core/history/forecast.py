@@ -58,10 +58,11 @@ class Ending(NamedTuple):
         """``probably ends in 12 min (5 min to 40 min)``; from a day on, the times themselves."""
         times = self.likely, self.early, self.late
         if self.late - now >= timedelta(days=1):
-            shown = [format.moment(at, now, utc) for at in times]
-            return f"probably ends {shown[0]} ({shown[1]} to {shown[2]})"
-        shown = [format.long_span((at - now).total_seconds()) for at in times]
-        return f"probably ends in {shown[0]} ({shown[1]} to {shown[2]})"
+            likely, early, late = (format.moment(at, now, utc) for at in times)
+        else:
+            likely, early, late = (format.long_span((at - now).total_seconds()) for at in times)
+            likely = f"in {likely}"
+        return f"probably ends {likely}" + (f" ({early} to {late})" if early != late else "")
 
 
 class Outlook(NamedTuple):

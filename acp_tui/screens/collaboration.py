@@ -15,7 +15,6 @@ from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.documents import PEOPLE, WHY, outcome_tab
 from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ class CollaborationScreen(SnapshotScreen):
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""
         self._visit = self.app.attention.last_visit(self.key)
-        self.query_one(PhaseRail).forecast = lambda: self.app.fleet.forecast
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)
@@ -105,7 +103,8 @@ class CollaborationScreen(SnapshotScreen):
             asked = self.asking(snapshot)
             needs = tuple(need for _, need in asked)
             data = PaneData(snapshot, needs, self.app.now(), self.app.utc, self._gone)
-            self.show_data(data._replace(current=self._place_of_need(needs)), asked)
+            current, forecast = self._place_of_need(needs), self.app.fleet.forecast
+            self.show_data(data._replace(current=current, forecast=forecast), asked)
             if first:
                 self._begin(snapshot)
             self.ask_what_it_offers()
@@ -128,7 +127,7 @@ class CollaborationScreen(SnapshotScreen):
             if self._pending is None:
                 self._draw()  # nobody told: a signal leaves out a screen that is not ready for it
         elif data is not None:
-            self.data = data._replace(now=self.app.now())
+            self.data = data._replace(now=self.app.now(), forecast=self.app.fleet.forecast)
 
     # --- the need in hand ------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 
 from textual.content import Content
 
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
+from acp_core.history.forecast import Usual
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
 from acp_core.model.format import age, count, long_span, moment
 from acp_tui.style.colours import VERDICT_COLOURS
@@ -247,7 +247,7 @@ def _waiting(data: PaneData, cells: int) -> Iterator[_Row]:
     known = snapshot.objective.startswith(snapshot.name)  # a title made of what is wanted
     objective = line("" if known else snapshot.objective, MUTED)
     if turns:
-        waiting = _turns(turns, data.now, data.utc)
+        waiting = _turns(turns, data)
         yield _Row(_at_both_ends(waiting, objective, cells) or waiting)
     elif objective.plain:
         yield _Row(objective)
@@ -262,24 +262,29 @@ def _is_of(turn: Turn, need: Need | None) -> bool:
     )
 
 
-def _turns(turns: Sequence[Turn], now: datetime, utc: bool) -> Content:
+def _turns(turns: Sequence[Turn], data: PaneData) -> Content:
+    usual = dict(zip(data.snapshot.turns, data.outlook.turns, strict=True))
     parts: list[Part] = [("waiting for ", MUTED)]
     for number, turn in enumerate(turns[:4]):
         if number:
             parts.append((" · ", MUTED))
-        parts += _turn(turn, now, utc)
+        parts += _turn(turn, usual[turn], data)
     if len(turns) > 4:
         parts.append((f" and {len(turns) - 4} more", MUTED))
     return join(*parts)
 
 
-def _turn(turn: Turn, now: datetime, utc: bool) -> list[Part]:
+def _turn(turn: Turn, usual: Usual | None, data: PaneData) -> list[Part]:
     parts: list[Part] = [(safe_line(turn.participant), "bold $text-accent")]
-    if turn.since is not None:
-        took = long_span((now - turn.since).total_seconds())
-        parts.append((f" {took}", ""))
-        parts.append((f" (since {moment(turn.since, now, utc)})", MUTED))
-    return parts
+    if turn.since is None:
+        return parts
+    took = long_span((data.now - turn.since).total_seconds())
+    notes = [f"since {moment(turn.since, data.now, data.utc)}"]
+    if usual and len(data.snapshot.turns) > 1:  # there is less room for each
+        notes = []
+    if usual:
+        notes.append(usual.words)
+    return [*parts, (f" {took}", ""), (f" ({', '.join(notes)})", MUTED)]
 
 
 # --- what else there is to say, where there is room

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from acp_core.history.forecast import Forecast, Outlook
 from acp_core.model import Need, Snapshot
 
 
@@ -19,7 +20,8 @@ class PaneData(NamedTuple):
 
     ``needs`` are those that nobody acknowledged, ``gone`` says that it was read before it went
     away, ``utc`` that times are shown so, and ``past`` that it is as it was then: nothing of it can be
-    acted on or acknowledged. ``current`` is the place of the need in hand among them.
+    acted on or acknowledged. ``current`` is the place of the need in hand among them;
+    ``forecast`` knows how long things usually take.
     """
 
     snapshot: Snapshot
@@ -29,11 +31,17 @@ class PaneData(NamedTuple):
     gone: bool = False
     past: bool = False
     current: int = 0
+    forecast: Forecast = Forecast()
 
     @property
     def need(self) -> Need | None:
         """The need in hand: the one that the headline shows and that keys act on."""
         return self.needs[min(self.current, len(self.needs) - 1)] if self.needs else None
+
+    @property
+    def outlook(self) -> Outlook:
+        """How long what lasts now usually takes."""
+        return self.forecast.outlook(self.snapshot, self.now)
 
     @property
     def minute(self) -> int:

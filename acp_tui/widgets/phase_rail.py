@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from textual.content import Content
@@ -10,7 +10,6 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from acp_core.cli.signs import PHASE, STATUS
-from acp_core.history.forecast import Forecast
 from acp_core.model import Phase, PhaseState, Status, Visit
 from acp_core.model.format import count, exact, long_span, span
 from acp_tui.text import MUTED, Part, join, width
@@ -113,8 +112,6 @@ class PhaseRail(Widget):
         self._drawn = Content("")
         self._made_for = 0  # cells
         self._times = Times()
-        self.forecast: Callable[[], Forecast] = Forecast
-        """Knows how long phases usually take; nothing at first."""
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Draw again where the phases, or the time spent in them, are other ones."""
@@ -139,20 +136,21 @@ class PhaseRail(Widget):
     def _rail(self, data: PaneData, cells: int) -> Content:
         snapshot = data.snapshot
         drawn = rail(snapshot.phases, data.now, cells, snapshot.status, self._times)
-        for words in self._foresight(data):
+        for words in _foresight(data):
             gap = cells - width(drawn.plain) - width(words)
             if gap >= GAP:
                 return join(drawn, " " * gap, (words, MUTED))
         return drawn
 
-    def _foresight(self, data: PaneData) -> Iterator[str]:
-        """How long the phase usually takes and when it will probably end, the longest words first."""
-        outlook = self.forecast().outlook(data.snapshot, data.now)
-        usual = outlook.phase.words if outlook.phase else ""
-        ends = outlook.ends.words(data.now, data.utc) if outlook.ends else ""
-        if usual and ends:
-            yield f"{usual} · {ends}"
-        yield from filter(None, (ends, usual))
+
+def _foresight(data: PaneData) -> Iterator[str]:
+    """How long the phase usually takes and when it will probably end, the longest words first."""
+    outlook = data.outlook
+    usual = outlook.phase.words if outlook.phase else ""
+    ends = outlook.ends.words(data.now, data.utc) if outlook.ends else ""
+    if usual and ends:
+        yield f"{usual} · {ends}"
+    yield from filter(None, (ends, usual))
 
 
 def rail(
