@@ -320,7 +320,8 @@ class Panel:
     """What a protocol shows beyond the common words.
 
     ``shape`` is one of ``table``, ``tree``, ``checklist``, ``board``, ``thread``,
-    ``comparison``; ``columns`` names the cells of each row.
+    ``comparison``; ``columns`` names the cells of each row. ``disagreement`` marks the panel of which
+    points were raised by whom, and how each was answered: reports contain it.
     """
 
     id: str
@@ -329,6 +330,7 @@ class Panel:
     columns: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     empty: str = ""
+    disagreement: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import ContentSwitcher
 
-from acp_core.model import Document, DocumentText, Snapshot, Status
+from acp_core.model import Document, DocumentText, Panel, Snapshot, Status
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane_data import PaneData
@@ -220,7 +220,9 @@ class Documents(Vertical):
     @property
     def title(self) -> str:
         """What the whole is called: a protocol's own panels are more than documents."""
-        return "Overview" if self._snapshot is not None and self._snapshot.panels else "Documents"
+        return (
+            "Overview" if self._snapshot is not None and _leading(self._snapshot) else "Documents"
+        )
 
     @property
     def all_tabs(self) -> list[Tab]:
@@ -317,13 +319,16 @@ class Documents(Vertical):
         documents = [d for d in snapshot.documents if d.group != "state"][:limit]
         states = [d for d in snapshot.documents if d.group == "state"][:limit]
         document_tabs = [self._tab(document) for document in documents]
-        panels = [Tab(f"panel {panel.id}", panel.title) for panel in snapshot.panels[:limit]]
+        leads = _leading(snapshot)
+        shown = [_panel_tab(panel) for panel in snapshot.panels[:limit]]
+        panels = shown if leads else []
         # what a protocol has of its own shows best how it stands; else its documents do
         tabs = [*(panels or document_tabs)]
         if snapshot.causes:
             tabs.append(Tab(WHY, "Why", str(len(snapshot.causes))))
         if snapshot.gates:
             tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
+        tabs += [] if leads else shown
         tabs.append(Tab(PEOPLE, "People"))
         if snapshot.phases:
             tabs.append(Tab(PHASES, "Phases"))
@@ -399,6 +404,17 @@ def outcome_tab(snapshot: Snapshot) -> str:
         if document is not None and document.state == "present":
             return f"document {name}"
     return ""
+
+
+def _leading(snapshot: Snapshot) -> bool:
+    """Whether a protocol's own panels show best how it stands: what only adds to documents does not."""
+    return any(not panel.disagreement for panel in snapshot.panels)
+
+
+def _panel_tab(panel: Panel) -> Tab:
+    """A panel's tab; of points that were raised it says how many are open."""
+    is_open = sum(row.checked is False for row in panel.rows) if panel.disagreement else 0
+    return Tab(f"panel {panel.id}", panel.title, f"{is_open} open" if is_open else "")
 
 
 def _parts(snapshot: Snapshot, tab: str) -> tuple[int, ...]:

@@ -65,6 +65,9 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     held = _held(report, listed, utc)
     yield from _replay(held)
     yield from _events(report, listed, left_out, utc)
+    for panel in report.disagreements:
+        yield f"<h2>{escape(panel.title)}</h2>"
+        yield from _table(panel.title, panel.columns, [row.cells for row in panel.rows])
     if report.other_texts:
         yield "<h2>Documents</h2>"
     for text in report.other_texts:

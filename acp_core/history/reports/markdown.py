@@ -45,6 +45,11 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     yield ""
     yield from _events(report, utc)
     yield ""
+    for panel in report.disagreements:
+        yield f"## {plain(panel.title)}"
+        yield ""
+        yield from _panel(panel)
+        yield ""
     for text in report.other_texts:
         yield f"<details><summary>{plain(text.title)} ({plain(text.document)})</summary>"
         yield ""

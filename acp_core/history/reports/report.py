@@ -117,6 +117,12 @@ class Report:
             found.append(f"Validation found {format.count(errors, 'error')}: see Findings.")
         return tuple(filter(None, found))
 
+    @property
+    def disagreements(self) -> tuple[Panel, ...]:
+        """Which points were raised by whom, and how each was answered, beyond those of the outcome."""
+        panels = (each for each in self.snapshot.panels if each.disagreement and each.rows)
+        return tuple(each for each in panels if each not in self.outcome)
+
 
 def redacted(report: Report) -> Report:
     """The same without keys, passwords, headers of authorisation and mail addresses, wherever."""

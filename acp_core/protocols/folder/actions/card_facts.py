@@ -116,11 +116,10 @@ def reviews(matter: Matter, entries: Sequence[Entry]) -> tuple[CardSection, ...]
     for part, title, tone in zip(_PARTS, _TITLES, _TONES, strict=True):
         rows = []
         for entry in entries:
-            heading = known.headings.get(entry.seq or 0)
-            target = matter.target(REVIEW, heading.line if heading else None)
             for point in found.get(entry.seq or 0, {}).get(part, ()):
-                done = (entry.seq, safe(point)) in answered
-                cells = (safe(entry.sender), safe(point), "answered" if done else "")
+                done = (entry.seq, safe(point.text)) in answered
+                cells = (safe(entry.sender), safe(point.text), "answered" if done else "")
+                target = matter.target(REVIEW, point.line)
                 rows.append(Row(cells, tone=Tone.OTHER if done else tone, target=target))
         made.append(section(title, rows))
     return tuple(made)

@@ -29,6 +29,7 @@ from acp_core.protocols.folder.view import (
 from acp_core.protocols.folder.view.links import continued_in, lineage
 from acp_core.protocols.folder.view.phases import Rail, current_phase, progress
 from acp_core.protocols.folder.view.questions import questions
+from acp_core.protocols.folder.view.review_points import ReviewPoints
 from acp_core.protocols.folder.view.timeline import EventLog
 from acp_core.protocols.folder.write import guard
 
@@ -51,6 +52,7 @@ class Builder:
         self._humans = humans
         self._rail = Rail()
         self._trouble = trouble.Trouble()
+        self._points = ReviewPoints()
         self._events = EventLog(Entries(), {}, {})
         self._events_of: History | None = None
         self._review: Review | None = None
@@ -115,6 +117,7 @@ class Builder:
             documents=documents,
             outcome=papers.OUTCOME,
             gates=gates.gates(facts),
+            panels=() if facts.dialect == UNKNOWN_DIALECT else self._points.panels(facts),
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),
             questions=questions(facts),

@@ -16,16 +16,26 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema.questions import ANSWER
 from acp_core.protocols.folder.state import Machine
 
 REQUIRED = "Required Changes"
 PARTS = ("Concerns", REQUIRED, "Questions")
 POSITION = "Position"
-Asked = dict[int, dict[str, list[str]]]
 _ID = 200  # characters of a participant's id
 _PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(\S.*)")
 _NOTHING = re.compile(r"(?:none|nothing|n/a|no \w+)\b[^?]{0,60}|[-–—.…]*", re.I)
+
+
+class Written(NamedTuple):
+    """A point of a review, and the line of review.md at which it begins."""
+
+    text: str
+    line: int
+
+
+Asked = dict[int, dict[str, list[Written]]]
 
 
 class _Open(NamedTuple):
@@ -126,7 +136,7 @@ def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
 def _requests(facts: Facts, asked: Asked) -> list[Request]:
     """The required changes of each review, in its order."""
     return [
-        Request(clean_line(point), entry.name, clean_name(entry.sender, _ID))
+        Request(clean_line(point.text), entry.name, clean_name(entry.sender, _ID))
         for entry in facts.history.reviews
         if entry.seq in asked
         for point in asked[entry.seq].get(REQUIRED, ())
@@ -136,7 +146,8 @@ def _requests(facts: Facts, asked: Asked) -> list[Request]:
 def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) -> Asked:
     """The points that each review makes in each part, by the review's seq.
 
-    A part's text on its own line, or without bullets, is one point; "none" is no point.
+    A part's text on its own line, or without bullets, is one point; "none" is no point. An answer
+    below a question does not belong to the point.
 
     Args:
         text: review.md.
@@ -144,7 +155,7 @@ def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) ->
         parts: those that are read.
     """
     found: Asked = {}
-    seq, part, loose = None, "", False
+    seq, part, loose, answered = None, "", False, False
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("#"):
             if number in headings:
@@ -168,7 +179,12 @@ def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) ->
             loose = loose or bool(point)
         known = found[seq].get(part)
         if known and not point and line.startswith((" ", "\t")):
-            known[-1] += f" {line.strip()}"  # a point goes on
+            answered = answered or line.strip().startswith(ANSWER)
+            if answered:
+                continue
+            whole = f"{known[-1].text} {line.strip()}"  # a point goes on
+            known[-1] = known[-1]._replace(text=whole)
         if part in parts and point and not _NOTHING.fullmatch(point.strip()):
-            found[seq].setdefault(part, []).append(point.strip())
+            found[seq].setdefault(part, []).append(Written(point.strip(), number))
+            answered = False
     return found

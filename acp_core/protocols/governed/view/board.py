@@ -208,7 +208,13 @@ def _objections(initiative: Initiative) -> model.Panel:
     )
     columns = ("Workstream", "Id", "Severity", "Status", "Statement", "Raised by")
     return model.Panel(
-        "objections", "Open objections", "table", columns, rows, "No open objections."
+        "objections",
+        "Open objections",
+        "table",
+        columns,
+        rows,
+        "No open objections.",
+        disagreement=True,
     )
 
 

@@ -89,7 +89,9 @@ def _objections(run: Run) -> model.Panel:
         for o in sorted(run.objections, key=_pressing)[:_MOST]
     )  # fmt: skip
     columns = ("Id", "Severity", "Status", "Statement", "Raised by", "At", "Changed by", "At last")
-    return model.Panel("objections", "Objections", "table", columns, rows, "No objections.")
+    return model.Panel(
+        "objections", "Objections", "table", columns, rows, "No objections.", disagreement=True
+    )
 
 
 def _pressing(objection: Objection) -> tuple[bool, int]:
