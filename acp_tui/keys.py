@@ -254,6 +254,8 @@ PARTICIPANT = (
 
 INBOX = (
     bind("inbox.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("inbox.filter", "slash", "filter", "Filter", show=True, display="/",
+         tooltip="Show only the items that contain the words; esc shows all again"),
     bind("inbox.answer", "f", "answer", "Answer", show=True,
          tooltip="Do what settles it, in a form"),
     bind("inbox.acknowledge", "a", "acknowledge", "Acknowledge", show=True,

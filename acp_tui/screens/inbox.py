@@ -19,12 +19,14 @@ from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.fleet import overview
 from acp_core.fleet.overview import Seen
+from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
 from acp_tui import keys
 from acp_tui.actions.labels import Labels
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.key_line import KeyLine
+from acp_tui.widgets.panel_filter import Count, PanelFilter
 from acp_tui.widgets.row_list import Item, RowList
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ _SIGNS = {
     "question": ("?", "accent"),
 }
 EMPTY = "Nothing needs you, and nothing is asked. What comes shows here by itself."
+
+NO_MATCH = "No item contains these words; esc shows all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ class Entry:
     def kind(self) -> str:
         """``need``, or the question's kind."""
         return self.what.kind if isinstance(self.what, Question) else "need"
+
+    def contains(self, words: str) -> bool:
+        """Whether every word stands in it, or in the name of its collaboration, in whatever case."""
+        text = fold(f"{self.name} {self.kind} {self.what.participant or ''} {self.what.text}")
+        return all(word in text for word in fold(words).split())
 
     @property
     def target(self) -> Target:
@@ -84,17 +93,20 @@ class InboxScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._entries: dict[str, Entry] = {}
+        self._words = ""  # of the filter
 
     def compose(self) -> ComposeResult:
         """A line on top, the list, the keys."""
         self._labels = Labels(self.app, self._draw)
         yield Static(id="counts")
         yield RowList(wrapped=True, empty=EMPTY, id="list")
+        yield PanelFilter(id="inbox-filter")
         yield KeyLine()
 
     def on_mount(self) -> None:
         """Listen to the fleet."""
         self.list = self.query_one(RowList)
+        self.filter = self.query_one(PanelFilter)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.set_interval(30.0, self._draw)
         self._draw()
@@ -110,7 +122,10 @@ class InboxScreen(Screen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        entries = [*self._collect()]
+        every = [*self._collect()]
+        entries = [entry for entry in every if entry.contains(self._words)]
+        self.filter.count = Count(self._words, len(entries), len(every))
+        self.list.empty = NO_MATCH if every else EMPTY
         self._entries = {entry.key: entry for entry in entries}
         items: list[Item] = []
         last = ""
@@ -125,7 +140,7 @@ class InboxScreen(Screen[None]):
         self._labels.want((snapshot, action) for snapshot, action in acts if action)
         if self.list.cursor is None and items:
             self.list.action_first()
-        self.query_one("#counts", Static).update(_counts(entries))
+        self.query_one("#counts", Static).update(_counts(every))
         self.refresh_bindings()
 
     def _collect(self) -> Iterable[Entry]:
@@ -161,6 +176,22 @@ class InboxScreen(Screen[None]):
         if entry is not None:
             target = entry.target
             self.app.open_collaboration(entry.snapshot.key, target if target != Target() else None)
+
+    def action_filter(self) -> None:
+        """Begin to filter, or go on with it."""
+        self.filter.begin(None, self._words)
+
+    @on(PanelFilter.Changed)
+    def _filtered(self, message: PanelFilter.Changed) -> None:
+        message.stop()
+        self._words = message.words
+        self._draw()
+
+    @on(PanelFilter.Left)
+    def _filter_left(self, message: PanelFilter.Left) -> None:
+        message.stop()
+        self.filter.end()
+        self.list.focus()
 
     def action_answer(self) -> None:
         """Do what settles it, in a form."""
@@ -203,8 +234,12 @@ class InboxScreen(Screen[None]):
             self.app.copy(self.entry.what.text)
 
     def action_back(self) -> None:
-        """Go back to where one came from."""
-        self.dismiss()
+        """Show everything again where a filter holds; else go back to where one came from."""
+        if self._words:
+            self._words = ""
+            self._draw()
+        else:
+            self.dismiss()
 
 
 def _heading(entry: Entry) -> Item:

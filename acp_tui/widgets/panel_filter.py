@@ -94,9 +94,15 @@ class PanelFilter(Vertical):
         yield self._status
         yield self._typed
 
-    def begin(self, panel: Panel, words: str) -> None:
-        """Let words be typed; ``words`` are those that hold now."""
-        names = [column.replace(" ", "").lower() for column in panel.columns if column]
+    def begin(self, panel: Panel | None, words: str) -> None:
+        """Let words be typed.
+
+        Args:
+            panel: What is narrowed; None for a list without columns.
+            words: Those that hold now.
+        """
+        columns = panel.columns if panel is not None else ()
+        names = [column.replace(" ", "").lower() for column in columns if column]
         example = f"  {safe_line(names[min(1, len(names) - 1)])}:WORD" if names else ""
         self._typed.placeholder = f"words that a row must hold{example}"
         self._typed.value = words

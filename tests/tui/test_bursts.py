@@ -68,6 +68,16 @@ async def test_what_is_typed_in_a_collaboration_goes_to_the_line_that_was_opened
         assert len(pilot.app.screen_stack) == screens + (key == "d")
 
 
+async def test_the_filter_of_the_inbox_gets_all_that_is_typed_behind_its_key(
+    tmp_path: Path,
+) -> None:
+    async with collaboration(tmp_path) as pilot:
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        burst(pilot, "/", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+
+
 async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
     async with collaboration(tmp_path) as pilot:
         burst(pilot, "ctrl+p", *WORDS)

@@ -156,3 +156,35 @@ async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:
         await settle(pilot)
         shown = seen(pilot)
         assert shown.index("cache") < shown.index("Question 0")
+
+
+async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
+    app = make_app(*two(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        await pilot.press("slash", *"REVIEWER", "space", *"limit", "enter")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert "Is there a limit on the size?" in shown and "1 of 3 rows" in shown
+        assert "No budget" not in shown and "the program of reader ended" not in shown
+        assert "1 need · 1 blocking · 1 question" in shown  # what there is in all
+        await pilot.press("enter")  # what is left is what the keys act on
+        await settle(pilot)
+        assert isinstance(app.screen, CollaborationScreen) and app.screen.key == OTHER
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        await pilot.press("slash", *"sxfa")  # letters, and no commands
+        await settle(pilot)
+        assert isinstance(app.screen, InboxScreen)
+        assert "No item contains these words" in seen(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "No budget" in seen(pilot) and "rows" not in seen(pilot)
+        await pilot.press("slash", *"cache", "enter", "escape")
+        await settle(pilot)
+        assert isinstance(app.screen, InboxScreen) and "the program of reader" in seen(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, CollaborationScreen)
