@@ -305,6 +305,9 @@ class Form(Vertical):
         for view in self.views:
             if view.field.name in values:
                 view.value = values[view.field.name]
+            if view.field.names_from in values:
+                names = entries(values[view.field.names_from])
+                view.query_one(Each).remember(names, values.get(view.field.name))
 
     def show_wrong(self, errors: Mapping[str, str], only: frozenset[str] | None = None) -> None:
         """Say what is wrong beside each field; in fields outside ``only``, not yet."""

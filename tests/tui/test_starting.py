@@ -25,6 +25,7 @@ from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
 from tests.tui.cards import dashboard, open_card
+from tests.tui.screen import seen
 from tests.tui.stage import until
 
 
@@ -129,6 +130,19 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
         await pilot.press("ctrl+s")
         assert "choose" not in os.listdir(tmp_path)  # nothing is written by halves
 
+        # The form is left and opened again: a person still gets no program.
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, CreateScreen))
+        screen = app.screen
+        assert isinstance(screen, CreateScreen)
+        await until(pilot, lambda: not screen.is_being_made)
+        agents = field(screen, "agent")
+        await until(pilot, lambda: agents.value == ["server=codex", "reviewer=claude"])
+        assert screen.form and screen.form.values()["agent"] == agents.value
+        first, second, third = agents.query(Select)
+
         # Another participant is put before: each keeps its own choice.
         second.value = "codex"
         field(screen, "participants").value = ["boss", "server", "reviewer", "me"]
@@ -164,6 +178,7 @@ async def test_an_answer_continues_with_the_same_programs(tmp_path: Path, progra
     support.append(folder, "server", "blocked", len(support.events(folder)))
     async with dashboard(folder, tmp_path) as pilot:
         card = await open_card(pilot)
+        assert "continue in a new folder with the same programs" in seen(pilot)
         await pilot.press("1")
         await until(pilot, lambda: card.query(FieldView))
         answer, start = card.query(FieldView)
@@ -210,3 +225,13 @@ def test_a_command_continues_with_the_same_programs_where_it_is_asked_to(tmp_pat
     assert ran.returncode == 0 and "Started server (process" in ran.stdout, ran.stderr
     (loop,) = registry.runners(str(tmp_path / "cache-2"))
     assert loop.alive and loop.shown.program == "codex"
+
+
+def test_what_a_form_preselects_no_command_starts(tmp_path: Path) -> None:
+    acp = Acp(tmp_path, {"PATH": os.environ["PATH"]})
+    folder = support.make(tmp_path / "cache")
+    for words in (("act", str(folder), "launch", "--yes"), ("launch", str(folder))):
+        ran = acp(*words)
+        told = ran.stdout + ran.stderr
+        assert ran.returncode == 2 and "no loop was started here before" in told
+    assert not registry.runners(str(folder))

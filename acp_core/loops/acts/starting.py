@@ -123,7 +123,7 @@ def _wanted(about: About, values: Values) -> list[_Wanted]:
     """
     chosen = "participant" in values.said
     usual = next((each for each in reversed(values.agent) if "=" not in each), "")
-    words = [] if usual and not chosen else list(values.participant)
+    words = list(values.participant) if chosen else []  # nothing preselected starts unseen
     words += [each for each in values.agent if "=" in each]
     if values.command and usual not in ("", ANY):
         raise Refused("give either --agent PRESET or a command after --")

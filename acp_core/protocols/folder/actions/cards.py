@@ -24,6 +24,7 @@ from acp_core.protocols.folder.schema.deliverables import Content
 from acp_core.protocols.folder.schema.questions import OVER, Asked
 from acp_core.protocols.folder.view.participants import event_of_turn
 from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.kit.starting import starter
 from acp_core.protocols.kit.wording import safe
 
 if TYPE_CHECKING:
@@ -300,6 +301,9 @@ def _blocked(matter: Matter) -> Iterator[Card]:
     if not any(each.code == "blocked" for each in matter.snapshot.needs):
         return
     first, *_ = matter.facts.history.blockers
+    begin = starter()
+    ran = begin.ran(matter.here.key) if begin else ()
+    label = "Answer, and continue in a new folder"
     yield _card(
         matter, f"blocked:{safe(first.name)}", f"{first.sender} stopped the collaboration",
         first.summary, first.sender, schema.parse_time(first.at),
@@ -310,7 +314,7 @@ def _blocked(matter: Matter) -> Iterator[Card]:
             facts.settled(matter, due=False),
             facts.to_read(matter, facts.PROPOSAL, facts.REVIEW, matter.primary),
         ),
-        verdicts=(CardVerdict("Answer, and continue in a new folder", CONTINUE, asks=("answer", "start")),),
+        verdicts=(CardVerdict(f"{label} with the same programs" if ran else label, CONTINUE, asks=("answer", "start")),),
         judged=(facts.PROPOSAL, facts.DECISIONS),
     )  # fmt: skip
 
