@@ -110,7 +110,8 @@ def plan(
         stdin=preset.prompt == "stdin",
         warnings=_warnings(spec, preset),
     )
-    return replace(plan, refused=_refused(spec, again)) if exists else plan
+    refused = _refused(spec) if exists else ""
+    return replace(plan, refused=refused or ("" if again else _has_loop(spec)))
 
 
 def plan_with(plan: Plan, preset: Preset, version: str) -> Plan:
@@ -147,8 +148,8 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _refused(spec: Spec, again: bool) -> str:
-    """Why this participant cannot have a loop now."""
+def _refused(spec: Spec) -> str:
+    """Why this participant can have no loop; "" where it can."""
     try:
         collaboration = open_folder(spec.folder)
     except LaunchError as error:
@@ -163,11 +164,16 @@ def _refused(spec: Spec, again: bool) -> str:
     known = [each.id for each in snapshot.participants]
     if known and clean_name(spec.participant) not in known:
         return f"{spec.participant} is no participant of {snapshot.name}: {', '.join(known)} are"
+    return ""
+
+
+def _has_loop(spec: Spec) -> str:
+    """Which loop takes this participant's turns already; "" where none does."""
     running = registry.find(spec.folder, spec.participant)
-    if running and running.alive and not again:
+    if running and running.alive:
         return f"{spec.participant} has a loop already (process {running.pid})"
     other = conductor(spec).elsewhere()
-    if other and other.held and not again:
+    if other and other.held:
         return f"{spec.participant} has a loop already: {other.sentence}"
     return ""
 

@@ -25,7 +25,7 @@ from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
 from tests.tui.cards import dashboard, open_card
-from tests.tui.screen import seen
+from tests.tui.screen import seen, settle
 from tests.tui.stage import until
 
 
@@ -186,6 +186,7 @@ async def test_an_answer_continues_with_the_same_programs(tmp_path: Path, progra
         answer.value = "Use the path."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: pilot.app.screen is not card)
+        await settle(pilot)
     new = tmp_path / "work" / "cache-2"
     loops = registry.runners(str(new))
     assert {each.participant for each in loops} == {"server", "reviewer"}
@@ -235,3 +236,13 @@ def test_what_a_form_preselects_no_command_starts(tmp_path: Path) -> None:
         told = ran.stdout + ran.stderr
         assert ran.returncode == 2 and "no loop was started here before" in told
     assert not registry.runners(str(folder))
+
+
+def test_nothing_is_created_where_a_loop_of_an_earlier_folder_still_runs(tmp_path: Path) -> None:
+    acp, folder = Acp(tmp_path, {"PATH": os.environ["PATH"]}), support.make(tmp_path / "cache")
+    support.start(folder, "server", support.presets.named("codex", support.presets.bundled()))
+    folder.rename(tmp_path / "old")
+    words = ("--objective", "Choose a cache", "--completion", "The key is agreed")
+    ran = acp("new", "cache", "server=codex", "reader=claude", *words)
+    assert ran.returncode == 2 and "server has a loop already (process" in ran.stderr, ran
+    assert not folder.exists() and not registry.find(str(folder), "reader")
