@@ -144,7 +144,7 @@ def render(
     elif sum(counts) > counts.archived:
         lines.append("Nothing to list in this view.")
     else:
-        lines.append("No collaborations here. To start one, see `acp init --help`.")
+        lines.append("No collaborations here. To create one, see `acp new --help`.")
     if counts.archived and not everything:
         lines.append(f"{counts.archived} archived (use --all to list them)")
     return lines

@@ -244,7 +244,7 @@ class FleetScreen(CollaborationActions):
         return text.join(
             (f"No collaboration under {where} yet.\n\n", "bold"),
             _hint(keys.called(self.app, "fleet.new"), "starts one here"),
-            _hint("acp init", "does the same from a shell, for you or for an agent"),
+            _hint("acp new", "does the same from a shell: acp new --help"),
             _hint("acp demo", "shows one at work, with participants that need no model"),
             ("\nA new one appears here by itself.", text.MUTED),
         )

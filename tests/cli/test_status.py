@@ -165,7 +165,7 @@ def test_without_a_path_it_looks_here_or_where_the_settings_say(acp: Acp) -> Non
 def test_where_there_is_nothing_it_says_how_to_start(acp: Acp) -> None:
     ran = acp("status")
     assert ran.returncode == 0
-    assert ran.stdout == "No collaborations here. To start one, see `acp init --help`.\n"
+    assert ran.stdout == "No collaborations here. To create one, see `acp new --help`.\n"
 
 
 def test_a_path_that_cannot_be_read_is_exit_code_2_and_the_rest_is_shown(acp: Acp) -> None:

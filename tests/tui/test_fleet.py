@@ -268,7 +268,7 @@ async def test_an_empty_fleet_says_what_to_do(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         shown = screen_text(app)
-        for part in ("No collaboration under /work yet.", "n  starts one", "acp init", "acp demo"):
+        for part in ("No collaboration under /work yet.", "n  starts one", "acp new", "acp demo"):
             assert part in shown
 
 
