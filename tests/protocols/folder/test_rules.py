@@ -112,7 +112,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP902", "reviewing", line(1, summary=5), "seq 2: summary is not a text"),
     ("ACP903", "reviewing", line(1, summary="x" * 2_001), "seq 2: the summary is longer than 2000 characters"),
     ("ACP903", "reviewing", line(1, summary=""), "seq 2: the summary is empty"),
-    ("ACP904", "reviewing", line(1, doc="../../etc/passwd"), "seq 2: doc '../../etc/passwd' leads out of the folder"),
+    ("ACP904", "reviewing", line(1, doc="../../etc/passwd"), "seq 2: doc '../../etc/passwd' points outside the folder"),
     ("ACP905", "reviewing", line(1, at="2026-01-02T13:04:05+09:00"), "seq 2: at '2026-01-02T13:04:05+09:00' is not UTC with whole seconds and Z"),
     ("ACP906", "reviewing", lambda f: write("events.jsonl", (f / "events.jsonl").read_bytes()[:-1])(f), "events.jsonl line 2: the newline at the end is missing"),
     ("ACP907", "completed", event("reader", "blocked"), "seq 12: blocked after completed"),
