@@ -153,7 +153,7 @@ PICTURES = (
     Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
     Picture(
-        "actions", "work/index-rebuild", keys("see proposal_submitted", "x", "see Launch everybody")
+        "actions", "work/index-rebuild", keys("see proposal_submitted", "x", "see Start all loops")
     ),
     Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
     Picture("causes", "work/webhook-signatures", keys("see Timeline", "w", "see or enter")),
@@ -268,7 +268,7 @@ def leave_a_loop(folder: Path, participant: str) -> None:
         log.write("loop", "the program ended: exit code 1; its event did not appear", end)
         run = Run(number, nobody, start, end, 1, exit="exit code 1", lines=(said,), is_error=True)
         run = replace(run, error=said, last_output=end)
-    log.write("loop", "gave up after 3 tries; a person is wanted", NOW - timedelta(minutes=2))
+    log.write("loop", "gave up after 3 attempts; a person is needed", NOW - timedelta(minutes=2))
     saved = Saved(
         folder=key_of(str(folder)),
         participant=participant,

@@ -43,7 +43,7 @@ def launch(given: Values) -> int:
     if given.json:
         say(dump({"schema": SCHEMA, "collaboration": key_of(given.folder), "loops": loops}))
     elif not loops:
-        say("every participant has a loop already; run `acp ps` to list them")
+        say("every participant already has a loop (see `acp ps`)")
     else:
         for each in loops:
             _show(each)

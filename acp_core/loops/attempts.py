@@ -62,7 +62,7 @@ class Attempts:
         message = registry.take_nudge(self._session.where)
         if message is None:
             return
-        self._session.say(f"a person says: {message}" if message else "a person asks to try again")
+        self._session.say(f"a person says: {message}" if message else "a person asked for a retry")
         self.message = message
         self._restart()
         self._session.update(nudged=self._clock())
@@ -119,7 +119,7 @@ class Attempts:
             retry_at=None,
         )
         limit = f" of {self._spec.attempts}" if self._spec.attempts else ""
-        self._session.say(f"try {self.number}{limit}: {turn.what or 'take part'}")
+        self._session.say(f"attempt {self.number}{limit}: {turn.what or 'take part'}")
 
     def late(self) -> bool:
         """Whether the turn takes longer than it may."""
@@ -143,7 +143,7 @@ class Attempts:
         attempts, stopped = self._spec.attempts, run.stopped if run else ""
         if stopped == LATE or (attempts and self.number >= attempts):
             self.gave_up = note
-            self._session.say("giving up on this turn: a person is wanted")
+            self._session.say("giving up on this turn: it needs a person")
             self._session.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
             return
         pause = self._spec.pause_after(self.number)
@@ -156,7 +156,7 @@ class Attempts:
         self.number -= 1
         self._next_at = reset + _SPARE
         self._limited = True
-        self._session.say(f"its limit is reset at {self._next_at.isoformat(timespec='seconds')}")
+        self._session.say(f"the limit resets at {self._next_at.isoformat(timespec='seconds')}")
         self._session.update(
             phase=Phase.PAUSING, note=note, limited=True, retry_at=self._next_at, turn_deadline=None
         )

@@ -30,10 +30,10 @@ def summary(run: Run, preset: Preset, extra: str = "") -> str:
     if run.refusals:
         return f"{how}: {run.refusals[-1]}"
     if run.cut_off:
-        return f"{how}, in the middle of its work"
+        return f"{how} before finishing its work"
     if run.exit_code and run.lines:
         return f"{how}: {run.lines[-1]}"
-    return f"{how} without its event"
+    return f"{how} without an event"
 
 
 def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> str:
@@ -45,23 +45,21 @@ def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> st
         preset: how the program was run.
         extra: why the loop could not record the turn, where it tried to.
     """
-    lines = [
-        "Your last attempt ended, but no event of yours was recorded, so it is still your turn."
-    ]
+    lines = ["Your last attempt ended without recording an event, so it is still your turn."]
     refusals = [extra] if extra else list(run.refusals[-_QUOTED:])
     if refusals:
-        lines += ["This was refused, word for word:", *(f"    {text}" for text in refusals)]
-        lines.append("Put right what it names, then do it again.")
+        lines += ["This event was refused with:", *(f"    {text}" for text in refusals)]
+        lines.append("Fix this, then append the event again.")
     if run.refused:
-        lines.append("These tools were refused to you; do it without them:")
+        lines.append("You were denied these tools; work without them:")
         lines += [f"    {tool}" for tool in run.refused[-_QUOTED:]]
     if run.is_error and run.error:
         lines.append(f"It ended with an error: {run.error}")
     elif not refusals and not run.refused:
         lines.append(
-            f"It ended with: {meaning(run, preset)}. Nothing was refused: the step is missing."
+            f"It ended with: {meaning(run, preset)}. Nothing was refused; the event is missing."
         )
         lines += [f"    {text}" for text in run.lines[-_SAID:]]
     if turn.what:
-        lines.append(f"What is still to be done: {turn.what}")
+        lines.append(f"Still to do: {turn.what}")
     return "\n".join(lines)

@@ -66,7 +66,7 @@ def open_folder(folder: str) -> Collaboration:
     key = key_of(folder)
     found = identify(Path(key), protocols.installed())
     if found is None:
-        raise LaunchError(f"{folder}: there is no collaboration here")
+        raise LaunchError(f"{folder}: not a collaboration")
     return found.open()
 
 
@@ -97,7 +97,7 @@ def plan(
     try:
         spec = replace(spec, program=locate(preset, workdir))
         if not os.path.isdir(workdir) and (exists or workdir != folder):
-            raise SpawnError(f"there is no working folder {workdir}")
+            raise SpawnError(f"{workdir}: no such folder")
         program = Program(preset, folder, workdir, spec.program, spec.model)
         command = shown_command(program, spec.participant)
     except SpawnError as error:
@@ -141,10 +141,12 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
     warnings = [f"{preset.title or preset.name} {preset.caution}"] if preset.caution else []
     if preset.tested and spec.version and spec.version != preset.tested:
         warnings.append(
-            f"{preset.title} {spec.version} is here; {preset.tested} was tried with acp"
+            f"{preset.title} {spec.version} is installed; acp was tested with {preset.tested}"
         )
     if spec.model and not preset.model_args and "{model}" not in " ".join(preset.args):
-        warnings.append(f"{preset.title or preset.name} is not told the model {spec.model}")
+        warnings.append(
+            f"{preset.title or preset.name} has no model option: {spec.model} is ignored"
+        )
     return tuple(warnings)
 
 
@@ -160,10 +162,13 @@ def _refused(spec: Spec) -> str:
     finally:
         collaboration.close()
     if turn is None:
-        return f"{snapshot.protocol} collaborations have no turns that a loop could take"
+        return f"{snapshot.protocol} collaborations have no turns for a loop"
     known = [each.id for each in snapshot.participants]
     if known and clean_name(spec.participant) not in known:
-        return f"{spec.participant} is no participant of {snapshot.name}: {', '.join(known)} are"
+        return (
+            f"{spec.participant!r} is not a participant of {snapshot.name} "
+            f"(participants: {', '.join(known)})"
+        )
     return ""
 
 
@@ -171,10 +176,10 @@ def _has_loop(spec: Spec) -> str:
     """Which loop takes this participant's turns already; "" where none does."""
     running = registry.find(spec.folder, spec.participant)
     if running and running.alive:
-        return f"{spec.participant} has a loop already (process {running.pid})"
+        return f"{spec.participant} already has a loop (process {running.pid})"
     other = conductor(spec).elsewhere()
     if other and other.held:
-        return f"{spec.participant} has a loop already: {other.sentence}"
+        return f"{spec.participant} already has a loop: {other.sentence}"
     return ""
 
 

@@ -62,13 +62,13 @@ def run(
     try:
         with _session(spec, program, echo=echo, run_id=_run_id(collaboration)) as session:
             save(spec, where)
-            session.say(f"a loop for {spec.participant} with {program.title} begins")
+            session.say(f"a loop for {spec.participant} with {program.title} starts")
             if ready:
                 ready()
             return _take_turns(session, collaboration, spec, LOOKS if ready else None)
     except LoopRunning as error:
         holder = conductor(spec).holder(str(error))
-        raise LaunchError(f"{spec.participant} has a loop already{holder}") from None
+        raise LaunchError(f"{spec.participant} already has a loop{holder}") from None
     except CannotClaim as error:
         raise LaunchError(str(error)) from None
     except OSError as error:
@@ -163,10 +163,10 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
     if line is None and heartbeat.end_silent():
         line = parking.ask(parked)
     if line is None:
-        session.say("no supervisor takes it in: it goes on looking by itself")
+        session.say("no supervisor available: the loop keeps checking by itself")
         loop.stay()
         return
-    session.update(note="it is not their turn")
+    session.update(note="not their turn")
     session.signals.let_go()
     if session.signals.stop:  # it came while it was still heeded
         line.connection.close()

@@ -136,7 +136,7 @@ class Loop:
             now = self._clock()
             found = self._collaboration.turn(self._spec.participant, now, self._brief)
             if found is None:
-                raise NotImplementedError("there are no turns here that a loop could take")
+                raise NotImplementedError("this collaboration has no turns for a loop")
             if found.trouble and (self._turn is None or self._turn.trouble != found.trouble):
                 self._session.say(f"cannot tell whose turn it is: {found.trouble}")
             self._turn = found
@@ -231,7 +231,7 @@ class Loop:
         self._looked_at = time.monotonic()
         linger = timedelta(seconds=self._spec.linger)
         if run.finished and now - run.finished > linger:
-            return "it had finished and went on running"
+            return "finished but kept running"
         turn = self._read_turn()
         passed = turn.over
         if self._spec.mode is not Mode.ALONE:
@@ -241,7 +241,7 @@ class Loop:
             return ""
         self._passed_at = self._passed_at or now
         quiet_since = max(run.last_output or run.started, self._passed_at)
-        return "its turn was over and it went on running" if now - quiet_since > linger else ""
+        return "the turn was over but it kept running" if now - quiet_since > linger else ""
 
     def _judge(self, run: Run, began: TurnState, documents: dict[str, str]) -> None:
         """Whether the participant's event appeared, and what follows.
@@ -299,7 +299,7 @@ class Loop:
         """Record the turn for a program that only changes documents; why that is not possible."""
         if documents == digests(documents) and not gated:
             names = ", ".join(path.rpartition("/")[2] for path in documents) or "its document"
-            return f"nothing was changed: {names} stands as before"
+            return f"nothing was changed: {names} is the same as before"
         by = " ".join(
             filter(None, (self._preset.title or self._spec.name, self._session.state.version))
         )
@@ -319,7 +319,9 @@ class Loop:
                 f"taking over process {run.process.pid}, which an earlier loop started"
             )
         else:
-            self._session.say("an earlier loop died while the program ran, which has ended since")
+            self._session.say(
+                "an earlier loop died while its agent was running; the agent has ended since"
+            )
         state = self._session.state
         self._attempts.resume()
         self._ran = True

@@ -63,7 +63,11 @@ def attempt(loop: RunnerState) -> str:
     shown = loop.shown
     if shown.attempt < 2:
         return ""
-    return f"try {shown.attempt} of {shown.attempts}" if shown.attempts else f"try {shown.attempt}"
+    return (
+        f"attempt {shown.attempt} of {shown.attempts}"
+        if shown.attempts
+        else f"attempt {shown.attempt}"
+    )
 
 
 def spent(loop: RunnerState) -> str:

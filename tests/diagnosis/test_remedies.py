@@ -88,16 +88,16 @@ class TestATurnThatWasMissed:
         stuck(person, tmp_path, "idle")
         outcome = person.remedy()
         assert outcome.state is OutcomeState.DONE
-        assert outcome.sentence == "server: the message is left, and the loop took it. Fixed."
+        assert outcome.sentence == "server: the loop received the message. Fixed."
         took_its_turn(person)
-        assert "no event of yours was recorded" in support.prompt(person.folder, "server", 2)
+        assert "without recording an event" in support.prompt(person.folder, "server", 2)
         assert person.journal == [("nudge", "done")]
 
     def test_a_nudge_that_must_wait_says_so(self, person: Person, tmp_path: Path) -> None:
         behaviour = support.behave(tmp_path, "hang")
         support.start(person.folder, "server", support.command(tmp_path, behaviour))
         wait_for(lambda: support.state(person.folder, "server").program_alive, "its program")
-        assert "as soon as the program" in person.preview("nudge", message="Hurry").sentence
+        assert "after the current attempt" in person.preview("nudge", message="Hurry").sentence
         outcome = person.do("nudge", message="Hurry")
         assert outcome.state is OutcomeState.REQUESTED
 
@@ -107,7 +107,7 @@ class TestATurnThatWasMissed:
         seen = person.preview("relaunch")
         assert str(tmp_path / "agent") in seen.changes[0].diff
         assert seen.command == ("acp", "launch", str(person.folder), "server", "--again")
-        assert "are stopped before" in seen.warnings[0]
+        assert "are stopped first" in seen.warnings[0]
         outcome = person.do("relaunch")
         assert outcome.sentence.endswith("Fixed.")
         assert support.state(person.folder, "server").pid != before
@@ -244,7 +244,7 @@ def test_how_to_log_in_is_shown_and_not_done(person: Person, tmp_path: Path) -> 
     assert person.preview("login").command == ("claude", "auth", "login")
     outcome = person.do("login")
     assert outcome.state is OutcomeState.REQUESTED
-    assert "terminal of your own" in outcome.sentence
+    assert "your own terminal" in outcome.sentence
 
 
 class TestWhatIsMendedInDocuments:

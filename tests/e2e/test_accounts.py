@@ -105,7 +105,7 @@ def test_a_folder_collaboration(two: Shared) -> None:
     assert f"server (run by {anna.name})" in ben.acp("status", folder)
     assert "server (run by you)" in anna.acp("status", folder)
     said = ben.acp("nudge", folder, "server", "go on", codes=(2,))
-    assert f"only {anna.name} can leave it a message" in said
+    assert f"only {anna.name} can send a message to it" in said
     assert "shared with the group" in ben.acp("doctor", folder)
     parked = Path(f"/proc/{waits}/cmdline")
     wait_for(lambda: b"acp-parked" in parked.read_bytes(), "the reader's loop to be parked")

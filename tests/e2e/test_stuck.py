@@ -121,7 +121,7 @@ def test_on_the_dashboard_one_key_mends_it(acp: Acp, tmp_path: Path) -> None:
         terminal.wait_for("ended without an event", PLENTY)  # perhaps on the fleet still
         terminal.wait_for("f: ", PLENTY)
         terminal.send("f")
-        terminal.wait_for("begins its turn anew at once", PLENTY)
+        terminal.wait_for("restarts its turn at once", PLENTY)
         terminal.send("\x13")  # ctrl+s: do it
         terminal.wait_for("completed", PLENTY)
         deadline = time.monotonic() + PLENTY

@@ -281,7 +281,7 @@ def main(name: str = "agent") -> None:
             line for line in prompt.splitlines() if line.startswith("    ") and " --event " in line
         )
         agent.append(re.sub(r" --review-file \S+", " --review-file /none", line))
-    elif how == "obey" and "word for word" not in prompt:
+    elif how == "obey" and "This event was refused" not in prompt:
         sys.exit("there is no refusal in the prompt")
     elif how != "idle":
         alone(prompt) if given.alone else agent.take_turn()

@@ -66,10 +66,10 @@ def test_another_account_sees_who_plays_a_participant_and_starts_none(
     assert registry.find(str(folder), "server") is None
     sentence = f"{owners.account(os.getuid())} plays server (pid {first.pid} on {owners.host()} si"
     plan = launch.plan(spec(folder, "server"), command(tmp_path), ask_version=False)
-    assert plan.refused.startswith(f"server has a loop already: {sentence}")
+    assert plan.refused.startswith(f"server already has a loop: {sentence}")
     with pytest.raises(LaunchError) as refused:
         start_unplanned(folder, tmp_path)
-    assert str(refused.value).startswith(f"server has a loop already: {sentence}")
+    assert str(refused.value).startswith(f"server already has a loop: {sentence}")
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
     assert state(folder, "server").alive
 

@@ -132,7 +132,7 @@ def test_a_parked_loop_takes_its_turn_in_its_own_process_and_is_parked_again(
     assert program.environ()["ACP_TEST_GIVEN"] == "at the launch"
     open_there = [os.readlink(each) for each in Path(f"/proc/{program.pid}/fd").iterdir()]
     assert not [each for each in open_there if "lock" in each]
-    assert log(folder, "reader").count("begins") == 1
+    assert log(folder, "reader").count("starts") == 1
 
 
 def test_a_change_that_makes_it_nobodys_turn_starts_no_loop(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_more_loops_than_a_supervisor_can_have_open_wait_by_themselves(tmp_path:
     wait_for(lambda: any(map(is_parked, pids)), "one to be parked")
     supervisor = the_supervisor(tmp_path)
     wait_for(
-        lambda: any("it goes on looking by itself" in log(folder, who) for who in people),
+        lambda: any("the loop keeps checking by itself" in log(folder, who) for who in people),
         "the other to be refused",
     )
     assert sum(map(is_parked, pids)) == 1

@@ -161,7 +161,7 @@ def test_a_stopped_loop_says_so_and_takes_its_program_with_it(
 def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = make(tmp_path / "c")
     start(folder, "reader", command(tmp_path))
-    with pytest.raises(LaunchError, match=r"reader has a loop already \(process \d+\)"):
+    with pytest.raises(LaunchError, match=r"reader already has a loop \(process \d+\)"):
         launch.start(spec(folder, "reader", preset=command(tmp_path).as_table(), workdir="/"))
     (tmp_path / "link").symlink_to(folder)
     program = stand_in(tmp_path, "agent")
@@ -169,24 +169,27 @@ def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixtur
         words = ("--folder", str(path), "--participant", "reader", "--", program)
         code, _, err = acp(capsys, "loop", *words)
         assert code == 2
-        assert "reader has a loop already" in err
+        assert "reader already has a loop" in err
     assert wait_for_phase(folder, "reader", Phase.WAITING).alive
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nobody", "--", "sh"], "nobody is no participant of c: server, reader, reviewer are"),
+        (
+            ["nobody", "--", "sh"],
+            "'nobody' is not a participant of c (participants: server, reader, reviewer)",
+        ),
         (["reader", "--", "no-such-program"], "no-such-program: not found on PATH"),
         (["reader=nothing"], "there is no preset 'nothing' (there are: claude, codex,"),
         (["reader"], "reader never had a loop here"),
         ([], "no loop was started here before"),
-        (["--", "sh"], "say whose turns the command takes"),
-        (["=claude"], "names no participant"),
-        (["reader", "--workdir", "/no/such/place", "--", "sh"], "there is no working folder"),
-        (["reader", "--alone", "--append-after-change", "--", "sh"], "cannot take part alone"),
+        (["--", "sh"], "name the participant for the command after --"),
+        (["=claude"], "is not a participant"),
+        (["reader", "--workdir", "/no/such/place", "--", "sh"], "/no/such/place: no such folder"),
+        (["reader", "--alone", "--append-after-change", "--", "sh"], "exclude each other"),
         (["reader", "--commands", "acp", "--", "sh"], "--commands must name"),
-        (["reader", "--pause", "soon", "--", "sh"], "'soon' is no duration"),
+        (["reader", "--pause", "soon", "--", "sh"], "'soon' is not a duration"),
     ],
 )
 def test_what_cannot_be_started_gets_one_clear_line(
@@ -205,7 +208,7 @@ def test_a_folder_without_collaboration_has_no_loops(
 ) -> None:
     code, _, err = acp(capsys, "launch", str(tmp_path), "reader", "--", "sh")
     assert code == 2
-    assert "there is no collaboration here" in err
+    assert "not a collaboration" in err
     assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loops are running.")
     assert "there is no loop in" in acp(capsys, "logs", str(tmp_path))[2]
 
@@ -226,7 +229,7 @@ def test_launch_shows_everything_before_it_starts_anything(
     assert f"runs in   {folder}" in out
     assert "--permission-mode acceptEdits" in out
     assert "< <prompt>" in out
-    assert "Claude Code 9.9.9 is here; 2.1.329 was tried with acp" in out
+    assert "Claude Code 9.9.9 is installed; acp was tested with 2.1.329" in out
     assert registry.runners() == []
 
 
@@ -362,7 +365,7 @@ def test_a_message_needs_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[st
     start(folder, "reader", command(tmp_path))
     code, out, _ = acp(capsys, "nudge", str(folder), "reader", "look again")
     assert code == 0
-    assert "the message is left" in out
+    assert "the loop received the message" in out
     wait_for(lambda: "a person says: look again" in log(folder, "reader"), "the message")
     registry.stop(str(folder), "reader", grace=1)
     assert acp(capsys, "nudge", str(folder), "reader")[0] == 2

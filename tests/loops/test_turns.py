@@ -175,7 +175,7 @@ def test_it_goes_on_by_itself_when_its_limit_is_reset(tmp_path: Path) -> None:
     assert paused.shown.retry_at > datetime.now(UTC)
     first, second, third = wait_for_turns(folder, "server", 3)
     assert [first["took"], second["took"], third["took"]] == [False, False, True]
-    assert "its limit is reset at" in Path(paused.log).read_text()
+    assert "the limit resets at" in Path(paused.log).read_text()
 
 
 def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> None:
@@ -219,12 +219,12 @@ def test_a_program_that_lingers_after_its_turn_is_ended(tmp_path: Path) -> None:
     (kept,) = wait_for_turns(folder, "server", 1)
     assert kept["took"]
     assert kept["finished"]
-    assert kept["stopped"].endswith("went on running")
+    assert kept["stopped"].endswith("kept running")
     plain = command(tmp_path, behave(tmp_path, "linger"))
     start(folder, "reader", plain, linger=0.2)
     (kept,) = wait_for_turns(folder, "reader", 1)
     assert kept["took"]
-    assert kept["stopped"] == "its turn was over and it went on running"
+    assert kept["stopped"] == "the turn was over but it kept running"
 
 
 def test_which_program_version_and_model_took_a_turn_is_kept(tmp_path: Path) -> None:

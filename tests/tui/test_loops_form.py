@@ -60,7 +60,10 @@ def test_every_program_is_shown_whole_before_it_is_started(tmp_path: Path) -> No
     snapshot = begun(tmp_path)
     action = launching(snapshot)
     inputs = action.inputs
-    assert action.preview(inputs(participant=[])).refused == "choose a program for a participant"
+    assert (
+        action.preview(inputs(participant=[])).refused
+        == "choose an agent for at least one participant"
+    )
     given = inputs(
         participant=["reader=claude", "reviewer=command"],
         command=f"my-agent --key {SECRET} '{{prompt}}'",
@@ -154,13 +157,15 @@ async def test_it_is_said_where_nothing_runs_or_a_preset_is_wrong(tmp_path: Path
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         screen = await open_form(pilot, "S")
-        await until(pilot, lambda: "no loop runs here" in str(screen.query_one("#why").render()))
+        await until(
+            pilot, lambda: "no loop is running here" in str(screen.query_one("#why").render())
+        )
         assert screen.query_one("#do", Button).disabled
         await pilot.press("escape")
         source = app.fleet.sources[snapshot.key]  # type: ignore[attr-defined]
         source.has_turns = False
         screen = await open_form(pilot, "L")
-        assert "take no turns" in str(screen.query_one("#title", Static).render())
+        assert "have no turns" in str(screen.query_one("#title", Static).render())
         source.has_turns = True
         await pilot.press("escape")
         screen = await open_form(pilot, "L")

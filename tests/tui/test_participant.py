@@ -63,7 +63,7 @@ async def test_the_log_grows_before_ones_eyes(tmp_path: Path) -> None:
         screen = await open_log(pilot)
         shown = seen(pilot)
         assert "reader  reviewer · agent  in checkout-redesign" in shown
-        assert "using Bash 3m  try 2 of 4 · 11k in, 2.3k out · $0.31" in shown
+        assert "using Bash 3m  attempt 2 of 4 · 11k in, 2.3k out · $0.31" in shown
         assert "! the program of reader ended without a review (certain)" in shown
         assert "12:50:00 out  I read the proposal." in shown
         log.write("loop", "the program ended", NOW)
@@ -209,7 +209,7 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
             await until(pilot, lambda: str(folder) in app.fleet.snapshots)
             app.open_participant(str(folder), "reader")
             await until(pilot, lambda: "parked" in seen(pilot))
-            await by_form(pilot, "m", "reader begins its turn anew at once")
+            await by_form(pilot, "m", "reader restarts its turn at once")
             assert state(folder, "reader").shown.nudged is not None
             await by_form(pilot, "S", f"process {pid}")
             assert not state(folder, "reader").alive

@@ -166,7 +166,7 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
         screen.show_tab("people")
         await settle(pilot)
         row = next(line for line in seen(pilot).split("\n") if "using Bash" in line)
-        for words in ("reader", "waited for", "using Bash 3m", "try 2 of 4"):
+        for words in ("reader", "waited for", "using Bash 3m", "attempt 2 of 4"):
             assert words in row
         await pilot.press("end")
         await settle(pilot)

@@ -110,7 +110,9 @@ class About:
         """
         known = self.all_loops.get(name) or self.all_loops.get(safe_id(name))
         if known is None:
-            there = f"; there are: {', '.join(self.all_loops)}" if self.all_loops else ""
+            there = (
+                f"; participants with a loop: {', '.join(self.all_loops)}" if self.all_loops else ""
+            )
             raise Refused(f"{name} has no loop in {self.key}{there}")
         if known.account:
             return known
@@ -119,7 +121,7 @@ class About:
 
 def without_turns(folder: str) -> Refused:
     """Why no loop can be started in a collaboration."""
-    return Refused(f"{folder}: its participants take no turns that a loop could take")
+    return Refused(f"{folder}: its participants have no turns for a loop")
 
 
 def one_of(names: Iterable[str], default: str = "") -> dict[str, Any]:

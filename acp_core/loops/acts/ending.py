@@ -30,7 +30,7 @@ def within(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def end_group(leader: Identity) -> bool:
-    """End a program and its process group; False where it does not end."""
+    """End a program and its process group; False where it did not end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if leader.alive():
             with contextlib.suppress(OSError):
@@ -45,7 +45,7 @@ def end_stranger(stranger: Stranger) -> Outcome:
     try:
         process = psutil.Process(stranger.pid)
         if abs(process.create_time() - stranger.created) > _SAME:
-            return Outcome(OutcomeState.DONE, f"Process {stranger.pid} has ended already.")
+            return Outcome(OutcomeState.DONE, f"Process {stranger.pid} has already ended.")
         if process.uids().real != os.getuid():
             text = f"process {stranger.pid} belongs to another user of this machine"
             return Outcome(OutcomeState.REFUSED, text)

@@ -27,19 +27,23 @@ def bind_nudge(context: Context, now: datetime) -> Action:
     def loop_of(name: str) -> RunnerState:
         loop = about.loop(name)
         if loop.account:
-            raise Refused(f"{loop.shown.note}; only {loop.account} can leave it a message")
+            raise Refused(f"{loop.shown.note}; only {loop.account} can send a message to it")
         if not loop.alive:
             command = shlex.join(("acp", "launch", about.key, name))
-            raise Refused(f"{name} has no loop that runs; `{command}`")
+            raise Refused(f"{name} has no running loop; `{command}`")
         return loop
 
     def preview(values: Values) -> Preview:
         loop = loop_of(values.participant)
         when = "at once"
         if loop.program_alive:
-            when = "as soon as the program that runs now has ended"
-        said = f", told “{clean_line(values.message, 300)}”" if values.message.strip() else ""
-        return Preview(f"{values.participant} begins its turn anew {when}{said}.")
+            when = "after the current attempt has ended"
+        said = (
+            f" with the message “{clean_line(values.message, 300)}”"
+            if values.message.strip()
+            else ""
+        )
+        return Preview(f"{values.participant} restarts its turn {when}{said}.")
 
     def perform(values: Values) -> Outcome:
         name = values.participant
@@ -47,13 +51,13 @@ def bind_nudge(context: Context, now: datetime) -> Action:
         try:
             registry.nudge(loop.folder, loop.participant, values.message.strip(), utc_now())
         except OSError as error:
-            raise Refused(f"the message cannot be left: {error.strerror or error}") from None
+            raise Refused(f"could not save the message: {error.strerror or error}") from None
         waits = PATIENCE if not loop.program_alive else 0.0
         if within(lambda: not about.loop(name).nudge_waiting, waits):
-            return Outcome(OutcomeState.DONE, f"{name}: the message is left, and the loop took it.")
+            return Outcome(OutcomeState.DONE, f"{name}: the loop received the message.")
         return Outcome(
             OutcomeState.REQUESTED,
-            f"{name}: the message is left; the loop takes it as soon as its program has ended.",
+            f"{name}: message queued; the loop reads it after the current attempt.",
         )
 
     return bound(
@@ -78,20 +82,19 @@ def bind_login(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         words = tuple(shlex.split(_command(values.participant)))
         return Preview(
-            f"Run this in a terminal of your own; then start {values.participant} again.",
+            f"Run this in your own terminal, then restart {values.participant}.",
             command=words,
         )
 
     def perform(values: Values) -> Outcome:
         return Outcome(
             OutcomeState.REQUESTED,
-            f"Run `{_command(values.participant)}` in a terminal of your own, then start "
-            f"{values.participant} again.",
+            f"Run `{_command(values.participant)}` in your own terminal, then restart {values.participant}.",
         )
 
     def _command(name: str) -> str:
         if name not in commands:
-            raise Refused(f"it is not known how the program of {name} is logged in")
+            raise Refused(f"no login command is known for {name}'s agent")
         return commands[name]
 
     narrowed = {"participant": one_of(commands)}

@@ -68,7 +68,7 @@ def spec_of(folder: str, participant: str, preset: Preset, chosen: Chosen) -> tu
         Refused: the options do not fit together.
     """
     if chosen.alone and (chosen.append_after_change or preset.append_after_change):
-        raise Refused("a program that cannot append cannot take part alone (--alone)")
+        raise Refused("--append-after-change and --alone exclude each other")
     if chosen.append_after_change:
         preset = replace(preset, append_after_change=True)
     if chosen.commands is not None:

@@ -62,7 +62,7 @@ def carry_out(plans: Sequence[Plan], *, again: bool) -> Outcome:
             failed.append(f"{_who(plan)}: {clean_line(problem)}")
         else:
             started.append(f"{_who(plan)} (process {pid})")
-    words = f"Started {', '.join(started)}." if started else "Nothing was started."
+    words = f"Started {', '.join(started)}." if started else "No loop was started."
     words += f" Not started: {'; '.join(failed)}." if failed else ""
     some = OutcomeState.UNKNOWN if failed else OutcomeState.DONE
     state = some if started else OutcomeState.REFUSED

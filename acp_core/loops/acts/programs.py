@@ -66,7 +66,7 @@ class Programs:
         """
         spec = self.before(name)
         if spec is None:
-            raise PresetError(f"{name} had no program before")
+            raise PresetError(f"{name} had no agent before")
         loop = next((each for each in self._loops if safe_id(each.participant) == name), None)
         spec = renewed(spec, loop)
         return spec, spec.resolved()
@@ -104,7 +104,7 @@ class Programs:
         """
         other = self.before(program.removeprefix(LIKE))
         if other is None:
-            raise PresetError(f"{program.removeprefix(LIKE)} has no program")
+            raise PresetError(f"{program.removeprefix(LIKE)} has no agent")
         return replace(other, participant=self.raw(name), folder=self._folder), other.resolved()
 
     def chosen(self, name: str, program: str, command: str, model: str) -> tuple[Spec, Preset]:

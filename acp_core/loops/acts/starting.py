@@ -49,7 +49,7 @@ def bind_launch(context: Context, now: datetime) -> Action:
                 return about.programs.again(name)
             program = about.programs.default()
         if not program:
-            raise Refused(f"say with which program: {name}=PRESET")
+            raise Refused(f"choose an agent: {name}=PRESET")
         if program.startswith(LIKE):
             return about.programs.like(name, program)
         preset = (
@@ -66,7 +66,7 @@ def bind_launch(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         made = plans(values)
         if not made:
-            raise Refused("everybody has a loop already; `acp ps` lists them")
+            raise Refused("every participant already has a loop (see `acp ps`)")
         return preview_of(made, _launch_command(about.key, values))
 
     def perform(values: Values) -> Outcome:
@@ -106,7 +106,7 @@ def _participants(
         elif loop is None and usual and person.id in waited:
             default.append(f"{person.id}={usual}")
     return {
-        "help": "Choose a program for each participant whose turns are taken.",
+        "help": "Choose an agent for each participant.",
         "names": tuple(names),
         "choices": choices,
         "labels": labels,
@@ -131,21 +131,21 @@ def _wanted(about: About, values: Values) -> list[_Wanted]:
     if words:
         return [_named(word, usual) for word in words]
     if chosen:
-        raise Refused("choose a program for a participant")
+        raise Refused("choose an agent for at least one participant")
     if usual == ANY:
-        raise Refused("say whose turns the command takes")
+        raise Refused("name the participant for the command after --")
     running = () if values.again else about.alive()
     if usual:
         return [_Wanted(name, usual) for name in about.agents if name not in running]
     if not about.loops:
-        raise Refused("no loop was started here before: say PARTICIPANT=PRESET or --agent PRESET")
+        raise Refused("no loop was started here before: use PARTICIPANT=PRESET or --agent PRESET")
     return [_Wanted(name, BEFORE) for name in about.loops if name not in running]
 
 
 def _named(word: str, usual: str) -> _Wanted:
     participant, equals, program = word.partition("=")
     if not participant:
-        raise Refused(f"{word!r} names no participant")
+        raise Refused(f"{word!r} is not a participant")
     return _Wanted(participant, program if equals else usual)
 
 
@@ -238,7 +238,7 @@ def _starter(
         made = plans(values)
         shown = preview_of(made, (command or same)(values))
         ends = [
-            f"its loop (process {loop.pid}) and its program are stopped before"
+            f"its loop (process {loop.pid}) and its agent are stopped first"
             for plan in made
             if (loop := _running(about, plan)) is not None
         ]

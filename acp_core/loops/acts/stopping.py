@@ -26,18 +26,20 @@ def bind_stop(context: Context, now: datetime) -> Action:
 
     def chosen(values: Values) -> list[RunnerState]:
         if "participant" in values.said and not values.participant:
-            raise Refused("no loop is chosen" if running else "no loop runs here")
+            raise Refused("no loop selected" if running else "no loop is running here")
         if not about.all_loops:
-            raise Refused(f"there is no loop in {about.key}; `acp launch {about.key}` starts some")
+            raise Refused(
+                f"no loop is running in {about.key}; start loops with `acp launch {about.key}`"
+            )
         return [about.loop(name) for name in values.participant or running]
 
     def preview(values: Values) -> Preview:
         wanted = chosen(values)
         if not wanted:
-            raise Refused("no loop runs")
+            raise Refused("no loop is running")
         names = [safe_id(loop.participant) for loop in wanted]
         who = [f"{name} (process {loop.pid})" for name, loop in zip(names, wanted, strict=True)]
-        asked = "They are asked to end first, and ended after ten seconds."
+        asked = "Loops are asked to stop first, and killed after ten seconds."
         command = ("acp", "stop", clean_line(about.key, 4_096), *names)
         return Preview(f"Stops {', '.join(who)}. {asked}", command=command)
 
@@ -47,7 +49,7 @@ def bind_stop(context: Context, now: datetime) -> Action:
         ended = [_ended(*each) for each in zip(wanted, stopped, strict=True)]
         words = clean_line("; ".join(each.sentence for each in stopped), 1_000)
         state = OutcomeState.DONE if all(each.done for each in stopped) else OutcomeState.UNKNOWN
-        words = f"{words}." if words else "No loop runs."
+        words = f"{words}." if words else "No loop is running."
         return Outcome(state, words, done=Preview(words, data={"loops": ended}))
 
     labels = {name: f"{name}: {wording.activity(about.all_loops[name])}" for name in running}
@@ -79,17 +81,16 @@ def bind_stop_program(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         run = about.loop(values.participant).run
         return Preview(
-            f"End {values.participant}'s program (process {run.process.pid if run else 0}) and "
-            "everything in its group; its loop stays, and looks whether the turn was taken."
+            f"End {values.participant}'s agent (process {run.process.pid if run else 0}) and its process group; the loop keeps running and checks whether the turn was taken."
         )
 
     def perform(values: Values) -> Outcome:
         run = about.loop(values.participant).run
         if run is None or not run.process.alive():
-            return Outcome(OutcomeState.DONE, "It has ended already.")
+            return Outcome(OutcomeState.DONE, "The process has already ended.")
         if end_group(run.process):
             return Outcome(OutcomeState.DONE, f"Ended process {run.process.pid}.")
-        return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {run.process.pid} does not end.")
+        return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {run.process.pid} did not end.")
 
     narrowed = {"participant": one_of(names)}
     return bound(STOP_PROGRAM, about, preview, perform, narrowed=narrowed, offered=bool(names))
@@ -109,7 +110,7 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         found = chosen(values)
-        what = found.command if isinstance(found, Stranger) else "acp's own loop, and its program"
+        what = found.command if isinstance(found, Stranger) else "acp's own loop, and its agent"
         return Preview(f"End {values.process}: {what}")
 
     def perform(values: Values) -> Outcome:

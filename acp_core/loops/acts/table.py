@@ -11,11 +11,11 @@ _BINDERS = "acp_core.loops.acts"
 _FOLDER = PLACE._replace(default=None, required=True)
 _WHO = Field("participant", "Participant", "Name the participant.", Kind.CHOICE, required=True)
 _PROGRAM = Field(
-    "program", "Program", "A preset, or the same as another one's.", Kind.CHOICE,
+    "program", "Program", "A preset, or the same agent as another participant's.", Kind.CHOICE,
     metavar="PRESET",
 )  # fmt: skip
 _COMMAND = Field(
-    "command", "Command", "With the program `command`: its words; {prompt} is the task."
+    "command", "Command", "For the preset `command`: the command line; {prompt} is the task."
 )
 _AGENTS = Field(
     "participant", "Participants", "Name the participants (default: all).", Kind.LIST,
@@ -23,30 +23,29 @@ _AGENTS = Field(
 )  # fmt: skip
 RUN = (
     options.MODEL,
-    Field("workdir", "Working folder", "Run the program in this folder (default: the collaboration's).",
+    Field("workdir", "Working folder", "Run the agent in this folder (default: the collaboration's).",
           kind=Kind.FOLDER),
-    Field("alone", help="The program waits for its turns itself; run it once.", kind=Kind.FLAG,
+    Field("alone", help="The agent waits for its turns itself; start it once.", kind=Kind.FLAG,
           asked=False),
     Field(
-        "append_after_change", help="The program cannot run commands: append its event when its "
-        "document changed.", kind=Kind.FLAG, asked=False,
+        "append_after_change", help="The agent cannot run commands: append its event after its document has changed.", kind=Kind.FLAG, asked=False,
     ),
     Field(
         "commands", help="How prompts name acp's commands: {command} is the name, {script} the "
         "script's file.", metavar="TEMPLATE", optional=True, asked=False,
     ),
     Field(
-        "restart", help="When the program is run again for a turn that it did not take.",
+        "restart", help="Retries when an attempt ends without taking the turn.",
         kind=Kind.CHOICE, choices=("always", "on-failure", "never"), default="on-failure",
         metavar="WHEN", asked=False,
     ),
-    Field("retries", help="Limit how often it is run again (default: 3).", kind=Kind.NUMBER,
+    Field("retries", help="Limit the number of retries per turn (default: 3).", kind=Kind.NUMBER,
           least=0, most=1000, asked=False),
-    Field("pause", help="Wait before the first retry; then longer (default: 5s).",
+    Field("pause", help="Pause before the first retry; later pauses are longer (default: 5s).",
           kind=Kind.DURATION, asked=False),
-    Field("timeout", "Limit of one turn", "Limit of one turn.", Kind.DURATION,
+    Field("timeout", "Limit of one turn", "Time limit of one turn.", Kind.DURATION,
           aliases=("--turn-limit",)),
-    Field("deadline", "Limit of the whole loop", "Limit of the whole loop, counted from now.",
+    Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION),
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
@@ -54,33 +53,30 @@ RUN = (
 LAUNCH = ActionSpec(
     names.LAUNCH,
     "Start loops",
-    "Start a loop in the background for each participant: it takes the turns with a program.",
+    "Start a background loop for each participant; the loop runs an agent for each turn.",
     f"{_BINDERS}.starting:bind_launch",
     (
         _AGENTS._replace(
-            help="Name whose turns are taken, and with which program (default: all that ran here "
-            "before).", metavar="PARTICIPANT[=PRESET]",
+            help="Name the participants and their agents (default: all that ran here before).", metavar="PARTICIPANT[=PRESET]",
         ),
         options.AGENT._replace(
-            help="Choose the program of a participant, or (without NAME) of all that name none; "
-            "with nobody named, of everybody who has no loop.", aliases=("--with", "--program"),
+            help="Choose the agent of a participant, or (without NAME) of all others; without participants, of all that have no loop.", aliases=("--with", "--program"),
             form=True, asked=False,
         ),
         _COMMAND._replace(listed=False),
         *RUN,
-        Field("again", "Stop loops that run, and start them again",
-              "Stop a loop that runs, and start it again.", Kind.FLAG),
+        Field("again", "Restart running loops",
+              "Restart the loop if it is running.", Kind.FLAG),
     ),
     Intent.START,
     command="launch",
-    help="A loop outlives this terminal and the dashboard: `acp ps` lists them, `acp logs` shows "
-    "what they do, `acp stop` ends them.",
+    help="Loops keep running after this terminal and the dashboard close: `acp ps` lists them, `acp logs` shows their output, `acp stop` stops them.",
     examples=(
         "acp launch checkout reviewer=claude server=codex",
         "acp launch checkout --agent claude",
         "acp launch checkout reviewer -- my-agent --task {prompt}",
     ),
-    exits=((0, "all run"), (2, "one does not run; why is said"), (130, "interrupted")),
+    exits=((0, "all run"), (2, "a loop could not be started"), (130, "interrupted")),
     place=_FOLDER,
     run="acp_core.cli.launch:launch",
     words="COMMAND",
@@ -88,26 +84,30 @@ LAUNCH = ActionSpec(
 RELAUNCH = ActionSpec(
     names.RELAUNCH,
     "Start again",
-    "Start a participant's loop again, with the program that it had.",
+    "Restart a participant's loop with the same agent.",
     f"{_BINDERS}.starting:bind_relaunch",
     (_WHO,),
     Intent.START,
 )
 LAUNCH_ALL = ActionSpec(
     names.LAUNCH_ALL,
-    "Launch everybody",
-    "Start a loop for every participant who has none.",
+    "Start all loops",
+    "Start a loop for every participant without one.",
     f"{_BINDERS}.starting:bind_launch_all",
-    (_PROGRAM._replace(help="For those who had none before; the others run with what they had."),),
+    (
+        _PROGRAM._replace(
+            help="Agent for participants that had none before; the others keep theirs."
+        ),
+    ),
     Intent.START,
 )
 HAND_OVER = ActionSpec(
     names.HAND_OVER,
-    "Hand the role to another program",
-    "Let another program take a participant's turns, under the same id.",
+    "Reassign to another agent",
+    "Let another agent take a participant's turns under the same id.",
     f"{_BINDERS}.starting:bind_hand_over",
     (
-        _WHO._replace(help="Name whose turns it takes; the id stays the same."),
+        _WHO._replace(help="Name the participant to reassign; the id stays the same."),
         _PROGRAM,
         _COMMAND,
         options.MODEL,
@@ -117,15 +117,15 @@ HAND_OVER = ActionSpec(
 NUDGE = ActionSpec(
     names.NUDGE,
     "Nudge",
-    "Ask a participant's loop to begin its turn anew, with a message in the prompt.",
+    "Restart a participant's turn with an extra message in the prompt.",
     f"{_BINDERS}.messages:bind_nudge",
     (
-        _WHO._replace(help="Whose loop is asked.", position=True),
-        Field("message", "Message", "What its prompt says besides.", Kind.LINES, position=True),
+        _WHO._replace(help="Name the participant.", position=True),
+        Field("message", "Message", "Add this message to the prompt.", Kind.LINES, position=True),
     ),
     Intent.MESSAGE,
     command="nudge",
-    help="It is done as soon as the program of the present run has ended and it is its turn.",
+    help="The loop reads the message after the current attempt, when the participant has the turn.",
     examples=('acp nudge checkout reviewer "Look at question 3"',),
     place=_FOLDER,
     run="acp_core.cli.processes:nudge",
@@ -133,20 +133,20 @@ NUDGE = ActionSpec(
 STOP_LOOP = ActionSpec(
     names.STOP_LOOP,
     "Stop loops",
-    "Stop participants' loops, with the programs that they run.",
+    "Stop participants' loops and their agents.",
     f"{_BINDERS}.stopping:bind_stop",
     (
         _AGENTS,
-        Field("all", help="Stop every loop of this machine.", kind=Kind.FLAG, form=False),
+        Field("all", help="Stop all loops on this machine.", kind=Kind.FLAG, form=False),
     ),
     Intent.STOP,
     risky=True,
     command="stop",
-    help="They are asked to end first, and ended after ten seconds.",
+    help="Loops are asked to stop first, and killed after ten seconds.",
     examples=("acp stop checkout", "acp stop checkout reviewer", "acp stop --all"),
     exits=(
         (0, "stopped"),
-        (1, "one still runs"),
+        (1, "a loop is still running"),
         (2, "refused, or invalid input"),
         (130, "interrupted"),
     ),
@@ -155,8 +155,8 @@ STOP_LOOP = ActionSpec(
 )
 STOP_PROGRAM = ActionSpec(
     names.STOP_PROGRAM,
-    "End its program",
-    "End the program that a participant's loop runs now.",
+    "End its agent",
+    "End the agent process that a participant's loop is running.",
     f"{_BINDERS}.stopping:bind_stop_program",
     (_WHO,),
     Intent.STOP,
@@ -165,11 +165,11 @@ STOP_PROGRAM = ActionSpec(
 DUPLICATE = ActionSpec(
     names.DUPLICATE,
     "End a second process",
-    "Two processes act for one participant: end one of them.",
+    "End one of two processes that act for the same participant.",
     f"{_BINDERS}.stopping:bind_stop_duplicate",
     (
         _WHO,
-        Field("process", "Process", "The one that acp did not start comes first.", Kind.CHOICE),
+        Field("process", "Process", "The process that acp did not start is listed first.", Kind.CHOICE),
     ),
     Intent.STOP,
     risky=True,
@@ -177,7 +177,7 @@ DUPLICATE = ActionSpec(
 LOGIN = ActionSpec(
     names.LOGIN,
     "Log in",
-    "Show the command with which a participant's program is logged in.",
+    "Show the login command of a participant's agent.",
     f"{_BINDERS}.messages:bind_login",
     (_WHO,),
 )

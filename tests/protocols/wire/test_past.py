@@ -246,7 +246,7 @@ def test_the_commands_tell_of_it(agent: Path, tmp_path: Path) -> None:
     assert "B" in shown("chart")
     assert "tasks completed" in shown("report", "--format", "md")
     refused = acp("launch", str(agent), "A=claude")
-    assert (refused.returncode, "take no turns" in refused.stderr) == (2, True)
+    assert (refused.returncode, "have no turns" in refused.stderr) == (2, True)
 
 
 def test_it_is_carried_elsewhere_without_its_keys(agent: Path, tmp_path: Path) -> None:
