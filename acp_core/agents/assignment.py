@@ -20,7 +20,7 @@ from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 
-LATE = "it took longer than it may"
+LATE = "it exceeded its time limit"
 _GONE = Identity(2**22 + 1, 0.0)  # a process id that no system gives
 
 
@@ -132,7 +132,7 @@ def _number(session: Session, work: Assignment) -> int | None:
 def _stop_other(session: Session, run: Run) -> None:
     """See an attempt to its end that was begun for something else."""
     if run.process.alive():
-        session.say("an earlier attempt still runs: it is stopped first")
+        session.say("an earlier attempt is still running: acp stops it first")
     session.take_over(run, lambda now: "it belongs to an earlier attempt")
 
 
@@ -175,7 +175,7 @@ def _bears(process: psutil.Process | None, variable: str, mark: str) -> bool:
 
 def _unseen(session: Session, number: int | None) -> Run:
     """An attempt of which nothing is known but that it ended."""
-    session.say("it ended before anybody looked: it is not run again")
+    session.say("it ended unobserved; acp does not run it again")
     now = session.clock()
     out = "" if number is None else str(session.file(number, "out"))
     number = session.next_number() if number is None else number

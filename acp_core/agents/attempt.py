@@ -72,7 +72,7 @@ class Attempt:
         self._kill_at = time.monotonic() + self._grace
         return True
 
-    def wait(self, seconds: float | None = None, late: str = "it took too long") -> Exit:
+    def wait(self, seconds: float | None = None, late: str = "it exceeded its time limit") -> Exit:
         """Wait until the program has ended.
 
         Args:

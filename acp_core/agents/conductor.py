@@ -213,7 +213,7 @@ def _as_loop(folder: str, found: Seen) -> RunnerState:
 
 def _note(found: Seen, account: str) -> str:
     if not found.held:
-        return f"{found.sentence}, and let go without a word: killed, as far as can be seen here"
+        return f"{found.sentence}, but its lock is free: the process was probably killed"
     if found.mine:
-        return f"{found.sentence}; nothing is known of it in your state folder"
+        return f"{found.sentence}; your state folder has no record of it"
     return f"{found.sentence}: ask {account}"

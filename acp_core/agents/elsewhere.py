@@ -103,10 +103,10 @@ def _ask(folder: str, participant: str, found: Seen, grace: float) -> Stopped:
     try:
         path = requests.ask(folder, found.name, requests.STOP, {})
     except (ClaimError, OSError) as error:
-        return Stopped(False, f"{participant}: {found.sentence}, and cannot be asked ({error})")
+        return Stopped(False, f"{participant}: {found.sentence}; cannot send a request ({error})")
     answer, holder = requests.wait(folder, found.name, path, _PATIENCE)
     if answer is None and holder.held:
-        told = "it was asked to stop, and did not answer yet"
+        told = "stop requested, no answer yet"
         return Stopped(False, f"{participant}: {found.sentence}; {told}")
     until = time.monotonic() + grace + _PATIENCE
     while seen(folder, participant, found.name) and time.monotonic() < until:
@@ -114,7 +114,7 @@ def _ask(folder: str, participant: str, found: Seen, grace: float) -> Stopped:
     if answer is None:
         requests.withdraw(path)
     if seen(folder, participant, found.name):
-        return Stopped(False, f"{participant}: {found.sentence}; it was asked to stop, and does")
+        return Stopped(False, f"{participant}: {found.sentence}; stop requested, stopping now")
     return Stopped(True, f"{participant}: stopped")
 
 

@@ -81,7 +81,7 @@ class Hold:
         for request in requests.pending(self._project, self._name):
             if request.act == requests.STOP and requests.take(request):
                 self._asked = f"stopped because {request.account} asked for it"
-                requests.answer(request, "done", "It stops.")
+                requests.answer(request, "done", "Stopping.")
         return self._asked
 
     def note_child(self, pid: int | None) -> None:

@@ -114,7 +114,7 @@ class Output:
         self._keep(said)
         for tail in (self._out, self._err):
             if tail.begin_anew():
-                said.append(("loop", f"{tail.path.name} was too large and is begun anew"))
+                said.append(("loop", f"{tail.path.name} was too large and was started over"))
         return said
 
     def end(self, now: float) -> list[tuple[str, str]]:

@@ -109,7 +109,7 @@ class Place:
             OSError: the lock cannot be had at all.
         """
         if not SUPPORTED:
-            raise OSError("loops need flock, which this system lacks")
+            raise OSError("loops need flock, which this system does not support")
         self.make()
         fd = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

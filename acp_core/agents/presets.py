@@ -157,7 +157,7 @@ def _value(where: str, key: str, value: object) -> object:
         raise PresetError(f"{where}: must be a table of texts")
     if key == "env":
         if any(not name or "=" in name or "\0" in name + text for name, text in value.items()):
-            raise PresetError(f"{where}: holds what cannot be an environment variable")
+            raise PresetError(f"{where}: contains an invalid environment variable")
         return MappingProxyType(dict(value))
     try:
         return MappingProxyType({int(code): text for code, text in value.items()})
@@ -208,7 +208,7 @@ def load(own: Mapping[str, Mapping[str, object]] | None = None) -> dict[str, Pre
         base_name = table.get("extends", name) if isinstance(table, Mapping) else name
         base = presets.get(base_name) if isinstance(base_name, str) else None
         if base is None and base_name != name:
-            raise PresetError(f"presets.{name}.extends: there is no preset {base_name!r}")
+            raise PresetError(f"presets.{name}.extends: unknown preset {base_name!r}")
         presets[name] = parse(name, table, base)
     return presets
 
@@ -225,7 +225,7 @@ def named(name: str, known: Mapping[str, Preset]) -> Preset:
     """
     if name not in known or name == ANY:
         names = ", ".join(each for each in known if each != ANY)
-        raise PresetError(f"there is no preset {name!r} (there are: {names})")
+        raise PresetError(f"unknown preset {name!r} (available: {names})")
     return known[name]
 
 
@@ -253,9 +253,9 @@ def any_command(argv: Sequence[str], base: Preset | None = None) -> Preset:
     """
     base = base or bundled()[ANY]
     if not argv or not argv[0]:
-        raise PresetError("there is no command")
+        raise PresetError("the command is empty")
     if any("\0" in word for word in argv):
-        raise PresetError("a command cannot hold a NUL character")
+        raise PresetError("a command cannot contain a NUL character")
     prompt = "stdin"
     if any("{prompt_file}" in word for word in argv):
         prompt = "file"

@@ -174,10 +174,10 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
         if elsewhere is not None:
             return elsewhere
     if saved is None:
-        return Stopped(True, f"there is no loop for {participant}")
+        return Stopped(True, f"{participant} has no loop")
     was_alive = saved.process.alive()
     if was_alive and saved.process.pid == os.getpid():
-        return Stopped(False, f"{participant}: runs in this very process")
+        return Stopped(False, f"{participant}: runs in this process")
     if was_alive:
         if not end_parked(saved.process):
             end([saved.process], grace + _OWN, patience=_OWN)

@@ -396,7 +396,7 @@ class Session:
         """End what earlier runs left behind."""
         alive = [each for each in self.state.left_over if each.alive()]
         for each in alive:
-            self.say(f"ending process {each.pid}, which the program left behind")
+            self.say(f"stopping process {each.pid}, which the agent left running")
         ending.end(alive, _STRAYS)
 
     def _prune(self, number: int) -> None:

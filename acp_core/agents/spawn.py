@@ -82,7 +82,7 @@ def resolve(program: str, cwd: str | None = None) -> str:
     if os.sep in program:
         path = os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(program)))
         if not os.path.isfile(path):
-            raise SpawnError(f"{program}: there is no such program")
+            raise SpawnError(f"{program}: no such program")
         if not os.access(path, os.X_OK):
             raise SpawnError(f"{program}: is not executable")
         return path
@@ -159,7 +159,7 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
         else:
             argv.append(_fill(arg, values))
     if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
-        raise SpawnError("the prompt is too long for an argument; give it by stdin or file")
+        raise SpawnError("the prompt is too long for an argument; set prompt to 'stdin' or 'file'")
     stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
     return Command(tuple(argv), values.workdir, environment(preset), stdin)
 
@@ -244,7 +244,7 @@ def _why(command: Command, error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return f"{name}: {error}"
     if not os.path.isdir(command.cwd):
-        return f"{name}: there is no working folder {command.cwd}"
+        return f"{name}: no such working folder: {command.cwd}"
     if error.errno == errno.ENOEXEC:
-        return f"{name}: is no program that this machine can run"
+        return f"{name}: not a program that this machine can run"
     return f"{name}: {error.strerror or error}"

@@ -144,7 +144,7 @@ class Fleet:
         if self._recorder and self._recorder.problem:
             said.append(f"not recorded: {clean_line(self._recorder.problem)}")
         if self._cut:
-            said.append(f"looked into {FOLDERS} folders only")
+            said.append(f"searched only {FOLDERS} folders")
         said.extend(f"{clean_line(path)}: {why}" for path, why in self._problems.items())
         return "; ".join(filter(None, said))
 
@@ -235,10 +235,10 @@ class Fleet:
         it an empty one.
 
         Raises:
-            RuntimeError: the changes of this fleet are being followed already.
+            RuntimeError: another reader already follows the changes of this fleet.
         """
         if self._mail.box is not None:
-            raise RuntimeError("the changes of this fleet are being followed already")
+            raise RuntimeError("another reader already follows the changes of this fleet")
         self._mail.box = mailbox = Mailbox()
         watcher = Watcher(
             lambda report: mailbox.post(partial(self._heard, report)), poll=self._poll

@@ -124,7 +124,7 @@ class Member:
         except Exception as error:  # a fault in a protocol's code must not end the fleet
             _log.info("reading %s failed", self.key, exc_info=True)
             what = clean_line(f"{type(error).__name__}: {error}")
-            snapshot = self._without(f"reading it failed, a fault in acp: {what}", now)
+            snapshot = self._without(f"reading failed because of a bug in acp: {what}", now)
         finally:
             self.progress.end()
         self.snapshot = snapshot
@@ -147,9 +147,9 @@ class Member:
     def unfinished(self, now: datetime) -> Snapshot:
         """What to show while a refresh does not end: that it is slow, or that it is stuck."""
         if self.progress.advances():
-            note = "still being read: it is large, or this machine is busy"
+            note = "still reading: the collaboration is large, or this machine is busy"
             return self._with(Source(SourceState.STALE, note), now)
-        note = "reading it has not ended: its disk or network does not answer"
+        note = "still reading: the disk or network does not answer"
         return self._with(Source(SourceState.UNREACHABLE, note), now)
 
     def _without(self, note: str, now: datetime) -> Snapshot:
@@ -179,14 +179,14 @@ class Member:
 def nothing_at(folder: Path, known: Iterable[registry.Protocol]) -> str:
     """Why there is no collaboration in ``folder``, in one line that is safe to show."""
     if not os.path.lexists(folder):
-        return "there is no such folder"
+        return "no such folder"
     if not folder.is_dir():
         return "this is a file, not the folder of a collaboration"
     if not os.access(folder, os.R_OK | os.X_OK):
-        return "this folder may not be read by you"
+        return "you do not have permission to read this folder"
     markers = sorted({marker for protocol in known for marker in protocol.markers})
     there = [marker for marker in markers if os.path.lexists(folder / marker)]
-    told = f"it holds none of {', '.join(markers)}"
+    told = f"no {', '.join(markers)}"
     if there:
-        told = f"it holds {', '.join(there)}, with nothing of a collaboration in it"
-    return clean_line(f"no collaboration that acp knows: {told}")
+        told = f"it holds {', '.join(there)}, but no collaboration in it"
+    return clean_line(f"not a collaboration ({told})")

@@ -252,7 +252,7 @@ class Attention:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise TimeoutError(f"another acp holds {lock} for long") from None
+                        raise TimeoutError(f"another acp process has locked {lock}") from None
                     time.sleep(0.01)
             yield
         finally:
@@ -275,7 +275,7 @@ class Attention:
                 raise
             return {}
         except (ValueError, RecursionError):
-            self._note = f"{clean(str(self.path))} is damaged: everything counts as unseen"
+            self._note = f"{clean(str(self.path))} is damaged: acp treats everything as unseen"
             if alone:
                 self._move_damaged_file()
             return {}

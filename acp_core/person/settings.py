@@ -166,7 +166,7 @@ class Settings:
     )
     keys: dict[str, str] = field(
         default_factory=dict,
-        metadata=_setting(_table, "Other keys, by the id of the binding."),
+        metadata=_setting(_table, "Key bindings to change, by the id of the binding."),
     )
     humans: list[str] = field(
         default_factory=list,
@@ -178,11 +178,11 @@ class Settings:
     )
     paths: list[str] = field(
         default_factory=list,
-        metadata=_setting(_texts, "Where to look for collaborations when no path is given."),
+        metadata=_setting(_texts, "Folders to search for collaborations when no path is given."),
     )
     agents: dict[str, str | dict[str, str]] = field(
         default_factory=dict,
-        metadata=_setting(_agents, "Links of agents elsewhere that belong to the fleet, by name."),
+        metadata=_setting(_agents, "Links of remote agents to show in the fleet, by name."),
     )
     fleet: dict[str, object] = field(
         default_factory=dict,
@@ -194,7 +194,7 @@ class Settings:
     )
     notify: dict[str, object] = field(
         default_factory=dict,
-        metadata=_setting(_notify, "How else you are told: desktop, command, webhook, hours."),
+        metadata=_setting(_notify, "Other ways to notify you: desktop, command, webhook, hours."),
     )
     editor: str | None = field(
         default=None,
@@ -202,7 +202,7 @@ class Settings:
     )
     presets: dict[str, dict[str, object]] = field(
         default_factory=dict,
-        metadata=_setting(_tables, "How programs are run that take participants' turns."),
+        metadata=_setting(_tables, "Presets for the agents that take participants' turns."),
     )
     loops: dict[str, float] = field(
         default_factory=dict,
@@ -210,11 +210,11 @@ class Settings:
     )
     recording: dict[str, float] = field(
         default_factory=dict,
-        metadata=_setting(_recording, "What is kept of the past: on, days, megabytes."),
+        metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
     )
     working: dict[str, str] = field(
         default_factory=dict,
-        metadata=_setting(_working, "Your working time, for figures: hours and days."),
+        metadata=_setting(_working, "Your working time, for statistics: hours and days."),
     )
 
 
@@ -248,12 +248,12 @@ def load(file: Path | None = None) -> Settings:
     for name, value in content.items():
         if name not in known:
             names = ", ".join(sorted(known))
-            raise _error(place, f"{name}: there is no such setting (there are: {names})")
+            raise _error(place, f"{name}: unknown setting (available: {names})")
         try:
             known[name].metadata["check"](value)
         except _Wrong as error:
             below, needed = error.args
-            raise _error(place, f"{name}{below}: {needed} is needed") from None
+            raise _error(place, f"{name}{below}: expected {needed}") from None
     return Settings(**content)
 
 

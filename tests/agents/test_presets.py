@@ -109,13 +109,13 @@ def test_an_own_preset_changes_a_known_one_or_starts_from_it() -> None:
         ({"args": ["x"], "prompt": "argv"}, "presets.p.args: must name {prompt}"),
         ({"args": ["x"], "prompt": "file"}, "presets.p.args: must name {prompt_file}"),
         ({"commands": "acp"}, "presets.p.commands: must name"),
-        ({"env": {"A=": "x"}}, "presets.p.env: holds what cannot be"),
+        ({"env": {"A=": "x"}}, "presets.p.env: contains an invalid"),
         ({"env": ["A"]}, "presets.p.env: must be a table of texts"),
         ({"exits": {"x": "y"}}, "presets.p.exits: the names must be exit codes"),
         ({"price_in": "3"}, "presets.p.price_in: must be a number of dollars"),
         ({"append_after_change": 1}, "presets.p.append_after_change: must be true or false"),
-        ({"extends": "nobody"}, "presets.p.extends: there is no preset 'nobody'"),
-        ({"extends": 5}, "presets.p.extends: there is no preset 5"),
+        ({"extends": "nobody"}, "presets.p.extends: unknown preset 'nobody'"),
+        ({"extends": 5}, "presets.p.extends: unknown preset 5"),
         ({"title": 5}, "presets.p.title: must be a text"),
         (["x"], "presets.p: must be a table"),
     ],
@@ -138,7 +138,7 @@ def test_a_program_is_found_or_the_reason_is_said(tmp_path: Path) -> None:
     assert os.path.isabs(spawn.resolve("sh"))
     with pytest.raises(SpawnError, match="not found on PATH"):
         spawn.resolve("no-such-program-anywhere")
-    with pytest.raises(SpawnError, match="there is no such program"):
+    with pytest.raises(SpawnError, match="no such program"):
         spawn.resolve("./none", str(tmp_path))
     with pytest.raises(SpawnError, match="is not executable"):
         spawn.resolve("./plain", str(tmp_path))

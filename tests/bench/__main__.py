@@ -109,7 +109,7 @@ def _compare(
         raise CommandError("--write keeps the figures of one copy: leave it out with --against")
     program = shutil.which(other)
     if program is None:
-        raise CommandError(f"{other}: there is no such program")
+        raise CommandError(f"{other}: no such program")
     program = os.path.abspath(program)
     told: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="acp-bench-") as base:

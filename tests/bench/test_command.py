@@ -110,7 +110,7 @@ def test_a_ratio_stands_beside_the_spread_of_the_other_copy() -> None:
 def test_another_copy_that_is_not_there_is_refused(tmp_path: Path) -> None:
     ran = bench("commands", "--against", str(tmp_path / "nothing"))
     assert ran.returncode == 2
-    assert "there is no such program" in ran.stderr
+    assert "no such program" in ran.stderr
 
 
 def test_the_program_says_where_its_measurements_went(tmp_path: Path) -> None:

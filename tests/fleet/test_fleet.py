@@ -149,8 +149,8 @@ async def test_given_places_that_hold_nothing_say_so_and_are_waited_for(
     async with watching(empty, none, file, discover=False) as reader:
         said = {Path(key).name: shown.source.note for key, shown in reader.shown.items()}
         assert said == {
-            "empty": "no collaboration that acp knows: it holds none of toy.json",
-            "none": "there is no such folder",
+            "empty": "not a collaboration (no toy.json)",
+            "none": "no such folder",
             "file": "this is a file, not the folder of a collaboration",
         }
         for shown in reader.shown.values():
@@ -355,7 +355,7 @@ async def test_a_fault_in_a_protocol_keeps_what_was_read_and_ends_nothing(tmp_pa
         (one / "toy.json").write_text(json.dumps(settings | {"bug": "odd\x1b[2J"}))
         await reader.until(lambda: reader.shown[str(one)].source.state is SourceState.UNREACHABLE)
         shown = reader.shown[str(one)]
-        assert shown.source.note == "reading it failed, a fault in acp: RuntimeError: odd␛[2J"
+        assert shown.source.note == "reading failed because of a bug in acp: RuntimeError: odd␛[2J"
         assert [event.summary for event in shown.events] == ["hello"]
         toy.say(other, "ann", "said", "still here")
         await reader.until(lambda: reader.events(other) == 1)
@@ -368,7 +368,7 @@ async def test_one_that_was_never_readable_is_shown_with_the_reason(tmp_path: Pa
     async with watching(tmp_path) as reader:
         shown = reader.shown[str(one)]
         assert (shown.name, shown.protocol, shown.status) == ("one", "toy", Status.UNKNOWN)
-        assert shown.headline == "reading it failed, a fault in acp: RuntimeError: oh"
+        assert shown.headline == "reading failed because of a bug in acp: RuntimeError: oh"
 
 
 async def test_one_that_does_not_answer_does_not_hold_up_the_others(
@@ -420,7 +420,7 @@ async def test_one_that_is_large_is_not_said_to_be_stuck(
         source = reader.shown[one].source
         assert (source.state, source.note.partition(":")[0]) == (
             SourceState.STALE,
-            "still being read",
+            "still reading",
         )
         finished.set()
         await reader.until(lambda: reader.shown[one].source.state is SourceState.LIVE)

@@ -90,7 +90,7 @@ def test_another_account_sees_and_stops_a_loop_by_its_claim(
     code = acp_main(["stop", str(folder)], lambda paths, settings: 99)
     assert (code, capsys.readouterr().out) == (0, "server: stopped\n")
     assert is_gone(first.pid) and not seen(folder).held
-    assert registry.stop(str(folder), "server") == (True, "there is no loop for server")
+    assert registry.stop(str(folder), "server") == (True, "server has no loop")
 
 
 def test_a_loop_that_only_its_claim_shows_is_listed_and_says_what_cannot_be_done_to_it(

@@ -140,7 +140,7 @@ def test_a_damaged_file_is_set_aside_and_that_is_said(file: Path, content: bytes
     file.write_bytes(content)
     attention = Attention(file)
     assert not attention.is_archived("a")
-    assert attention.note == f"{file} is damaged: everything counts as unseen"
+    assert attention.note == f"{file} is damaged: acp treats everything as unseen"
     assert file.read_bytes() == content  # whoever only reads moves nothing
     attention.archive("a", NOW)
     (aside,) = file.parent.glob("*.damaged-*")
@@ -189,7 +189,10 @@ def test_what_cannot_be_kept_is_an_error_and_what_is_there_stays(
 ) -> None:
     Attention(file).archive("a", NOW)
     monkeypatch.setattr(module, "PATIENCE", 0.05)
-    with Attention(file)._alone(), pytest.raises(TimeoutError, match="another acp holds"):
+    with (
+        Attention(file)._alone(),
+        pytest.raises(TimeoutError, match="another acp process has locked"),
+    ):
         Attention(file).archive("b", NOW)
     assert Attention(file).is_archived("a")
     blocked = Attention(file / "below" / "attention.json")

@@ -172,15 +172,15 @@ def test_a_webhook_gets_the_same_as_json(hook: tuple[str, list[dict[str, Any]]])
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('quiet = "late"', "notify.quiet: two times with a dash"),
-        ("quiet = 3", "notify.quiet: two times with a dash"),
-        ('terminal = "osc8"', "notify.terminal: one of off, osc9, osc777"),
-        ('command = "mail me"', "notify.command: a list of texts"),
-        ('webhook = "file:///etc/passwd"', "notify.webhook: an address"),
-        ("desktop = 1", "notify.desktop: true or false"),
-        ("kinds = { stuk = true }", "notify.kinds.stuk: one of stuck"),
-        ("kinds = { stuck = 3 }", "notify.kinds.stuck: true or false"),
-        ("loud = true", "notify.loud: one of terminal"),
+        ('quiet = "late"', "notify.quiet: expected two times with a dash"),
+        ("quiet = 3", "notify.quiet: expected two times with a dash"),
+        ('terminal = "osc8"', "notify.terminal: expected one of off, osc9, osc777"),
+        ('command = "mail me"', "notify.command: expected a list of texts"),
+        ('webhook = "file:///etc/passwd"', "notify.webhook: expected an address"),
+        ("desktop = 1", "notify.desktop: expected true or false"),
+        ("kinds = { stuk = true }", "notify.kinds.stuk: expected one of stuck"),
+        ("kinds = { stuck = 3 }", "notify.kinds.stuck: expected true or false"),
+        ("loud = true", "notify.loud: expected one of terminal"),
     ],
 )
 def test_a_wrong_setting_is_one_clear_line(line: str, said: str, tmp_path: Path) -> None:

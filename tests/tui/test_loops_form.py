@@ -88,7 +88,7 @@ def test_a_command_that_cannot_be_read_is_refused_in_a_line(tmp_path: Path) -> N
     assert "cannot be read" in action.preview(given).refused
     assert action.perform(given).state is OutcomeState.REFUSED
     given = action.inputs(participant=["server=command"])
-    assert "there is no command" in action.preview(given).refused
+    assert "the command is empty" in action.preview(given).refused
 
 
 def stage(snapshot: Snapshot, folder: Path) -> AcpApp:

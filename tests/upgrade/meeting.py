@@ -10,7 +10,7 @@ from tests.upgrade.scenes import WAITS, House, wait_for
 
 AT_WORK = {("checkout", "reader"), ("queues", "ann"), ("report", "ra")}
 SHOWN = {"checkout", "queues", "lamp", "Export the report as CSV", "Writer"}
-GONE = ("killed", "ended", "nobody")  # what causes say of processes that are no more
+GONE = ("killed", "ended", "no agent", "unsupervised")  # what causes say of processes that are no more
 CONDUCTED = AT_WORK | {("checkout", "owner"), ("report", "orchestrator")}
 
 
@@ -33,13 +33,13 @@ def doubles_nothing(house: House) -> None:
     agent = (house.agent, WAITS)
     folders = {name: house.work / name for name in ("checkout", "queues", "lamp", "report")}
     for words, said in (
-        (("launch", folders["checkout"], "reader", "--", *agent), "has a loop already"),
-        (("launch", folders["checkout"], "owner"), "has a loop already"),
+        (("launch", folders["checkout"], "reader", "--", *agent), "already has a loop"),
+        (("launch", folders["checkout"], "owner"), "already has a loop"),
         (("loop", "--folder", folders["checkout"], "--participant", "reader", "--", *agent),
-         "has a loop already"),
+         "already has a loop"),
         (("cycle", "run", "--folder", folders["report"]), "an orchestrator runs"),
         (("governed", "step", folders["lamp"]), "already assigned"),
-        (("act", folders["lamp"], "step", "--yes"), "cannot be done"),
+        (("act", folders["lamp"], "step", "--yes"), "is not available"),
         (("agent", "--name", "Writer", "--port", "0", "--http-port", "0"), "runs already"),
     ):  # fmt: skip
         ended = house.result(*words)

@@ -121,6 +121,6 @@ def is_quiet(hours: str, at: time) -> bool:
         return False
     begin, dash, end = hours.partition("-")
     if not dash:
-        raise ValueError("two times with a dash between them are needed, such as 22:00-07:00")
+        raise ValueError("expected two times with a dash between them, such as 22:00-07:00")
     first, last = time.fromisoformat(begin.strip()), time.fromisoformat(end.strip())
     return first <= at < last if first <= last else at >= first or at < last

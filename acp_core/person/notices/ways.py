@@ -208,7 +208,7 @@ def _run(command: Sequence[str], told: bytes, what: str) -> list[str]:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        return [f"{what}: {clean_line(command[0])} did not end"]
+        return [f"{what}: {clean_line(command[0])} did not finish"]
     except OSError as error:
         return [f"{what}: {clean_line(command[0])}: {error.strerror or error}"]
     if done.returncode:

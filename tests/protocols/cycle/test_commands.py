@@ -181,9 +181,9 @@ def test_nothing_is_refused_twice_and_nothing_is_made_where_nobody_wanted_it(
     tmp_path: Path,
 ) -> None:
     nowhere = tmp_path / "typo"
-    assert "there is no such folder" in refused(nowhere, "start", "Export", "--no-run")
+    assert "no such folder" in refused(nowhere, "start", "Export", "--no-run")
     assert not nowhere.exists()
-    assert "there is no such folder" in refused(nowhere, "pause")
+    assert "no such folder" in refused(nowhere, "pause")
     assert "no cycle here; `acp cycle start` begins one" in refused(tmp_path, "pause")
     assert acp("decide", "--folder", str(tmp_path))[2] == (
         "error: ID (or --decision): is missing; CHOICE (or --choice): is missing\n"

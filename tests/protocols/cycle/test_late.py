@@ -33,7 +33,7 @@ def test_a_run_that_is_too_long_is_followed_by_one_that_sums_up(tmp_path: Path) 
     ended = conduct(tmp_path, *SHORT, cd=["sleep 60"])
     assert ended["status"] == "completed"
     assert calls(tmp_path)[2:] == ["cd sleep 60", "cd work", "vas work"]
-    assert "longer than it may" in ended["phase_errors"][0]["error"]
+    assert "exceeded its time limit" in ended["phase_errors"][0]["error"]
     full, short = ((tmp_path / f"prompt-cd-{n}.txt").read_text() for n in (1, 2))
     assert "# Finalize" not in full
     assert "Begin nothing new." in short

@@ -270,7 +270,7 @@ def test_after_a_restart_nothing_is_repeated_and_nothing_forgotten(
 def test_what_cannot_be_chosen_is_told_in_one_line(tmp_path: Path) -> None:
     for words, workdir, model, told in (
         ("no-such-program-anywhere", None, "", "not found on PATH"),
-        ("", None, "", "there is no command"),
+        ("", None, "", "the command is empty"),
         ("echo 'unclosed", None, "", "No closing quotation"),
         ("cat", str(tmp_path / "none"), "", "there is no folder"),
         ("cat", None, "m", "--model"),

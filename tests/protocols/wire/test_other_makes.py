@@ -36,7 +36,7 @@ def card(snapshot: Any) -> dict[str, str]:
 @pytest.mark.parametrize("make", [First, Newest])
 def test_all_that_happens_there_is_seen_as_it_happens(make: type[First]) -> None:
     there = make()
-    there.say("m0", "before anybody looked")
+    there.say("m0", "ended unobserved")
     with running(there) as url, opened(url) as here:
         first = look(here)
         own = there.card["self"]
@@ -48,7 +48,7 @@ def test_all_that_happens_there_is_seen_as_it_happens(make: type[First]) -> None
         assert told["protocol"] == "ACP v0.8-dev"
         assert told["capabilities"] == "streaming, multi_session"
         assert first.headline.startswith("1 of 1 peer connected")
-        assert [each.summary for each in first.events] == ["before anybody looked"]
+        assert [each.summary for each in first.events] == ["ended unobserved"]
         assert first.events[0].actor == "Junior"
 
         there.say("m1", "while somebody looks")
