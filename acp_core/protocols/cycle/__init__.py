@@ -16,7 +16,7 @@ PROTOCOL = Protocol(
     commands=(
         group(
             "cycle",
-            "Development cycles: begin, conduct, steer, mend",
+            "Development cycles: start, run, steer, repair",
             "acp_core.protocols.cycle.actions.table:COMMANDS",
             "Orchestrate",
         ),

@@ -87,7 +87,7 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             code,
             f"decision:{id or number}",
             f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
-            advice="answer it by the number of an option" if offered else "answer it in words",
+            advice="answer with the number of an option" if offered else "answer in words",
             evidence=tuple(clean_line(option, _LONG) for option in offered),
             remedy=DECIDE if id else None,
             given=(("decision", id),) if id else (),
@@ -107,9 +107,9 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
             cycle,
             "E7",
             f"blocker:{id or number}",
-            f"Blocker {id or number} is open, and nobody is at work on it: {each.description}",
-            advice="say how it is resolved; whoever reported it is told",
-            evidence=(clean_line(f"reported by {reporter or 'nobody known'}"),),
+            f"Blocker {id or number} is open and no agent is working on it: {each.description}",
+            advice="describe how you resolved it; acp informs the agent that reported it",
+            evidence=(clean_line(f"reported by {reporter or 'unknown'}"),),
             remedy=RESOLVE if id else None,
             given=(("blocker", id),) if id else (),
             others=(FEEDBACK,),
@@ -125,9 +125,9 @@ def _failed(cycle: Cycle) -> Iterator[Cause]:
     for name in AGENTS:
         if state.agent_status(cycle, name) != "failed" or name in asked:
             continue
-        said = cycle.agent(name).error or "it does not say why"
+        said = cycle.agent(name).error or "no reason given"
         after = [other for other, needs in DEPENDS.items() if needs == name]
-        waits = (f"{after[0]} waits for it",) if after else ()
+        waits = (f"{after[0]} is waiting for this result",) if after else ()
         remedy, advice = _again(cycle, name)
         yield _cause(
             cycle,
@@ -148,10 +148,10 @@ def _again(cycle: Cycle, name: str) -> tuple[str | None, str]:
     """What has an agent run again, as the cycle stands, and the same in words."""
     busy = [each for each in AGENTS[AGENTS.index(name) :] if each in state.running(cycle)]
     if busy:
-        return None, f"{busy[0]} is at work, and depends on it: run it again when that has ended"
+        return None, f"{busy[0]} is working and depends on it: rerun it when {busy[0]} has finished"
     if cycle.status == "created":
-        return RESUME, "begin the cycle: it is run again"
-    return RERUN, "run it again, with word of what to do otherwise"
+        return RESUME, "start the cycle: the agent runs again"
+    return RERUN, "rerun it with instructions"
 
 
 def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
     run = cycle.agent(name).run
     path = f"{cycle.progress}coordination/phase-results/{run}.txt"
     there = any(file.name == path for file in cycle.files)
-    return (clean_line(f"what it said: {path}"),) if there else ()
+    return (clean_line(f"its last output: {path}"),) if there else ()
 
 
 def _not_good(cycle: Cycle) -> Iterator[Cause]:
@@ -177,8 +177,8 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         cycle,
         "E8" if failing and at_limit else "E7",
         f"{need}:{cycle.iteration}",
-        f"It is said to be completed, and {sentence}",
-        advice="begin another iteration, or accept it as it is",
+        f"Marked completed, but {sentence}",
+        advice="start another iteration, or accept the result as it is",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy=EXTEND,
         given=(("limit", str(cycle.iteration + 1)),) if at_limit else (),
@@ -202,7 +202,7 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
         "E8",
         f"limit:{cycle.iteration}",
         f"Iteration {cycle.iteration} of {limit} ended with {found.failed} failing tests",
-        advice="allow more iterations, or end it",
+        advice="allow more iterations, or stop the cycle",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy=LIMIT,
         given=(("iterations", str(limit + 1)),),
@@ -226,13 +226,13 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
     if known is not None and loop is not None:
         if not case.clock.over(cycle.last_write, case.patience.scaled(case.patience.settle)):
             return
-        ended = loop.shown.note if loop.shown.ended else "it was killed, or the machine restarted"
+        ended = loop.shown.note if loop.shown.ended else "killed, or the machine restarted"
         yield _cause(
             cycle,
             "B2",
             f"orchestrator:{loop.started.isoformat()}",
-            "The cycle's orchestrator ended before the cycle did",
-            advice="start it again: it goes on where it was, and repeats nothing",
+            "The cycle's orchestrator exited before the cycle ended",
+            advice="restart the orchestrator: it resumes and repeats nothing",
             evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
             remedy=RUN,
             others=(PAUSE, STOP),
@@ -245,21 +245,21 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             cycle,
             "B1",
             "never",
-            "The cycle is begun, and no orchestrator was ever started",
-            advice="start one with the agents' programs",
+            "The cycle has no orchestrator yet",
+            advice="start one and choose the agents' programs",
             evidence=("no agent has run", *_asked(cycle)),
             remedy=RUN,
             others=(STOP,),
         )
     elif state.stalled(cycle):
-        at_work = ", ".join(state.running(cycle)) or "nobody"
+        at_work = ", ".join(state.running(cycle)) or "no agent"
         yield _cause(
             cycle,
             "B14",
             f"stalled:{cycle.last_write.isoformat()}",
-            "Nothing is written any more, and no orchestrator of this machine runs",
-            advice="look at the orchestrator where it runs, or start one here",
-            evidence=(f"last write {dated(cycle.last_write)}", f"said to be at work: {at_work}"),
+            "The cycle's files have stopped changing, and no orchestrator runs on this machine",
+            advice="check the orchestrator on its machine, or start one here",
+            evidence=(f"last write {dated(cycle.last_write)}", f"marked as working: {at_work}"),
             certain=False,
             remedy=RUN,
             others=(PAUSE, STOP),
@@ -275,7 +275,7 @@ def _paused(cycle: Cycle) -> Cause:
         "E1",
         "paused",
         "The cycle is paused",
-        advice="resume it when it may go on",
+        advice="resume it when you are ready",
         evidence=question or ("no decision is pending",),
         wanted=False,
         remedy=RESUME,
@@ -286,7 +286,7 @@ def _paused(cycle: Cycle) -> Cause:
 def _asked(cycle: Cycle) -> tuple[str, ...]:
     """What people asked for that nobody picked up."""
     names = ", ".join(each.action for each in cycle.state.open_requests[-5:])
-    return (clean_line(f"requested and not picked up: {names}"),) if names else ()
+    return (clean_line(f"queued, not picked up: {names}"),) if names else ()
 
 
 def _stalled(cycle: Cycle) -> tuple[str, ...]:
@@ -311,8 +311,8 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
             cycle,
             "E7",
             f"waiting:{name}",
-            f"{name} waits, and nobody was asked for what it needs",
-            advice=f"tell {name} how to go on, or ask {owner}",
+            f"{name} is waiting, but no agent has been asked for what it needs",
+            advice=f"send feedback to {name}, or ask {owner}",
             evidence=(clean_line(f"{name}: {cycle.agent(name).last_message}"),),
             certain=False,
             remedy=FEEDBACK,

@@ -73,10 +73,10 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     if cycle.value:
         yield f"{said}; {data['tests']}{covered}"
     elif not data["obstacles"]:
-        yield f"its state file {cycle.record.problem}: somebody may be writing it just now"
+        yield f"its state file {cycle.record.problem}: another program may be writing it now"
     pid, conducts = data["orchestrator"], data["conducts"]
-    other = f", which conducts {conducts}" if conducts != cycle.id else ""
-    yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs"
+    other = f", running {conducts}" if conducts != cycle.id else ""
+    yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none running"
 
 
 def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
@@ -104,10 +104,10 @@ def _waiting(cycle: Cycle) -> Iterator[str]:
         for number, option in enumerate(each.options, 1):
             yield f"    {number}. {option}"
     for blocker in state.blockers(cycle):
-        asked = f" (asked: {blocker.routed_to})" if blocker.routed_to else ""
+        asked = f" (sent to {blocker.routed_to})" if blocker.routed_to else ""
         yield f"blocker {blocker.id}: {blocker.description}{asked}"
     for request in cycle.state.open_requests:
-        yield f"requested, not picked up: {request.sentence}"
+        yield f"queued, not picked up: {request.sentence}"
 
 
 def phase_result(values: Values) -> Answer:

@@ -50,7 +50,7 @@ def test_what_one_agent_finds_out_is_told_to_the_next(tmp_path: Path) -> None:
     assert "- RA found tech_stack: language: Python; test: pytest\n" in last
     assert path.read_text() == f"{row}\nnot a row\n", "the board is left as it is"
     codes = {each.code: each.message for each in open_cycles(str(tmp_path)).refresh(NOW).findings}
-    assert codes["A80"] == "1 lines are no JSON objects, the first is 2"
+    assert codes["A80"] == "1 lines are not JSON objects, the first is 2"
 
 
 def test_a_discovery_that_blocks_goes_to_whoever_can_answer_it(tmp_path: Path) -> None:

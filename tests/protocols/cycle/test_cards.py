@@ -146,7 +146,7 @@ async def test_a_blocker_is_resolved_with_what_its_reporter_is_told(tmp_path: Pa
         assert "“No account for the test server”" in shown
         assert "vas, until cd has completed" in shown
         await pilot.press("2")
-        await until(pilot, lambda: "How it is resolved" in seen(pilot))
+        await until(pilot, lambda: "Resolution" in seen(pilot))
         await pilot.press(*"Use the stand-in", "ctrl+s")
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     (found,) = held(root)["coordination"]["blockers"]
@@ -166,9 +166,9 @@ async def test_an_agent_that_failed_is_run_again_with_instructions(tmp_path: Pat
         await open_card(pilot)
         shown = seen(pilot)
         assert "cd failed" in shown and "“no space left”" in shown
-        assert "it took longer than 30 minutes" in shown and "1  Run cd again" in shown
+        assert "it took longer than 30 minutes" in shown and "1  Rerun cd" in shown
         await pilot.press("2")
-        await until(pilot, lambda: "What to do otherwise" in seen(pilot))
+        await until(pilot, lambda: "Instructions" in seen(pilot))
         await pilot.press(*"Clean up first", "ctrl+s")
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     assert held(root)["agents"]["cd"]["status"] == "idle"
@@ -201,7 +201,7 @@ async def test_a_result_with_failing_tests_is_accepted_with_two_keys(
             "T2  Do T2  pending",
             "Quotes are not doubled",
             "1  Accept it as it is",
-            "2  Begin another iteration",
+            "2  Start another iteration",
         ):
             assert fact in shown
         await pilot.press("1")
@@ -216,7 +216,7 @@ async def test_a_result_at_the_limit_gets_another_iteration(tmp_path: Path) -> N
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         await pilot.press("2")
-        await until(pilot, lambda: "What is to be added" in seen(pilot))
+        await until(pilot, lambda: "New task" in seen(pilot))
         await pilot.press(*"Double the quotes", "ctrl+s")
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     now = held(root)
@@ -253,7 +253,7 @@ def verdicts(root: Path) -> dict[str, list[str]]:
     ("word", "title"),
     [
         ("failed", "cd failed (DEC-001)"),
-        ("completed", "The cycle asks how to go on with cd (DEC-001)"),
+        ("completed", "The cycle asks how to proceed with cd (DEC-001)"),
     ],
 )
 def test_a_decision_about_an_agent_says_whether_it_failed(
@@ -278,7 +278,7 @@ def test_a_limit_at_which_nobody_was_asked_is_a_card_of_its_own(tmp_path: Path) 
         "The cycle reached its limit of 1 iteration, and 2 tests fail": [
             "Allow another iteration",
             "Accept it as it is",
-            "Extend it with something more to do",
+            "Extend the cycle with a new task",
         ]
     }
     assert cards(tmp_path)[0].verdicts[0].given == (("iterations", "2"),)
@@ -290,7 +290,7 @@ def test_a_question_that_nobody_was_asked_is_answered(acp: Acp, tmp_path: Path) 
     cycle(root, "running", agents=asks)
     write(root, f"{PROGRESS}/cd/issues.md", "# Issues\n\n## Questions\n- Q1: Comma or semicolon?\n")
     (card,) = cards(root)
-    assert (card.title, card.claim) == ("cd waits for an answer", "Which separator is wanted?")
+    assert (card.title, card.claim) == ("cd is waiting for an answer", "Which separator is wanted?")
     (asked,) = card.sections[0].rows
     assert asked.cells == ("Comma or semicolon?",) and asked.target.line == 4
     (shown,) = printed(acp, root)
@@ -307,8 +307,8 @@ def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:
     idle = agents(cd=agent("idle"))
     cycle(tmp_path, "paused", agents=idle, coordination=coordination(feedback_log=[told]))
     (card,) = cards(tmp_path)
-    assert (card.title, card.claim) == ("cd has not answered what vas told it", "Quote fields")
-    assert [each.label for each in card.verdicts] == ["Run cd again", "Tell it more"]
+    assert (card.title, card.claim) == ("cd has not answered the feedback of vas", "Quote fields")
+    assert [each.label for each in card.verdicts] == ["Rerun cd", "Send more feedback"]
 
 
 @pytest.mark.parametrize(

@@ -81,18 +81,18 @@ def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: 
     failing = {"total_tests": 10, "failed_tests": ["quoting"], "pass_rate": 90}
     cycle(tmp_path, "completed", test_results=failing, max_iterations=1)
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.headline) == ("E8", "It is said to be completed, and 1 test fails")
+    assert (cause.code, cause.headline) == ("E8", "Marked completed, but 1 test fails")
     assert (cause.remedy, cause.others, cause.evidence) == ("extend", ("accept",), ("quoting",))
     (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
     assert cause.explains == (need.key,), "the same need is counted once"
     cycle(tmp_path, "completed", test_results={"total_tests": 0})
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.headline) == ("E7", "It is said to be completed, and no tests ran")
+    assert (cause.code, cause.headline) == ("E7", "Marked completed, but no tests ran")
     (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
     assert cause.explains == (need.key,)
     assert done(tmp_path, "accept", "--reason", "A spike")["state"] == "done"
     assert causes(tmp_path) == [] and Cycles(str(tmp_path)).refresh(NOW).needs == ()
-    assert "accepted already" in conducting.refused(tmp_path, "accept")
+    assert "already accepted" in conducting.refused(tmp_path, "accept")
 
 
 def test_a_decision_waits_for_its_answer(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_an_agent_that_failed_is_run_again(tmp_path: Path) -> None:
     (cause,) = causes(tmp_path)
     assert (cause.code, cause.remedy, dict(cause.given)) == ("E7", "rerun", {"agent": "cd"})
     assert cause.headline == "cd failed: exit code 3"
-    assert "vas waits for it" in cause.evidence
+    assert "vas is waiting for this result" in cause.evidence
     asked = decision(agent="cd", kind="agent")
     failed = agents(cd=agent("failed", error="exit code 3"))
     cycle(tmp_path, "paused", agents=failed, coordination=coordination(pending_decisions=[asked]))
@@ -158,7 +158,7 @@ def test_an_orchestrator_that_was_killed_is_started_again(tmp_path: Path) -> Non
     cycle(tmp_path)
     (cause,) = causes(tmp_path, orchestrator(tmp_path, alive=False))
     assert (cause.code, cause.remedy, cause.certain) == ("B2", "run", True)
-    assert "it was killed, or the machine restarted" in cause.evidence[0]
+    assert "killed, or the machine restarted" in cause.evidence[0]
     assert codes(tmp_path, orchestrator(tmp_path, alive=True)) == []
     cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))
     assert ("B2", "run") not in codes(tmp_path, orchestrator(tmp_path, alive=False))
@@ -177,7 +177,7 @@ def test_where_nothing_is_written_any_more_that_is_inferred(tmp_path: Path) -> N
     cycle(tmp_path)
     (cause,) = causes(tmp_path, now=NOW + timedelta(hours=1))
     assert (cause.code, cause.certain) == ("B14", False)
-    assert "said to be at work: cd" in cause.evidence
+    assert "marked as working: cd" in cause.evidence
     assert codes(tmp_path, now=NOW + timedelta(minutes=20)) == []
 
 
@@ -203,7 +203,7 @@ def test_a_state_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
     path = write(tmp_path, STATE, "{")
     (cause,) = causes(tmp_path)
     assert (cause.code, cause.remedy) == ("A5", None)
-    assert cause.advice.startswith("put ") and "from a copy of yours" in cause.advice
+    assert cause.advice.startswith("restore ") and "from your own copy" in cause.advice
     assert list(Cycles(str(tmp_path)).actions(LATER)) == []
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# Requirements - v1.0.0")
     assert codes(tmp_path) == [("A5", "rebuild")]

@@ -131,7 +131,7 @@ def test_requested_says_who_has_to_pick_it_up(theirs: Path) -> None:
     try:
         told = done(theirs, "pause")
         assert told["state"] == "requested"
-        assert f"(pid {pid} on" in told["sentence"] and "lives, and has to" in told["sentence"]
+        assert f"(pid {pid} on" in told["sentence"] and "has to pick it up" in told["sentence"]
         assert state(theirs)["status"] == "running"
     finally:
         os.kill(pid, signal.SIGCONT)

@@ -77,7 +77,9 @@ def test_programs_are_named_in_the_words_of_all_commands_and_in_those_of_before(
     assert chosen("--agent", "cd=codex", before=True) == mixed
     with pytest.raises(Refused, match="no program for ra, ep, vas: name one with --agent"):
         chosen("--agent", "cd=codex")
-    with pytest.raises(Refused, match=r"--agent takes NAME=[.]{3}, NAME being ra, ep, cd, vas"):
+    with pytest.raises(
+        Refused, match=r"--agent takes NAME=[.]{3}, with NAME one of ra, ep, cd, vas"
+    ):
         chosen("--agent", "qa=codex")
 
 
@@ -139,12 +141,12 @@ def test_a_form_acts_on_the_cycle_that_it_was_opened_for(tmp_path: Path) -> None
 
 def test_another_cycle_is_chosen_by_how_its_id_ends(tmp_path: Path) -> None:
     root = two_cycles(tmp_path)
-    assert done(root, "select", "csvexprt")["sentence"] == f"Shows {ID}."
+    assert done(root, "select", "csvexprt")["sentence"] == f"Showing {ID}."
     assert done(root, "status")["cycle"] == ID
     assert done(root, "show", "tooltips")["command"] == "show"
     assert done(root, "status")["cycle"] == OTHER
-    assert "'cycle-x' is no cycle here" in refused(root, "select", "cycle-x")
-    assert "'cycle-x' is no cycle here" in refused(root, "pause", "--cycle", "cycle-x")
+    assert "'cycle-x' is not a cycle here" in refused(root, "select", "cycle-x")
+    assert "'cycle-x' is not a cycle here" in refused(root, "pause", "--cycle", "cycle-x")
 
 
 @pytest.mark.parametrize(("old", "new"), [("conduct", "run"), ("show", "select")])
@@ -166,9 +168,9 @@ def test_what_cannot_be_done_now_is_not_offered_and_says_why(tmp_path: Path) -> 
             outcome = action.perform({k: v for k, v in values.items() if _has(spec, k)})
             assert outcome.state is OutcomeState.REFUSED
             refusals[spec.name] = outcome.sentence
-    assert refusals["decide"] == "there is no decision 'DEC-001' (pending: none)"
+    assert refusals["decide"] == "no decision 'DEC-001' (pending: none)"
     assert refusals["resume"] == "the cycle is running, not paused or created or failed"
-    assert "nothing to rebuild from" in refusals["rebuild"]
+    assert "no documents to rebuild from" in refusals["rebuild"]
     assert cycles.action("no-such-act", NOW) is None
 
 
@@ -184,7 +186,7 @@ def test_nothing_is_refused_twice_and_nothing_is_made_where_nobody_wanted_it(
     assert "no such folder" in refused(nowhere, "start", "Export", "--no-run")
     assert not nowhere.exists()
     assert "no such folder" in refused(nowhere, "pause")
-    assert "no cycle here; `acp cycle start` begins one" in refused(tmp_path, "pause")
+    assert "no cycle here (start one with `acp cycle start`)" in refused(tmp_path, "pause")
     assert acp("decide", "--folder", str(tmp_path))[2] == (
         "error: ID (or --decision): is missing; CHOICE (or --choice): is missing\n"
     )

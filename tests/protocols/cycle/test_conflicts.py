@@ -73,7 +73,7 @@ def test_a_program_that_fails_is_tried_again_then_a_person_is_asked(tmp_path: Pa
     assert asked["agents"]["ep"]["status"] == "failed"
     assert [each["phase"] for each in asked["phase_errors"]] == ["ep", "ep"]
     assert "exit code 3: not logged in" in asked["phase_errors"][0]["error"]
-    assert asked["phase_errors"][1]["error"] == "it ended without PHASE_RESULT"
+    assert asked["phase_errors"][1]["error"] == "the run ended without PHASE_RESULT"
     told = (tmp_path / "prompt-ep-2.txt").read_text()
     assert "# The run before this one failed\n\nexit code 3: not logged in" in told
     (decision,) = asked["coordination"]["pending_decisions"]
@@ -106,7 +106,7 @@ def test_without_tests_that_ran_nothing_is_complete(tmp_path: Path) -> None:
 def test_tasks_that_are_not_done_are_fed_back(tmp_path: Path) -> None:
     ended = conduct(tmp_path, cd=["half"])
     assert ended["current_iteration"] == 2
-    assert "1 tasks of the plan are not done: TASK-002" in ended["iterations"][0]["issues_found"]
+    assert "1 planned tasks not done: TASK-002" in ended["iterations"][0]["issues_found"]
     assert "- [ ] TASK-002 is done" in (tmp_path / "prompt-cd-2.txt").read_text()
 
 
@@ -144,7 +144,7 @@ def test_an_agent_may_write_its_own_fields_and_no_others(tmp_path: Path) -> None
     ended = conducting.wait_for_end(tmp_path)
     assert (ended["status"], ended["max_iterations"]) == ("completed", 5)
     timeline = (progress(tmp_path) / "coordination/timeline.md").read_text()
-    assert "a change of max_iterations by another program was put back" in timeline
+    assert "acp undid a change of max_iterations by another program" in timeline
     assert "took over requirements, which an agent changed itself" in timeline
 
 

@@ -81,7 +81,7 @@ async def test_a_decision_is_answered_where_it_is_asked(
         await until(pilot, lambda: "DEC-001: 1. Stream  2. Refuse" in screen_text(app))
         await fill(pilot, choice="2", rationale="Too many rows")
         await until(pilot, lambda: "Decide DEC-001" not in screen_text(app))
-        await until(pilot, lambda: "requested, not yet picked up: decide" in screen_text(app))
+        await until(pilot, lambda: "queued, not picked up yet: decide" in screen_text(app))
     held = json.loads((root / making.STATE).read_text())
     assert held["status"] == "running"
     (made,) = held["coordination"]["pending_decisions"]
@@ -102,7 +102,7 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen.query("#protocol"))
         await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "cycle"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "What is to be built" in screen_text(app))
+        await until(pilot, lambda: "Task" in screen_text(app))
         await fill(pilot, objective="Export as CSV", program="command", command=AGENT)
         await until(pilot, lambda: key in app.fleet.snapshots)
 
@@ -157,13 +157,13 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     assert pause.perform(pause.inputs()).state is OutcomeState.DONE
     assert "the cycle is paused" in pause.perform(pause.inputs()).sentence
     snapshot = cycles.refresh(utc_now())
-    assert [notice.text for notice in snapshot.notices] == ["requested, not yet picked up: pause"]
+    assert [notice.text for notice in snapshot.notices] == ["queued, not picked up yet: pause"]
     assert "resume" in offered(tmp_path)
     conducting.behave(tmp_path, ra=["sleep 30"])
     done(tmp_path, "resume")
     conduct = {each.name: each for each in cycles.actions(utc_now())}["run"]
     given = conduct.inputs(program="command", command=AGENT)
-    assert "two would undo one another" in conduct.preview(given).warnings[0]
+    assert "two would overwrite each other's work" in conduct.preview(given).warnings[0]
     assert "ra command" in conduct.preview(given).notes[0]
     assert conduct.perform(given).state is OutcomeState.DONE
     conducting.wait_for(lambda: cycles.refresh(utc_now()).notices == (), "it to be picked up")

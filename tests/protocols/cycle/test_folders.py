@@ -105,5 +105,5 @@ def test_what_waits_for_a_person_is_on_top(tmp_path: Path) -> None:
 def test_an_end_at_the_limit_with_failing_tests_wants_a_person(tmp_path: Path) -> None:
     needs = read(folders.limit_reached(tmp_path)).needs
     assert [(need.code, need.text) for need in needs] == [
-        ("failures", "Completed, although tests fail, at the limit of 2 iterations")
+        ("failures", "Completed, but tests fail, at the limit of 2 iterations")
     ]

@@ -26,7 +26,7 @@ DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "without CD": (lambda held: held["agents"].pop("cd"), "does not hold the agent cd"),
     "another status": (lambda held: held.update(status="great"), "has the unknown status 'great'"),
     "no status": (lambda held: held.pop("status"), "has no status"),
-    "iterations": (lambda held: held.update(current_iteration="two"), "in no whole number"),
+    "iterations": (lambda held: held.update(current_iteration="two"), "not a whole number"),
 }
 
 
@@ -91,7 +91,7 @@ def test_what_acp_wrote_last_is_put_back_and_what_stood_there_is_kept(tmp_path: 
     torn = path(tmp_path).read_text()
     code, out, _ = acp("rebuild", "--folder", str(tmp_path))
     assert code == 0
-    assert "Put back as acp wrote it last" in out
+    assert "Restored as acp wrote it last" in out
     assert state(tmp_path)["coordination"]["feedback_log"] == held["coordination"]["feedback_log"]
     (kept,) = path(tmp_path).parent.glob("*.before-rebuild-*")
     assert kept.read_text() == torn
@@ -103,7 +103,7 @@ def test_of_what_nothing_is_left_acp_says_what_to_choose(tmp_path: Path) -> None
     damage(tmp_path, "torn")
     (cause,) = diagnosed(tmp_path).causes
     assert cause.remedy is None
-    assert "from a copy of yours" in cause.advice
+    assert "from your own copy" in cause.advice
     assert cause.advice in refused(tmp_path, "pause")
     assert cause.advice in refused(tmp_path, "rebuild")
 
@@ -130,9 +130,9 @@ def test_a_state_that_an_agent_wrecks_is_put_back_and_the_cycle_goes_on(
     assert code == 0, (out, err)
     assert (ended["description"], ended["task_history"]) == (conducting.WHAT, [conducting.WHAT])
     assert conducting.calls(tmp_path) == ["ra work", f"ep {how}", "cd work", "vas work"]
-    assert "what acp wrote last was put back" in out
+    assert "acp restored what it wrote last" in out
     timeline = (progress(tmp_path) / "coordination/timeline.md").read_text()
-    assert timeline.count("what acp wrote last was put back") == 1
+    assert timeline.count("acp restored what it wrote last") == 1
     kept = list(path(tmp_path).parent.glob("*.damaged-*"))
     assert len(kept) == (how != "remove")
 
@@ -144,7 +144,7 @@ def test_a_link_in_place_of_the_state_is_left_alone(tmp_path: Path) -> None:
     path(tmp_path).symlink_to(elsewhere)
     (cause,) = diagnosed(tmp_path).causes
     assert cause.remedy is None
-    assert cause.advice.startswith("put the file itself in the place of")
+    assert cause.advice.startswith("replace ")
     for act in ("pause", "rebuild"):
         assert cause.advice in refused(tmp_path, act, "--cycle", ID)
     assert path(tmp_path).is_symlink()
@@ -201,10 +201,10 @@ def test_the_status_of_a_state_that_cannot_be_read_claims_nothing(tmp_path: Path
     damage(tmp_path, "torn")
     code, out, _ = conducting.acp("status", str(tmp_path))
     first, second, obstacle, *_ = out.splitlines()
-    assert (code, first, second) == (0, ID, "orchestrator: none runs")
+    assert (code, first, second) == (0, ID, "orchestrator: none running")
     assert obstacle.startswith(f"! The state file {ID}.json is not valid JSON")
     assert "claimed" not in out and "tests" not in out and "idle" not in out
     assert done(tmp_path, "status")["claimed"] == "unknown"
     path(tmp_path).write_text(path(tmp_path).read_text())  # just now
     told = conducting.acp("status", str(tmp_path))[1].splitlines()[1]
-    assert told == "its state file is not valid JSON: somebody may be writing it just now"
+    assert told == "its state file is not valid JSON: another program may be writing it now"

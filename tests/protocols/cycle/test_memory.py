@@ -39,7 +39,7 @@ def test_a_version_that_goes_back_is_an_error(tmp_path: Path) -> None:
     watching = opened(tmp_path, requirements={"version": "1.1.0"})
     made(tmp_path, STATE, state(requirements={"version": "1.0.0"}), ago=50)
     assert told(watching.refresh(NOW)) == [
-        ("A48 error", "requirements went back from 1.1.0 to 1.0.0")
+        ("A48 error", "requirements went down from 1.1.0 to 1.0.0")
     ]
     made(tmp_path, STATE, state(requirements={"version": "1.2.0"}), ago=40)
     assert len(told(watching.refresh(NOW))) == 1
@@ -59,7 +59,7 @@ def test_a_version_that_rises_is_none(tmp_path: Path) -> None:
             '{"a": 1}\n{"a": 3}\n{"a": 4}\n',
             "Earlier lines of the log cd/code-changes.log were changed; logs are only appended to",
         ),
-        (None, "The log cd/code-changes.log is gone"),
+        (None, "The log cd/code-changes.log is missing"),
     ],
 )
 def test_a_log_that_loses_something_is_an_error(
@@ -93,8 +93,8 @@ def test_an_entry_that_vanishes_is_a_warning_and_a_decision_stays_shown(tmp_path
     made(tmp_path, STATE, state(coordination=coordination()), ago=50)
     snapshot = watching.refresh(NOW)
     assert told(snapshot) == [
-        ("A49b warning", "Removed from pending_decisions: DEC-001; nothing is ever deleted"),
-        ("A49b warning", "Removed from blockers: BLK-001; nothing is ever deleted"),
+        ("A49b warning", "Removed from pending_decisions: DEC-001; the state only grows"),
+        ("A49b warning", "Removed from blockers: BLK-001; the state only grows"),
     ]
     shown = next(each for each in snapshot.panels if each.id == "decisions")
     assert [row.cells for row in shown.rows] == [

@@ -45,7 +45,7 @@ def test_what_another_agent_wrote_over_is_put_back_and_said(tmp_path: Path, how:
     assert code == 0
     assert written(tmp_path) == "# Requirements - v1.0.0\n\n- FR-001: export as CSV\n"
     assert "cd changed ra/requirements.md, which only ra writes: put back" in out
-    told = ["warning: cd changed ra/requirements.md, which only ra writes; it was put back"]
+    told = ["warning: cd changed ra/requirements.md, which only ra writes; acp restored it"]
     assert findings(tmp_path) == told
     (row,) = state(tmp_path)["coordination"]["overwrites"]
     assert (row["run"], row["put_back"]) == ("1-cd", True)

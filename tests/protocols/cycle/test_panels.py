@@ -63,8 +63,8 @@ def test_a_task_that_is_blocked_says_why(tmp_path: Path) -> None:
     ]
     assert [waits for _, _, waits, _ in plan(tmp_path, *tasks)] == [
         "no fixture data",
-        "blocked, no reason is told",
-        "waits for T9, which is no task",
+        "blocked, no reason given",
+        "waits for T9, which is not a task",
         "waits for T5 (pending), in a circle",
         "waits for T4 (pending), in a circle",
     ]
@@ -80,7 +80,7 @@ def test_a_critical_path_that_nobody_told_is_worked_out(tmp_path: Path) -> None:
     ]
     paths = {id: path for _, id, _, path in plan(tmp_path, *tasks)}
     assert {id for id, path in paths.items() if path} == {"T3", "T4"}
-    assert paths["T3"] == "critical, worked out"
+    assert paths["T3"] == "critical, computed"
 
 
 def test_tasks_without_an_id_of_their_own_are_shown(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_cycle_begins_with_the_package_and_says_what_it_takes(tmp_path: Path) 
         "prep-package.json: not judged: exit_criteria",
     ]
     told = done(tmp_path, *words, "--max-iterations", "3")
-    assert told["notes"][0] == "prep-package.json: its limit of 9 iterations gives way to 3"
+    assert told["notes"][0] == "prep-package.json: its limit of 9 iterations is overridden by 3"
     held = state(tmp_path)
     assert held["max_iterations"] == 3
     assert held["convergence"]["coverage"] == 80
@@ -92,8 +92,8 @@ def test_the_form_offers_the_packages_limit_and_says_what_is_taken(tmp_path: Pat
 @pytest.mark.parametrize(
     ("changed", "fault"),
     [
-        ({"prep_status": "blocked"}, "prep_status is 'blocked': the package is not used"),
-        ({"auto_iteration__max_iterations": -1}, "max_iterations is no number from 1 to 1000"),
+        ({"prep_status": "blocked"}, "prep_status is 'blocked': package ignored"),
+        ({"auto_iteration__max_iterations": -1}, "max_iterations is not a number from 1 to 1000"),
         ({"auto_iteration": "soon"}, "The package has no auto_iteration.max_iterations"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_package_of_yesterday_is_not_used(tmp_path: Path) -> None:
     found = preparation.read(tmp_path, utc_now() + timedelta(hours=25))
     assert found is not None
     assert found.messages == (
-        "prep-package.json: The package is older than 24 hours: it is not used",
+        "prep-package.json: The package is older than 24 hours: package ignored",
     )
 
 
@@ -162,12 +162,12 @@ def test_enough_tests_that_pass_complete_a_cycle_and_too_few_lines_do_not(tmp_pa
     assert "Your focus in this phase, zero_to_one: happy_path_first" in first
     assert "The cycle is done when 90 % of the tests pass" in first
     assert (
-        "coverage was not collected; 80 % is wanted" in (tmp_path / "prompt-vas-2.txt").read_text()
+        "coverage was not collected; required: 80 %" in (tmp_path / "prompt-vas-2.txt").read_text()
     )
     again = (tmp_path / "prompt-cd-2.txt").read_text()
-    assert "60 % of the lines are covered; 80 % is wanted" in again
+    assert "60 % of the lines are covered; required: 80 %" in again
     assert "happy_path_first" not in again
-    assert "cycle complete: 90 % of the tests pass, 90 % had to" in timeline(tmp_path)
+    assert "cycle complete: 90 % of the tests pass; required: 90 %" in timeline(tmp_path)
 
 
 def test_a_phase_whose_gate_is_missed_is_not_left_without_a_person(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_phase_whose_gate_is_missed_is_not_left_without_a_person(tmp_path: Pat
     asked = conduct(tmp_path, cd=["broken"], expect=4)
     (decision,) = asked["coordination"]["pending_decisions"]
     assert decision["kind"] == "gate"
-    assert decision["description"] == "Iteration 1 ends zero_to_one, and no test passes"
+    assert decision["description"] == "Iteration 1 ends zero_to_one, but no test passes"
     done(tmp_path, "decide", decision["id"], "1")
     assert conducting.wait_for_end(tmp_path)["status"] == "completed"
     assert state(tmp_path)["current_iteration"] == 2
@@ -192,5 +192,5 @@ def test_a_preview_says_it_in_plain_lines_too(tmp_path: Path) -> None:
     package(tmp_path, prep_status="\x1b[31mready")
     code, out, err = acp("start", "Export", "--folder", str(tmp_path), "--no-run", "--dry-run")
     assert (code, err) == (0, "")
-    assert "the package is not used" in out
+    assert "package ignored" in out
     assert "\x1b" not in out

@@ -68,7 +68,7 @@ def test_a_running_cycle_shows_who_is_at_work(tmp_path: Path) -> None:
     assert snapshot.verdict is Verdict.VALID
     pipeline = cells(tmp_path, "pipeline")
     assert [row[2] for row in pipeline] == [
-        "needs nobody",
+        "no dependency",
         "ra is done",
         "ep is done",
         "waits for cd",
@@ -102,7 +102,7 @@ def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
     (cycle(tmp_path, "completed") / f"{PROGRESS}/vas/test-results.json").unlink()
     snapshot = read(tmp_path)
     assert snapshot.headline.startswith("claimed completed, not proven;")
-    assert "only the state says that tests ran" in snapshot.needs[0].text
+    assert "only the state claims that tests ran" in snapshot.needs[0].text
     assert "A33" in {each.code for each in snapshot.findings}
 
 
@@ -123,7 +123,7 @@ def test_tasks_of_which_the_plan_tells_otherwise_are_told(tmp_path: Path) -> Non
         {"version": "1.0.0", "tasks": [task("T1"), task("T2")]},
     )
     snapshot = read(tmp_path)
-    told = "1 of 2 tasks of the plan is not done, though ep/plan.json tells otherwise"
+    told = "1 of 2 tasks of the plan is not done, although ep/plan.json says otherwise"
     assert told in snapshot.needs[0].text
     found = [each.message for each in snapshot.findings if each.code == "A55"]
     assert found == ["State and ep/plan.json differ on tasks: T2 (pending and completed)"]

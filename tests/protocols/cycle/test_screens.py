@@ -38,7 +38,7 @@ async def test_a_cycle_is_looked_at(tmp_path: Path) -> None:
     write(tmp_path, f"{PROGRESS}/ra/history/requirements-v1.0.0.md", "# Needs - v1.0.0\n- FR-1\n")
     app = AcpApp([str(tmp_path)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await shown(pilot, "needs nobody")
+        await shown(pilot, "no dependency")
         await shown(pilot, "A44")
         await go_to(pilot, "since")
         await shown(pilot, "ra/requirements.md since v1.0.0: +2 -1 lines")

@@ -39,7 +39,7 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     first = cycles.refresh(NOW)
     assert first.name == "Export as CSV"
     (need,) = [each for each in first.needs if each.code == "elsewhere"]
-    assert need.text == "Another cycle waits for you: Tooltips: Large exports"
+    assert need.text == "Another cycle needs you: Tooltips: Large exports"
     rows = next(each for each in first.panels if each.id == "cycles").rows
     assert [(row.cells[0], row.target.action) for row in rows] == [
         ("Tooltips", "select"), ("Export as CSV", None),
@@ -78,11 +78,11 @@ def test_one_orchestrator_conducts_one_cycle_at_a_time(tmp_path: Path) -> None:
     conducting.start(tmp_path, ra=["sleep 60"])
     second = "cycle-v1-20260302T190000-tooltips"
     done(tmp_path, "start", "Tooltips", "--cycle", second, "--no-run")
-    assert "runs in this project already" in refused(
+    assert "is already running in this project" in refused(
         tmp_path, "run", "--cycle", second, "--command", conducting.AGENT
     )
     told = done(tmp_path, "feedback", "cd", "Use a comma", "--cycle", second)
-    assert f"the project's orchestrator conducts {conducting.ID}" in told["sentence"]
+    assert f"the project's orchestrator is running {conducting.ID}" in told["sentence"]
     told = done(tmp_path, "status", "--cycle", second)
     assert (told["cycle"], told["conducts"]) == (second, conducting.ID)
     cycles = open_cycles(str(tmp_path))
@@ -90,4 +90,4 @@ def test_one_orchestrator_conducts_one_cycle_at_a_time(tmp_path: Path) -> None:
     assert cycles.refresh(utc_now()).name == "Tooltips"
     pause = next(each for each in cycles.actions(utc_now()) if each.name == "extend")
     shown = pause.preview(pause.inputs(text="And more"))
-    assert "this cycle waits" in str(shown.warnings)
+    assert "this cycle has to wait" in str(shown.warnings)

@@ -80,7 +80,7 @@ def check(state: Object, before: Object) -> None:
         held, earlier = (objects(s["coordination"][key]) for s in (state, before))  # type: ignore[index]
         ids = [str(each["id"]) for each in held]
         assert len(set(ids)) == len(ids)
-        assert ids[: len(earlier)] == [each["id"] for each in earlier], "nothing is ever deleted"
+        assert ids[: len(earlier)] == [each["id"] for each in earlier], "the state only grows"
     iterations = objects(state["iterations"])
     assert [each["number"] for each in iterations] == list(range(1, len(iterations) + 1))
     assert int(str(state["current_iteration"])) <= int(str(state["max_iterations"]))

@@ -43,7 +43,7 @@ def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> N
     assert held["agents"]["cd"] | {"depends_on": ["ep"], "ready": False} == held["agents"]["cd"]
     folders = {each.name for each in progress(tmp_path).iterdir()}
     assert folders == {"ra", "ep", "cd", "vas", "coordination"}
-    assert "exists already" in refused(tmp_path, "start", "Export", "--cycle", ID, "--no-run")
+    assert "already exists" in refused(tmp_path, "start", "Export", "--cycle", ID, "--no-run")
     assert "no program for ra, ep, cd, vas" in refused(tmp_path, "start", "Export")
     assert "not found on PATH" in refused(tmp_path, "start", "E", "--command", "no-such-program")
     assert "no preset 'x'" in refused(tmp_path, "run", "--program", "x")
@@ -267,7 +267,7 @@ def test_a_lost_state_is_rebuilt_from_the_documents(
     empty = tmp_path / "empty"
     empty.mkdir()
     done(empty, "start", "Export", "--cycle", ID, "--no-run")
-    assert "nothing to rebuild from" in refused(empty, "rebuild", "--cycle", ID)
+    assert "no documents to rebuild from" in refused(empty, "rebuild", "--cycle", ID)
 
 
 def test_what_is_rebuilt_says_what_the_results_say(tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_what_an_agent_depends_on_is_derived(tmp_path: Path) -> None:
     opened = open_cycles(str(tmp_path))
     opened.refresh(NOW)
     assert [row[2] for row in panel(tmp_path, "pipeline")] == [
-        "needs nobody",
+        "no dependency",
         "ra is done",
         "ep is done",
         "waits for cd",

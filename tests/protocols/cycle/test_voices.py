@@ -124,7 +124,7 @@ def _works(root: Path, cause: Cause, acts: set[str]) -> None:
 def _cured(root: Path, cause: Cause) -> None:
     """The command that a damaged state's cause prints works, or acp says what must be chosen."""
     if not cause.remedy:
-        assert "from a copy of yours" in cause.advice
+        assert "from your own copy" in cause.advice
         with pytest.raises(Refused):
             done_and_taken_back(root, REBUILD, {})
         return

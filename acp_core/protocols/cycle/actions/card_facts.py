@@ -38,7 +38,7 @@ class Facts(Evidence):
         told = (self.summary(name), safe(agent.last_message or agent.message), safe(agent.error))
         lines = [each for each in dict.fromkeys(told) if each and each not in besides]
         target = self.target(self._report(name))
-        return CardSection(f"{name} says", tuple(Row((each,), target=target) for each in lines))
+        return CardSection(f"{name} reports", tuple(Row((each,), target=target) for each in lines))
 
     def blocker(self, each: Blocker | None, besides: str = "", by: str = "") -> CardSection:
         """A blocker: what it is, who reported it and who was asked, as far as no title says so."""

@@ -91,7 +91,7 @@ def _asker(decision: Decision, blocker: Blocker | None) -> str:
 def _asks(decision: Decision, agent: str, cycle: Cycle) -> str:
     titles = {
         "limit": _at_limit(cycle),
-        "gate": "The first phase ends, and no test passes",
+        "gate": "The first phase ends, but no test passes",
         "unproven": f"{agent or 'vas'} reported no tests that ran",
         "agent": f"{agent} failed" if _has_failed(cycle, agent) else _about(agent),
     }
@@ -104,7 +104,7 @@ def _has_failed(cycle: Cycle, agent: str) -> bool:
 
 
 def _about(agent: str) -> str:
-    return f"The cycle asks how to go on with {agent or 'an agent'}"
+    return f"The cycle asks how to proceed with {agent or 'an agent'}"
 
 
 def _options(decision: Decision) -> Iterator[CardVerdict]:
@@ -176,14 +176,14 @@ def _failed_at(cycle: Cycle, name: str) -> datetime | None:
 def _again(cycle: Cycle, name: str) -> tuple[CardVerdict, ...]:
     """How an agent can be run again, as the cycle stands."""
     if cycle.status in ("created", "failed") and not state.decisions(cycle):
-        return (CardVerdict(f"Resume, so that {name} begins anew", RESUME),)
+        return (CardVerdict(f"Resume and restart {name}", RESUME),)
     below = AGENTS[AGENTS.index(name) :]
     if cycle.status not in ("running", "paused") or set(below) & set(state.running(cycle)):
         return ()
     which = (("agent", name),)
     return (
-        CardVerdict(f"Run {name} again", RERUN, which),
-        CardVerdict("Run it again, with instructions", RERUN, which, ("reason",)),
+        CardVerdict(f"Rerun {name}", RERUN, which),
+        CardVerdict("Rerun with instructions", RERUN, which, ("reason",)),
     )
 
 
@@ -205,7 +205,7 @@ def _results(cycle: Cycle, known: Known) -> Iterator[Card]:
         known,
         f"result:{cycle.iteration}",
         f"The cycle is completed, but {told}",
-        [*verdicts, _extension(cycle, "Begin another iteration")],
+        [*verdicts, _extension(cycle, "Start another iteration")],
         cycle.state.completed_at,
     )
 
@@ -223,7 +223,7 @@ def _limits(cycle: Cycle, known: Known) -> Iterator[Card]:
     verdicts = (
         CardVerdict("Allow another iteration", LIMIT, (("iterations", str(limit + 1)),)),
         CardVerdict("Accept it as it is", ACCEPT),
-        _extension(cycle, "Extend it with something more to do"),
+        _extension(cycle, "Extend the cycle with a new task"),
     )
     title = f"{_at_limit(cycle)}, and {_failing(cycle)}"
     yield _result_card(cycle, known, f"limit:{cycle.iteration}", title, verdicts, cycle.last_write)
@@ -286,7 +286,7 @@ def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
         questions = (facts.questions(),) if name == "cd" else ()
         yield facts.card(
             f"{cycle.id}:waiting:{name}:{cycle.iteration}",
-            f"{name} waits for an answer",
+            f"{name} is waiting for an answer",
             (*questions, facts.reported(name, claim), facts.waiting(name), facts.read(name)),
             (
                 CardVerdict("Answer", FEEDBACK, (("agent", name),), ("text",)),
@@ -306,14 +306,14 @@ def _unanswered(cycle: Cycle, known: Known) -> Iterator[Card]:
     for name in dict.fromkeys(each.target.lower() for each in late):
         own = [each for each in late if each.target.lower() == name]
         facts = Facts(cycle, known=known)
-        told = [f"{each.source or 'somebody'}: {each.content}" for each in own[1:_MOST]]
+        told = [f"{each.source or 'unknown'}: {each.content}" for each in own[1:_MOST]]
         yield facts.card(
             f"{cycle.id}:unanswered:{name}:{own[0].id or own[0].timestamp}",
-            f"{name} has not answered what {safe(own[0].source) or 'somebody'} told it",
-            (texts("Told besides", told), facts.reported(name), facts.read(name)),
+            f"{name} has not answered the feedback of {safe(own[0].source) or 'an agent'}",
+            (texts("Other feedback", told), facts.reported(name), facts.read(name)),
             (
                 *_again(cycle, name)[:1],
-                CardVerdict("Tell it more", FEEDBACK, (("agent", name),), ("text",)),
+                CardVerdict("Send more feedback", FEEDBACK, (("agent", name),), ("text",)),
             ),
             claim=own[0].content,
             by=own[0].source.lower() if own[0].source.lower() in AGENTS else "",

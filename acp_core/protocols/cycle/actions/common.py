@@ -37,7 +37,7 @@ class OpenProject:
             Refused: there is none.
         """
         if self.project.selected is None:
-            raise Refused(f"{self.key}: no cycle here; `acp cycle start` begins one")
+            raise Refused(f"{self.key}: no cycle here (start one with `acp cycle start`)")
         return self.project.selected
 
     def find(self, id: str) -> Cycle:
@@ -54,7 +54,7 @@ class OpenProject:
         if len(near) != 1:
             names = ", ".join(each.id for each in cycles[-5:]) or "none"
             raise Refused(
-                f"{id!r} is {'no cycle' if not near else 'several cycles'} here ({names})"
+                f"{id!r} is {'not a cycle' if not near else 'several cycles'} here ({names})"
             )
         return near[0]
 
@@ -63,13 +63,13 @@ def open_project(context: Context, now: datetime) -> OpenProject:
     """The project that an act is bound to; read where nobody did.
 
     Raises:
-        Refused: there is no such folder.
+        Refused: no such folder.
     """
     if isinstance(context, OpenProject):
         return context
     root = Path(context.key).resolve()
     if not root.is_dir():
-        raise Refused(f"{context.key}: there is no such folder")
+        raise Refused(f"{context.key}: no such folder")
     project = scan.scan(root, scan.listed(root), now, {}, wanted=selected.wanted(root))
     return OpenProject(context.key, root, project)
 
@@ -78,7 +78,7 @@ def open_folder(folder: str) -> OpenProject:
     """The project in a folder as a command names it, read now.
 
     Raises:
-        Refused: there is no such folder.
+        Refused: no such folder.
     """
     return open_project(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
 

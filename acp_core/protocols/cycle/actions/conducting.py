@@ -30,8 +30,8 @@ from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
 
-_AGAIN = "Start the orchestrator again: it goes on where it was, and repeats nothing."
-_FIRST = "Conduct it with acp from here on."
+_AGAIN = "Restart the orchestrator: it resumes and repeats nothing."
+_FIRST = "Run the cycle with acp from now on."
 
 
 def conducting(context: Context, now: datetime) -> Action:
@@ -67,7 +67,9 @@ def conducting(context: Context, now: datetime) -> Action:
 
 def _preview(spec: Spec, is_again: bool) -> Preview:
     chosen = ", ".join(f"{name} {spec.preset(name)[0].name}" for name in AGENTS)
-    caution = "end another program's orchestrator first: two would undo one another"
+    caution = (
+        "stop the orchestrator of any other program first: two would overwrite each other's work"
+    )
     return Preview(
         _AGAIN if is_again else _FIRST,
         warnings=() if is_again else (caution,),
@@ -93,7 +95,7 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     process.refuse_second(root)
     if status in ("completed", "failed"):
         how = EXTEND if status == "completed" else RESUME
-        raise Refused(f"{cycle.id} is {status}: `acp cycle {how}` lets it go on")
+        raise Refused(f"{cycle.id} is {status}: continue with `acp cycle {how}`")
     return spec
 
 
@@ -125,7 +127,7 @@ def follow(spec: Spec, verb: str, values: Values, remarks: Sequence[str] = ()) -
     for each in () if values.json else remarks:
         say(each)
     code = process.conduct(spec, echo=None if values.json else say)
-    sentence = f"The orchestrator ended with {code}."
+    sentence = f"The orchestrator exited with {code}."
     if values.json:
         facts = {"cycle": spec.cycle, "state": "ended", "notes": list(remarks)}
         say_object(SCHEMA, verb, done=code == 0, sentence=sentence, **facts)

@@ -119,7 +119,7 @@ def _preview(beginning: Beginning, sentence: str = "", word: str = "dry-run") ->
     remarks = tuple(map(clean_line, beginning.remarks))
     taken = prepared is not None and prepared.used
     return Preview(
-        sentence or f"Begin a cycle in {safe(str(root))}.",
+        sentence or f"Start a cycle in {safe(str(root))}.",
         tuple(made),
         warnings=(*_cautions(spec), *(() if taken else remarks)),
         notes=remarks if taken else (),
@@ -148,11 +148,11 @@ def _begin(beginning: Beginning) -> Outcome:
         process.check(spec)
     init.create(root, beginning.state)
     if spec is None:
-        word, how = "done", "`acp cycle run` conducts it."
+        word, how = "done", "run it with `acp cycle run`."
     else:
         pid = process.start(spec).pid
-        word, how = "requested", f"process {pid} conducts it; `acp cycle status` says how it goes."
-    sentence = f"Begun: {beginning.id}; {how}"
+        word, how = "requested", f"process {pid} runs it; see `acp cycle status`."
+    sentence = f"Started: {beginning.id}; {how}"
     return Outcome(OutcomeState.DONE, sentence, str(root), _preview(beginning, sentence, word))
 
 
@@ -167,7 +167,7 @@ def start_here(values: Values) -> int | None:
     """
     root = Path(os.path.expanduser(values.folder)).resolve()
     if not root.is_dir():
-        raise Refused(f"{root}: there is no such folder")
+        raise Refused(f"{root}: no such folder")
     programs.join_words(values)
     if values.dry_run or not values.foreground or not values.begin:
         return None

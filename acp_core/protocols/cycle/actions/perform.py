@@ -64,14 +64,16 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
     """What a person should heed, and what merely follows: whether somebody picks the change up."""
     alive, other = process.running(str(root)), process.elsewhere(str(root), id)
     if other:
-        return (), (safe(f"{other.sentence}: the change is asked for there"),)
+        return (), (safe(f"{other.sentence}: acp sends the request there"),)
     if after.get("status") != "running" or (alive and process.conducted(alive) == id):
         return (), ()
     if alive:
         return (safe(_elsewhere(alive)),), ()
     if specs.load(str(root), id) is not None:
-        return (), ("no orchestrator runs: it is started again",)
-    return ("no orchestrator runs: it has an effect once one does (acp cycle run)",), ()
+        return (), ("no orchestrator is running: acp restarts it",)
+    return (
+        "no orchestrator is running: the change takes effect when you start one (acp cycle run)",
+    ), ()
 
 
 def carry_out(root: Path, id: str, act: str, values: Values) -> Outcome:
@@ -94,7 +96,7 @@ def carry_out(root: Path, id: str, act: str, values: Values) -> Outcome:
     def allow() -> None:
         other = process.elsewhere(str(root), id)
         if other:
-            raise Refused(f"{other.sentence}, since this very moment: do it again")
+            raise Refused(f"{other.sentence} since a moment ago: try again")
 
     written = store.change(lambda state: edit(state, now), now, act, allow)
     state, sentence = _effect(store, written)
@@ -125,10 +127,12 @@ def _ask(store: Store, act: str, values: Values) -> Outcome | None:
         state, sentence = OutcomeState.DONE, clean_line(answer.sentence, 1_000)
     elif holder.held:
         state = OutcomeState.REQUESTED
-        sentence = f"Requested: {holder.sentence}, lives, and has to take it up."
+        sentence = f"Queued: {holder.sentence} and has to pick it up."
     else:
         state = OutcomeState.UNKNOWN
-        sentence = f"{holder.sentence} no more: look whether it was done before it ended."
+        sentence = (
+            f"{holder.sentence} no longer: check whether it applied the change before it ended."
+        )
     word = "unknown" if state is OutcomeState.UNKNOWN else state.value
     facts = {"cycle": store.id, "state": word}
     return Outcome(state, safe(sentence), done=Preview(safe(sentence), data=facts))
@@ -141,25 +145,27 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
     if alive is None:
         time.sleep(_SETTLE)
     if written.lost or store.overwritten(written):
-        message = "Written, and lost again: another program wrote over it from its memory"
-        return OutcomeState.UNKNOWN, f"{message}; end that program, or repeat it."
+        message = "Written but lost: another program overwrote the change"
+        return OutcomeState.UNKNOWN, f"{message}; stop that program, or repeat the change."
     if alive and process.conducted(alive) == id:
-        return OutcomeState.REQUESTED, "Requested: the orchestrator takes it up."
+        return OutcomeState.REQUESTED, "Queued: the orchestrator will pick it up."
     if alive:
         return OutcomeState.REQUESTED, f"Written; {_elsewhere(alive)}."
     if schema.text(written.state.get("status")) != "running":
         return OutcomeState.DONE, "Done."
     spec = specs.load(root, id)
     if spec is None:
-        message = "Written; no orchestrator runs: `acp cycle run` starts one."
+        message = "Written. No orchestrator is running: start one with `acp cycle run`."
         return OutcomeState.REQUESTED, message
-    message = f"Requested: the orchestrator was started again (process {process.start(spec).pid})."
+    message = f"Queued: acp restarted the orchestrator (process {process.start(spec).pid})."
     return OutcomeState.REQUESTED, message
 
 
 def _elsewhere(found: RunnerState) -> str:
     """A project has one orchestrator at a time: its cycles share the files that agents work on."""
-    return f"the project's orchestrator conducts {process.conducted(found)}: this cycle waits"
+    return (
+        f"the project's orchestrator is running {process.conducted(found)}: this cycle has to wait"
+    )
 
 
 def state_change(store: Store, before: Object, after: Object) -> Change:

@@ -120,7 +120,9 @@ def _pairs(words: list[str], option: str) -> list[tuple[str, str]]:
     for each in words:
         name, sign, said = each.partition("=")
         if name not in AGENTS or not sign or not said.strip():
-            raise Refused(f"{option} takes NAME=..., NAME being {', '.join(AGENTS)}: {each!r}")
+            raise Refused(
+                f"{option} takes NAME=..., with NAME one of {', '.join(AGENTS)}: {each!r}"
+            )
         found.append((name, said))
     return found
 
@@ -128,7 +130,7 @@ def _pairs(words: list[str], option: str) -> list[tuple[str, str]]:
 def _named(name: str, offered: Presets) -> Preset:
     if name not in offered or name == presets.ANY:
         names = ", ".join(each for each in offered if each != presets.ANY)
-        raise Refused(f"there is no preset {name!r} (there are: {names})")
+        raise Refused(f"no preset {name!r} (presets: {names})")
     return offered[name]
 
 

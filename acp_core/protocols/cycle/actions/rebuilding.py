@@ -25,9 +25,9 @@ from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values
 
-_RESTORED = "Put back as acp wrote it last"
+_RESTORED = "Restored as acp wrote it last"
 _REBUILT = "Rebuilt from the agents' documents, and paused"
-_ASIDE = "what stood there is kept beside it."
+_ASIDE = "the old file is kept beside it."
 
 
 def rebuilding(context: Context, now: datetime) -> Action:
@@ -78,7 +78,7 @@ def _meant(opened: OpenProject, id: str) -> str:
     candidates = [*broken, *project.orphans] or [each.id for each in project.cycles]
     if len(candidates) != 1:
         names = ", ".join(candidates[-5:]) or "none"
-        raise Refused(f"name the cycle with --cycle (there are: {names})")
+        raise Refused(f"name the cycle with --cycle (cycles: {names})")
     return candidates[0]
 
 
@@ -95,11 +95,11 @@ def _made(opened: OpenProject, id: str) -> _Made:
     store = Store(opened.root, _meant(opened, id))
     found = read_state_file(store.path)
     if not found.problem and process.running(str(opened.root)):
-        raise Refused("an orchestrator runs in this project: stop it first (acp stop)")
+        raise Refused("an orchestrator is running in this project: stop it first (acp stop)")
     check(guard.of_state(store.root, store.id), REBUILD)
     last = kept.whole(store.root, store.id) if found.problem else None
     if last is not None:
-        note(last, utc_now(), "user", "the state was put back as acp wrote it last")
+        note(last, utc_now(), "user", "the state was restored as acp wrote it last")
         return _Made(store, found.state, last, f"{_RESTORED}; {_ASIDE}")
     after = rebuild_state.rebuilt(store.progress, store.id, utc_now(), found.state)
     return _Made(store, found.state, after, f"{_REBUILT}; {_ASIDE}")

@@ -32,12 +32,12 @@ def selection(context: Context, now: datetime) -> Action:
         return GOES_ON if values.cycle == GOES_ON else opened.find(values.cycle).id
 
     def preview(values: Values) -> Preview:
-        return Preview(f"Show {safe(chosen(values))} from now on, and do all actions to it.")
+        return Preview(f"Show {safe(chosen(values))} from now on, and apply all actions to it.")
 
     def perform(values: Values) -> Outcome:
         id = chosen(values)
         selected.choose(opened.root, "" if id == GOES_ON else id)
-        return Outcome(OutcomeState.DONE, f"Shows {safe(id)}.")
+        return Outcome(OutcomeState.DONE, f"Showing {safe(id)}.")
 
     return bound(
         SELECTION,
@@ -45,7 +45,7 @@ def selection(context: Context, now: datetime) -> Action:
         preview,
         perform,
         narrowed={"cycle": {"choices": ids, "default": first, "help": about}},
-        sentence=f"{shown.id} is shown. Look at another cycle of this project.",
+        sentence=f"Showing {shown.id}. Choose another cycle of this project.",
         offered=bool(others),
     )
 

@@ -138,7 +138,7 @@ def extend(context: Context, now: datetime) -> Action:
         opened,
         narrowed=narrowed,
         offered=shown.status in _EXTENDED and not waits,
-        sentence=lambda cycle: f"Begin iteration {cycle.iteration + 1} with something more to do.",
+        sentence=lambda cycle: f"Start iteration {cycle.iteration + 1} with a new task.",
     )
 
 
@@ -175,7 +175,7 @@ def accept(context: Context, now: datetime) -> Action:
         opened,
         offered=_is_acceptable(shown) and not waits,
         sentence=lambda cycle: (
-            f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
+            f"Accept the cycle as it is ({state.tests(cycle)}) and complete it; the test results are kept."
         ),
     )
 
@@ -212,7 +212,7 @@ def _repeatable(cycle: Cycle) -> list[str]:
 
 
 def limit(context: Context, now: datetime) -> Action:
-    """Allow another number of iterations."""
+    """Change the maximum number of iterations."""
     opened = open_project(context, now)
     allowed = _allowed(opened.selected)
     bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
@@ -222,7 +222,7 @@ def limit(context: Context, now: datetime) -> Action:
         opened,
         offered=True,
         narrowed={"iterations": bounds},
-        sentence=lambda cycle: f"Allow another number of iterations than {_allowed(cycle)}.",
+        sentence=lambda cycle: f"Change the iteration limit (now {_allowed(cycle)}).",
     )
 
 

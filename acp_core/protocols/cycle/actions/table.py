@@ -43,8 +43,7 @@ OFFERED = (
 """What a person can do to a cycle, most useful first."""
 COMMANDS = Commands(
     "cycle",
-    "Development cycles of RA, EP, CD and VAS: begin them, conduct them, decide what waits for you, and "
-    "mend them.",
+    "Run development cycles of RA, EP, CD and VAS: start, steer, decide, and repair.",
     (
         STARTING,
         RUNNING,

@@ -13,32 +13,32 @@ from acp_core.protocols.cycle.schema import AGENTS
 _ROOM = "acp_core.protocols.cycle.actions"
 _QUERIES = "acp_core.protocols.cycle.queries"
 CONDUCTED = (
-    (0, "begun; with --foreground: completed"),
+    (0, "started; with --foreground: completed"),
     (1, "with --foreground: the orchestrator gave up"),
     (2, "refused, or invalid input"),
-    (4, "with --foreground and --leave: a person is waited for"),
+    (4, "with --foreground and --leave: the cycle waits for a person"),
     (5, "with --foreground: the cycle failed, or was stopped"),
     (130, "interrupted"),
 )
 STARTING = ActionSpec(
     START,
     "New development cycle",
-    "Begin a development cycle: RA, EP, CD and VAS work until the tests pass.",
+    "Start a development cycle: RA, EP, CD and VAS work until the tests pass.",
     f"{_ROOM}.init:starting",
     (
-        Field("objective", "What is to be built", "Say what is to be built.", Kind.LINES,
+        Field("objective", "Task", "The task: what to build.", Kind.LINES,
               required=True, position=True),
         given.PROGRAM,
         given.COMMAND,
-        Field("iterations", "Iterations at most", "Allow so many iterations (the package's, or 5).",
+        Field("iterations", "Maximum iterations", "Maximum number of iterations [default: the package's, or 5].",
               Kind.NUMBER, flag="--max-iterations"),
-        Field("begin", "Begin at once", "Start the orchestrator, or only write the cycle's files.",
+        Field("begin", "Start now", "Start the orchestrator, or only write the cycle's files.",
               Kind.FLAG, default=True, flag="--run"),
         *given.OTHER_PROGRAMS,
-        Field("title", help="Name it (the beginning of what is to be built).", form=False),
+        Field("title", help="The title [default: the beginning of the task].", form=False),
         Field("prep", help="Use the project's prep-package.json.", kind=Kind.FLAG, default=True,
               form=False),
-        given.CYCLE._replace(help="Give the new cycle this id."),
+        given.CYCLE._replace(help="The id of the new cycle."),
         *given.PROGRAMS,
         *given.CONDUCT,
     ),
@@ -57,12 +57,12 @@ STARTING = ActionSpec(
 RUNNING = ActionSpec(
     RUN,
     "Start the orchestrator",
-    "Conduct a cycle: go on where it stands, with the programs of before or others.",
+    "Run a cycle, or resume it, with the same programs or others.",
     f"{_ROOM}.conducting:conducting",
     (given.PROGRAM, given.COMMAND, given.CYCLE, *given.PROGRAMS, *given.CONDUCT),
     Intent.START,
     command="cycle run",
-    help="What is not given is as before. A run that ended is not repeated; a program that still runs is "
+    help="Omitted options keep their earlier values. Finished runs are not repeated; running programs are "
     "taken over.",
     aliases=("conduct",),
     examples=("acp cycle run", "acp cycle run --foreground"),
@@ -74,33 +74,33 @@ RUNNING = ActionSpec(
 REBUILDING = ActionSpec(
     REBUILD,
     "Rebuild the state",
-    "Put the state back as acp wrote it last, or make it anew from the agents' documents.",
+    "Restore the state that acp wrote last, or rebuild it from the agents' documents.",
     f"{_ROOM}.rebuilding:rebuilding",
-    (given.CYCLE._replace(help="Choose the cycle by its id (the one that is lost or damaged)."),),
+    (given.CYCLE._replace(help="The id of the cycle [default: the lost or damaged one]."),),
     Intent.REPAIR,
     command="cycle rebuild",
-    help="A state that is made anew waits for you, paused. What stood in the file is kept beside it.",
+    help="A rebuilt cycle is paused until you resume it. The old file is kept beside it.",
     examples=("acp cycle rebuild --dry-run",),
     place=given.PROJECT,
 )
 SELECTION = ActionSpec(
     SELECT,
     "Show another cycle",
-    "Choose which cycle of the project is shown from now on; all acts are done to it.",
+    "Choose the cycle of the project to show and act on.",
     f"{_ROOM}.select:selection",
     (
-        Field("cycle", "Cycle", "Name the cycle by its id, or by how that ends.", Kind.CHOICE,
+        Field("cycle", "Cycle", "The cycle's id, or the end of it.", Kind.CHOICE,
               required=True, position=True, metavar="ID"),
     ),
     command="cycle select",
-    help="Nothing is written into the project.",
+    help="The project's files are not changed.",
     aliases=("show",),
     examples=("acp cycle select csvexprt",),
     place=given.NAMED_PROJECT,
 )  # fmt: skip
 STATUS = QuerySpec(
     "status",
-    "Where it stands: agents, decisions, blockers, tests.",
+    "Show agents, decisions, blockers and tests.",
     f"{_QUERIES}:status",
     (given.PROJECT, given.CYCLE),
     command="cycle status",
@@ -108,19 +108,19 @@ STATUS = QuerySpec(
 )
 PHASE_RESULT = QuerySpec(
     "phase-result",
-    "Read PHASE_RESULT out of what an agent printed.",
+    "Extract PHASE_RESULT from an agent's output.",
     f"{_QUERIES}:phase_result",
     (
-        Field("file", help="What it printed (-: standard input).", kind=Kind.FILE, required=True,
+        Field("file", help="File with the output (-: standard input).", kind=Kind.FILE, required=True,
               position=True),
-        Field("agent", help="Name whose it must be.", kind=Kind.CHOICE, choices=AGENTS),
+        Field("agent", help="The agent that must have written it.", kind=Kind.CHOICE, choices=AGENTS),
     ),
     command="cycle phase-result",
     examples=("acp cycle phase-result printed.txt --agent cd",),
     exits=(
-        (0, "there is one, and it is in order"),
-        (1, "there is none"),
-        (2, "invalid input: one line says why"),
-        (4, "there is one, with problems"),
+        (0, "valid"),
+        (1, "no PHASE_RESULT"),
+        (2, "invalid input"),
+        (4, "found, with problems"),
     ),
 )  # fmt: skip

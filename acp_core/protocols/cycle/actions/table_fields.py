@@ -11,7 +11,7 @@ NAMED_PROJECT = PROJECT._replace(position=False)
 """Where the act takes words by position, too: those stood there before any folder did."""
 CYCLE = Field(
     "cycle",
-    help="Choose the cycle by its id, or by how that ends (the one that is shown).",
+    help="The cycle's id, or the end of it [default: the shown one].",
     metavar="ID",
     form=False,
 )
@@ -19,19 +19,19 @@ AGENT = Field(
     "agent", "Agent", "Name the agent.", Kind.CHOICE, AGENTS, required=True, position=True
 )
 REASON = Field("reason", "Why", "Say why.")
-RECORDED_REASON = REASON._replace(help="Kept in the decision's record.")
+RECORDED_REASON = REASON._replace(help="Recorded with the decision.")
 PROGRAM = Field(
-    "program", "Program of all four agents", "Choose the program of all four agents.", Kind.CHOICE,
+    "program", "Program of all four agents", "The program that runs all four agents.", Kind.CHOICE,
     metavar="PRESET", listed=False,
 )  # fmt: skip
 COMMAND = Field(
-    "command", "Its words", 'For the program "command" only; no shell sees them.',
+    "command", "Command line", 'For the program "command" only; runs without a shell.',
     metavar="WORDS", listed=False,
 )  # fmt: skip
 OTHER_PROGRAMS = tuple(
     Field(
         f"{name}_program", f"Another program for {name.upper()}",
-        f"Choose another program for {name.upper()}.", Kind.CHOICE,
+        f"The program for {name.upper()}, if different.", Kind.CHOICE,
         metavar="PRESET", listed=False, optional=True,
     )
     for name in AGENTS
@@ -40,21 +40,21 @@ OTHER_PROGRAMS = tuple(
 PROGRAMS = (
     options.AGENT._replace(
         name="presets", flag="--agent",
-        help="Choose the program of one agent, or (without NAME) of all others.",
+        help="The program of one agent, or (without NAME) of all others.",
     ),
-    Field("commands", help="Give one agent a command.", kind=Kind.LIST, flag="--agent-command",
+    Field("commands", help="The command of one agent.", kind=Kind.LIST, flag="--agent-command",
           metavar="NAME=COMMAND", form=False),
     options.MODEL._replace(
-        help="Choose the model that the programs use; their own if empty.", form=False
+        help="The model that the programs use [default: their own].", form=False
     ),
 )  # fmt: skip
 CONDUCT = (
-    options.TIMEOUT._replace(help="Limit of one run (30m).", form=False),
-    options.RETRIES._replace(help="Limit how often a failed run is repeated (1).", form=False),
-    Field("attempts", help="How often a run is tried in all.", kind=Kind.NUMBER, form=False,
+    options.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
+    options.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
+    Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
           listed=False),
-    Field("overlap", help="Let EP begin while RA is at work.", kind=Kind.FLAG, form=False),
-    Field("foreground", help="Conduct it in this terminal.", kind=Kind.FLAG, form=False),
-    Field("leave", help="End where a person is waited for.", kind=Kind.FLAG, form=False),
+    Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
+    Field("foreground", help="Run the orchestrator in this terminal.", kind=Kind.FLAG, form=False),
+    Field("leave", help="Exit when the cycle waits for a person.", kind=Kind.FLAG, form=False),
 )  # fmt: skip
 """How an orchestrator conducts: what only commands ask for."""

@@ -24,9 +24,9 @@ from acp_core.protocols.cycle.write.changes import KINDS
 
 LOST = 3
 STEERED = (
-    (0, "done, or requested: an orchestrator has to pick it up"),
-    (2, "refused, nothing written: one line says why"),
-    (3, "written, and lost again to another program"),
+    (0, "done, or queued for an orchestrator"),
+    (2, "refused, nothing written; the error says why"),
+    (3, "written, but overwritten by another program"),
     (130, "interrupted"),
 )
 
@@ -62,14 +62,14 @@ def _act(
 DECISION = _act(
     DECIDE,
     "Decide",
-    "Make a decision that waits for you.",
+    "Make a pending decision.",
     (
-        Field("decision", "Decision", "Name the decision.", Kind.CHOICE, required=True,
+        Field("decision", "Decision", "The decision's id.", Kind.CHOICE, required=True,
               position=True, metavar="ID"),
         Field("choice", "Option's number, or words", "The number of an option, or words.",
               required=True, position=True),
-        Field("rationale", "Why", "Kept in the decision's record."),
-        Field("impact", "What it affects", "Say what it affects."),
+        Field("rationale", "Why", "Recorded with the decision."),
+        Field("impact", "What it affects", "What the decision affects."),
     ),
     Intent.DECIDE,
     'acp cycle decide DEC-001 2 --rationale "It is the smaller change"',
@@ -77,13 +77,13 @@ DECISION = _act(
 RESOLUTION = _act(
     RESOLVE,
     "Resolve a blocker",
-    "Say how a blocker is gone; whoever reported it is told.",
+    "Resolve a blocker; acp informs the agent that reported it.",
     (
-        Field("blocker", "Blocker", "Name the blocker.", Kind.CHOICE, required=True, position=True,
+        Field("blocker", "Blocker", "The blocker's id.", Kind.CHOICE, required=True, position=True,
               metavar="ID"),
-        Field("resolution", "How it is resolved", "Say how it is resolved.", Kind.LINES,
+        Field("resolution", "Resolution", "How you resolved it.", Kind.LINES,
               required=True, position=True),
-        Field("workaround", "Only worked around", "It is only worked around.", Kind.FLAG),
+        Field("workaround", "Only worked around", "Mark it as worked around only.", Kind.FLAG),
     ),
     Intent.ANSWER,
     'acp cycle resolve BLK-001 "The account is there now"',
@@ -91,12 +91,12 @@ RESOLUTION = _act(
 MESSAGE = _act(
     FEEDBACK,
     "Feedback to an agent",
-    "Tell an agent something: it is told it at the beginning of its next run.",
+    "Send an agent feedback; it reads it at its next start.",
     (
         given.AGENT,
-        Field("text", "What it is to know", "Say what it is to know.", Kind.LINES, required=True,
+        Field("text", "Feedback", "The feedback.", Kind.LINES, required=True,
               position=True),
-        Field("kind", "Kind", "Say what it is.", Kind.CHOICE, KINDS, default=KINDS[0],
+        Field("kind", "Kind", "The kind of feedback.", Kind.CHOICE, KINDS, default=KINDS[0],
               flag="--type"),
     ),
     Intent.MESSAGE,
@@ -105,11 +105,11 @@ MESSAGE = _act(
 EXTENSION = _act(
     EXTEND,
     "Extend",
-    "Begin another iteration with something more to do.",
+    "Start another iteration with a new task.",
     (
-        Field("text", "What is to be added", "Say what is to be added.", Kind.LINES, required=True,
+        Field("text", "New task", "The task to add.", Kind.LINES, required=True,
               position=True),
-        Field("limit", "Iterations in all, at most", "Allow so many iterations in all.",
+        Field("limit", "Maximum iterations", "Maximum number of iterations in all.",
               Kind.NUMBER, least=1),
     ),
     Intent.CONTINUE,
@@ -118,7 +118,7 @@ EXTENSION = _act(
 PAUSING = _act(
     PAUSE,
     "Pause",
-    "Have it wait: who is at work ends its run, and nobody else begins.",
+    "Pause the cycle after the current run; no other agent starts.",
     (),
     Intent.STOP_EVERYTHING,
     "acp cycle pause",
@@ -126,7 +126,7 @@ PAUSING = _act(
 RESUMPTION = _act(
     RESUME,
     "Resume",
-    "Let it go on; an agent that failed begins anew.",
+    "Resume the cycle; a failed agent starts again.",
     (),
     Intent.START,
     "acp cycle resume",
@@ -134,7 +134,7 @@ RESUMPTION = _act(
 STOPPING = _act(
     STOP,
     "Stop",
-    "End it as failed: the run that is at work is lost. What is done stays, to be resumed.",
+    "Stop the cycle as failed. The current run is lost; finished work stays and can be resumed.",
     (given.REASON,),
     Intent.STOP,
     'acp cycle stop --reason "No longer wanted"',
@@ -143,18 +143,18 @@ STOPPING = _act(
 ACCEPTANCE = _act(
     ACCEPT,
     "Accept as it is",
-    "Take it as it is, failing tests and all: it is completed, what tests showed stays.",
+    "Accept the cycle as it is, even with failing tests, and complete it; the test results are kept.",
     (given.RECORDED_REASON,),
     Intent.ACCEPT,
     'acp cycle accept --reason "The rest is for later"',
 )
 REPEAT = _act(
     RERUN,
-    "Run an agent again",
-    "Have an agent, and those that depend on it, do their work again.",
+    "Rerun an agent",
+    "Rerun an agent and those that depend on it.",
     (
         given.AGENT,
-        given.REASON._replace(title="What to do otherwise", help="Say what to do otherwise.",
+        given.REASON._replace(title="Instructions", help="Instructions for the new run.",
                               kind=Kind.LINES),
     ),
     Intent.RETRY,
@@ -163,9 +163,9 @@ REPEAT = _act(
 LIMITING = _act(
     LIMIT,
     "Change the limit",
-    "Allow another number of iterations.",
+    "Change the maximum number of iterations.",
     (
-        Field("iterations", "Iterations", "Allow so many in all.", Kind.NUMBER, required=True,
+        Field("iterations", "Iterations", "Maximum number of iterations in all.", Kind.NUMBER, required=True,
               position=True),
     ),
     Intent.OTHER,

@@ -111,7 +111,7 @@ class AgentRun(Assignment):
                 return Ended(key, why=str(error))
             except LoopRunning as error:
                 if not program_runs(self._spec.root, self._work.agent):
-                    return Ended(key, why=f"{self._work.agent} has a loop of its own already")
+                    return Ended(key, why=f"{self._work.agent} already has its own loop")
                 if self._stop():
                     return Ended(key, stopped=True)
                 if time.monotonic() > until:
@@ -172,7 +172,7 @@ class AgentRun(Assignment):
             last = run.error or next((line for line in reversed(run.lines) if line.strip()), "")
             why = f"{run.exit}: {last}" if last else run.exit
         elif run.is_error:
-            why = run.error or "the program says that it failed"
+            why = run.error or "the program reported a failure"
         head = json.dumps({"run": key, "why": why}, ensure_ascii=True)
         with contextlib.suppress(FileExistsError):
             data = f"{head}\n{output[-_LONGEST:]}".encode("utf-8", "replace")

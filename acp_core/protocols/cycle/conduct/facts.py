@@ -100,5 +100,5 @@ def failed_names(tests: Object) -> list[str]:
     for suite in schema.objects(tests.get("by_suite")):
         for each in schema.objects(suite.get("tests")):
             if schema.text(each.get("status")).lower() in ("failed", "error"):
-                names.append(schema.text(each.get("name")) or "a test without a name")
+                names.append(schema.text(each.get("name")) or "an unnamed test")
     return list(dict.fromkeys(names))[:500]

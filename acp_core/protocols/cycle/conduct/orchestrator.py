@@ -131,9 +131,9 @@ class Orchestrator:
         if written.restored:
             self._session.say(written.restored)
         for name in written.refused:
-            self._session.say(f"a change of {name} by another program was put back")
+            self._session.say(f"acp undid a change of {name} by another program")
         if written.lost:
-            self._session.say("another program wrote the state at the same moment: looking again")
+            self._session.say("another program wrote the state at the same time: reading again")
             self._state = {}
         return written
 
@@ -150,14 +150,14 @@ class Orchestrator:
         """Make the change that is asked for; how that ended, and a sentence."""
         try:
             if request.values.get("cycle") != self._spec.cycle:
-                raise Refused(f"this orchestrator conducts {self._spec.cycle}")
+                raise Refused(f"this orchestrator runs {self._spec.cycle}")
             edit = asked.edit(request.act, request.values)
             written = self._change(lambda state: edit(state, self._clock()))
         except (Refused, OSError) as error:
             self._session.say(f"refused: {error}")
             return "refused", str(error)
         if written.lost:
-            return "unknown", "Written, and lost again to another program: look, and repeat it."
+            return "unknown", "Written but overwritten by another program: check, and repeat it."
         return "done", f"Done by the orchestrator of {owners.account(owners.uid())}."
 
     def _stuck(self, state: Object, message: str) -> None:
@@ -245,7 +245,7 @@ class Orchestrator:
         run = steps.run_of(self._read_state(), name)
         self._change(lambda state: outputs.record(state, self._clock(), run, name, found))
         for each in found:
-            done = "put back" if each.is_back else "no copy of what it held is kept"
+            done = "put back" if each.is_back else "no copy of the old content exists"
             self._session.say(f"{name} changed {each.name}, which only {each.owner} writes: {done}")
 
     def _conclude(self, name: str, ended: Ended) -> None:
@@ -261,7 +261,7 @@ class Orchestrator:
                 return  # a person wanted otherwise meanwhile
             result = parse(ended.output)
             if result is None:
-                why, late = ended.why or "it ended without PHASE_RESULT", ended.late
+                why, late = ended.why or "the run ended without PHASE_RESULT", ended.late
                 results.failed_run(state, now, name, why, self._spec.attempts, late=late)
             elif ended.why and not ended.late:
                 results.failed_run(state, now, name, ended.why, self._spec.attempts)
@@ -270,7 +270,7 @@ class Orchestrator:
 
         self._change(change)
         self._session.say(
-            f"{name}: run {ended.key} is through" + (f", {ended.why}" * bool(ended.why))
+            f"{name}: run {ended.key} has finished" + (f", {ended.why}" * bool(ended.why))
         )
 
     def _watch_logs(self) -> list[str]:
@@ -348,7 +348,7 @@ class Orchestrator:
         return None
 
     def _end(self, phase: Phase, message: str) -> None:
-        self._session.say(f"the orchestrator ends: {message}")
+        self._session.say(f"the orchestrator exits: {message}")
         self._session.finish(phase, message)
 
 

@@ -124,12 +124,12 @@ def record(state: Object, now: datetime, run: str, by: str, found: list[Overwrit
         row: Object = {"file": each.name, "owner": each.owner, "by": by, "run": run, "at": at(now)}
         held[OVERWRITES].append(row | {"kept_as": each.kept, "put_back": each.is_back})  # type: ignore[attr-defined]
         what = f"{by} changed {each.name}, which only {each.owner} writes"
-        kept = f"; what {by} wrote is kept as {each.kept}" if each.kept else ""
+        kept = f"; the version of {by} is kept as {each.kept}" if each.kept else ""
         if each.is_back:
             note(state, now, "orchestrator", f"{what}: put back{kept}")
             continue
-        note(state, now, "orchestrator", f"{what}: acp keeps no copy of what it held{kept}")
-        question = f"{what}, and acp keeps no copy of what it held"
+        note(state, now, "orchestrator", f"{what}: acp has no copy of the old content{kept}")
+        question = f"{what}, and acp has no copy of the old content"
         escalate(state, now, "agent", question, (AGAIN, ON, STOP), agent=each.owner)
 
 

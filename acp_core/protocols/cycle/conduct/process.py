@@ -57,7 +57,7 @@ def check(spec: Spec) -> None:
         PresetError: a preset is not what it should be.
     """
     if not SUPPORTED:
-        raise Refused("running programs needs flock, which this system lacks")
+        raise Refused("running programs needs flock, which this system does not have")
     for name in AGENTS:
         preset, _ = spec.preset(name)
         try:
@@ -104,7 +104,7 @@ def refuse_second(root: str) -> None:
     """
     busy = running(root)
     if busy:
-        raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+        raise Refused(f"an orchestrator is already running in this project (process {busy.pid})")
     other = conductor(root).elsewhere()
     if other and other.held:
         guard.check((obstacle(other),), RUN)
@@ -155,7 +155,7 @@ def conduct(
             store = Store(spec.root, spec.cycle)
             store.read()
             layout.make(store.progress)
-            session.say(f"the orchestrator of {spec.cycle} begins")
+            session.say(f"started the orchestrator of {spec.cycle}")
             if ready:
                 ready()
             return Orchestrator(session, spec).run()
@@ -163,7 +163,7 @@ def conduct(
         raise Refused(str(error)) from None
     except LoopRunning as error:
         holder = conductor(spec.root).holder(str(error))
-        raise Refused(f"an orchestrator runs in this project already{holder}") from None
+        raise Refused(f"an orchestrator is already running in this project{holder}") from None
 
 
 def start(spec: Spec) -> RunnerState:

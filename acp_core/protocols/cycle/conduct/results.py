@@ -72,7 +72,7 @@ def ended_run(
         attempts: how often a run is tried in all.
     """
     if result.phase and result.phase != name and result.phase in AGENTS:
-        failed_run(state, now, name, f"its PHASE_RESULT is that of {result.phase}", attempts)
+        failed_run(state, now, name, f"its PHASE_RESULT belongs to {result.phase}", attempts)
         return
     blockers = list(result.items("blockers"))
     if name == "cd" and result.status != "success":
@@ -316,13 +316,13 @@ def _hold_vas(
     failed = schema.count(summary.get("failed"))
     if failed is not None:
         unnamed = failed - len(names)
-        names += [f"a failed test without a name ({n + 1})" for n in range(min(unnamed, 200))]
+        names += [f"an unnamed failed test ({n + 1})" for n in range(min(unnamed, 200))]
     unlisted = [each for each in result.items("failed_tests") if each not in names]
     if unlisted and facts.tests:
-        note(state, now, "orchestrator", "VAS says that more tests fail than its file holds")
+        note(state, now, "orchestrator", "VAS reports more failing tests than its file contains")
     names = [*names, *unlisted] if not facts.tests or not names else names
     if facts.stale:
-        note(state, now, "orchestrator", "test-results.json is older than the run: not counted")
+        note(state, now, "orchestrator", "test-results.json is older than the run: ignored")
     executed = facts.tests.get("executed") is not False
     rate = 100 * max(0, total - len(names)) / total if total else result.number("test_pass_rate")
     coverage = facts.tests.get("coverage")

@@ -100,13 +100,13 @@ def todo(state: Object, overlap: bool = False) -> Todo:
     if all(status(state, name) == "completed" for name in AGENTS):
         return Todo(Kind.EVALUATE)
     all_of_them = ", ".join(f"{name} {status(state, name) or 'unknown'}" for name in AGENTS)
-    return Todo(Kind.STUCK, (), f"nobody can go on: {all_of_them}")
+    return Todo(Kind.STUCK, (), f"no agent can proceed: {all_of_them}")
 
 
 def _why_it_waits(state: Object) -> str:
     waiting = coordination(state).open_decisions
     if waiting:
-        return f"waits for a decision: {waiting[0].id}"
+        return f"waiting for a decision: {waiting[0].id}"
     return f"is {schema.text(state.get('status')) or 'without a status'}"
 
 
@@ -138,7 +138,7 @@ def adopt(state: Object, now: datetime) -> None:
         agent = agent_of(state, name)
         if status(state, name) == "running" and not run_of(state, name):
             agent["status"] = "idle"
-            note(state, now, "orchestrator", f"{name} was at work elsewhere: it begins anew")
+            note(state, now, "orchestrator", f"{name} was at work elsewhere: starting it again")
     for each in changes.entries(state, "feedback_log"):
         if each.get("id"):
             continue

@@ -64,7 +64,7 @@ def evaluate(state: Object, now: datetime) -> None:
         escalate(state, now, "limit", asked, (MORE, ACCEPT, STOP))
         return
     if _misses_gate(state, tests) and not _asked(state, current):
-        asked = f"Iteration {current} ends zero_to_one, and no test passes"
+        asked = f"Iteration {current} ends zero_to_one, but no test passes"
         escalate(state, now, "gate", asked, (ON, ACCEPT, STOP))
         return
     feed_back(state, now, found)
@@ -96,7 +96,7 @@ def issues(state: Object) -> list[Issue]:
         found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
     undone = [each.id for each in plan(state.get("plan")).tasks if each.is_undone]
     if undone:
-        said = f"{len(undone)} tasks of the plan are not done: {', '.join(undone[:_LISTED])}"
+        said = f"{len(undone)} planned tasks not done: {', '.join(undone[:_LISTED])}"
         found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))
     critical = schema.count(schema.obj(state.get("test_results")).get("critical_issues"))
     if critical and critical > wanted.critical:
@@ -124,9 +124,9 @@ def _uncovered(tests: Tests, wanted: Criteria) -> list[Issue]:
         return []
     criterion = (f"{wanted.coverage:g} % of the lines are covered",)
     if not tests.coverage:
-        said = f"coverage was not collected; {wanted.coverage:g} % is wanted"
+        said = f"coverage was not collected; required: {wanted.coverage:g} %"
         return [Issue("vas", said, ("test-results.json holds the coverage", *criterion))]
-    said = f"{tests.coverage:g} % of the lines are covered; {wanted.coverage:g} % is wanted"
+    said = f"{tests.coverage:g} % of the lines are covered; required: {wanted.coverage:g} %"
     return [Issue("cd", said, criterion)]
 
 
@@ -135,9 +135,9 @@ def _reached(state: Object, tests: Tests) -> str:
     wanted = convergence.criteria(state)
     parts = []
     if wanted.rate is not None and tests.failed and tests.rate is not None:
-        parts.append(f"{tests.rate:g} % of the tests pass, {wanted.rate:g} % had to")
+        parts.append(f"{tests.rate:g} % of the tests pass; required: {wanted.rate:g} %")
     if wanted.coverage is not None and tests.coverage is not None:
-        parts.append(f"{tests.coverage:g} % are covered, {wanted.coverage:g} % had to be")
+        parts.append(f"{tests.coverage:g} % are covered; required: {wanted.coverage:g} %")
     return "; ".join(parts if tests.failed or not parts else ("all tests pass", *parts))
 
 

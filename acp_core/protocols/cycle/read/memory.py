@@ -114,7 +114,7 @@ def _fallen(cycle: Cycle, before: Seen, now: Seen) -> list[Finding]:
     for name, version in now.versions.items():
         known = before.versions.get(name)
         if known and version < known:
-            message = f"{name} went back from {schema.written(known)} to {schema.written(version)}"
+            message = f"{name} went down from {schema.written(known)} to {schema.written(version)}"
             found.append(error("A48", message, cycle.record.file))
     return found
 
@@ -128,7 +128,7 @@ def _shrunk(cycle: Cycle, before: Seen, now: Seen) -> list[Finding]:
         log, text = now.logs.get(name), cycle.texts.get(name, "")
         inside = name.removeprefix(cycle.progress)
         if name not in there:
-            found.append(error("A49", f"The log {inside} is gone", cycle.record.file))
+            found.append(error("A49", f"The log {inside} is missing", cycle.record.file))
         elif log is None:
             continue  # it cannot be read now, or has become too long
         elif log.length < known.length:
@@ -148,6 +148,6 @@ def _vanished(
         missing = [mark for mark in known if mark not in entries.get(key, {})]
         if missing:
             rest = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            message = f"Removed from {key}: {', '.join(missing[:3])}{rest}; nothing is ever deleted"
+            message = f"Removed from {key}: {', '.join(missing[:3])}{rest}; the state only grows"
             found.append(warning("A49b", message, cycle.record.file))
     return found

@@ -129,5 +129,5 @@ def describe(prepared: Preparation | None, given: int | None = None) -> tuple[st
         return ()
     if not prepared.used or given is None or given == prepared.iterations:
         return prepared.messages
-    said = f"{NAME}: its limit of {prepared.iterations} iterations gives way to {given}"
+    said = f"{NAME}: its limit of {prepared.iterations} iterations is overridden by {given}"
     return (said, *prepared.messages[1:])

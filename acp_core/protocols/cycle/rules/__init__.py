@@ -71,7 +71,7 @@ def _limited(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
     for kind, count in kinds.items():
         if count > SHOWN:
-            message = f"{count - SHOWN} more findings {kind[0]} are not listed"
+            message = f"{count - SHOWN} more findings {kind[0]} not listed"
             yield replace(last[kind], message=message, line=None)
 
 

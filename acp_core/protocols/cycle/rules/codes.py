@@ -8,26 +8,26 @@ from __future__ import annotations
 from acp_core.protocols.cycle.rules.codes_files import FILES
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
 
-_ORCHESTRATOR = "Let the orchestrator write the state; nobody else."
+_ORCHESTRATOR = "Let only the orchestrator write the state."
 
 _STATE: dict[str, tuple[str, str]] = {
     "A01": (
-        "Nothing can be told of a cycle whose state cannot be read.",
+        "acp cannot show a cycle with an unreadable state.",
         "Wait for the next write, or rebuild the state from the documents.",
     ),
-    "A02": ("The state file holds no agents: there is no cycle in it.", "Rebuild the state."),
+    "A02": ("The state file has no agents and so describes no cycle.", "Rebuild the state."),
     "A03": (
-        "The id in a state is the name of its file; a copy under another name confuses writers.",
+        "The id in a state must match its file name; a renamed copy confuses writers.",
         "Correct cycle_id, or the name of the file.",
     ),
-    "A04": ("Other tools find cycles by the form of their ids.", "It may stay as it is."),
+    "A04": ("Other tools recognise cycles by the form of their ids.", "No action needed."),
     "A05": (
-        "An orchestrator stops at a status that it does not know.",
+        "An orchestrator stops at an unknown status.",
         "Use created, running, paused, completed or failed.",
     ),
     "A06": ("Iterations are counted from 0.", "Correct current_iteration."),
     "A07": (
-        "More iterations ran than were allowed.",
+        "More iterations ran than allowed.",
         "Raise max_iterations, or end the cycle.",
     ),
     "A08": ("A cycle has the agents ra, ep, cd and vas.", "Add the missing one as idle."),
@@ -36,133 +36,133 @@ _STATE: dict[str, tuple[str, str]] = {
         "Use idle, running, waiting, completed or failed.",
     ),
     "A10": (
-        "Times are ISO 8601 with +08:00; others are guessed, or lost.",
+        "Times must be ISO 8601 with +08:00; acp guesses or ignores others.",
         "Write times such as 2026-01-22T10:05:00+08:00.",
     ),
     "A10z": (
-        "The writer puts a Z behind the time of UTC+8; it is read as what was meant.",
-        "Write +08:00 in place of Z.",
+        "The writer marks UTC+8 times with Z; acp reads them as UTC+8.",
+        "Write +08:00 instead of Z.",
     ),
     "A11": (
-        "An agent did something after the state says that all was over, or was last written.",
-        "Look at who wrote the state last.",
+        "An agent acted after the cycle's end or after the last write of the state.",
+        "Check who wrote the state last.",
     ),
     "A12": ("An end before its start makes durations meaningless.", _ORCHESTRATOR),
     "A13": (
         "Not every agent counted all iterations; some may not have taken part.",
-        "Look at whether the documents of that agent are up to date.",
+        "Check whether the documents of that agent are up to date.",
     ),
     "A14": (
-        "When a cycle ended is told by completed_at, and only then.",
-        "Set it when the cycle completes, remove it when it goes on.",
+        "A completed cycle must have completed_at; others must not.",
+        "Set it when the cycle completes, remove it when it resumes.",
     ),
     "A15": (
-        "Backslashes part folders on one kind of machine only.",
+        "Backslashes separate folders on Windows only.",
         "Write paths with forward slashes.",
     ),
     "A16": (
-        "The status says completed, the phase does not.",
-        "Look at whether the last phase was really finished.",
+        "The status says completed, but the phase does not.",
+        "Check whether the last phase was really finished.",
     ),
     "A17": (
-        "What an agent lists as written is what others are sent to read.",
-        "Look at whether the agent wrote it elsewhere, or not at all.",
+        "Other agents read the files that an agent lists as written.",
+        "Check whether the agent wrote it elsewhere, or not at all.",
     ),
     "A18": (
-        "Agents write on, and the state does not follow: what it says is old.",
-        "Look at whether the orchestrator is still alive.",
+        "Agents keep writing, but the state is out of date.",
+        "Check whether the orchestrator is still running.",
     ),
     "A19": (
-        "An agent failed, and nobody was told.",
-        "Send it feedback, or run it again.",
+        "An agent failed without a report.",
+        "Send it feedback, or rerun it.",
     ),
     "A20": (
-        "Who starts before the one that it depends on has completed works on guesses.",
-        "Look at whether its result fits what the other delivered.",
+        "An agent that starts before its dependency has completed works on guesses.",
+        "Check whether its result fits what the other delivered.",
     ),
     "A21": (
-        "EP depends on RA, CD on EP, VAS on CD; in a circle nobody can start.",
+        "EP depends on RA, CD on EP, VAS on CD; with a cycle no agent can start.",
         "Correct depends_on.",
     ),
     "A22": (
-        "ready and can_start follow from the agents' states; by hand they become wrong.",
+        "ready and can_start are derived from the agents' states; manual edits make them wrong.",
         _ORCHESTRATOR,
     ),
     "A23": (
-        "The cycle does not run, but one of its agents is said to.",
-        "Look at whether its program still lives; then correct its status.",
+        "The cycle is not running, but one of its agents is marked running.",
+        "Check whether its program is still running, then correct its status.",
     ),
     "A24": (
-        "Both work at the same time, although one needs what the other delivers.",
-        "Let the later one wait, or look at its result again.",
+        "Both work at the same time, although one needs the result of the other.",
+        "Let the later one wait, or review its result again.",
     ),
     "A30": (
-        "Only a human can decide it; what follows from it is left open.",
-        "Answer it by the number of an option.",
+        "Only a human can make this decision; dependent work waits.",
+        "Answer with the number of an option.",
     ),
     "A31": (
-        "A blocker stays open until somebody says how it was resolved.",
-        "Resolve it, or send feedback to the agent that can.",
+        "A blocker stays open until its resolution is recorded.",
+        "Resolve it, or send feedback to an agent that can.",
     ),
     "A32": (
-        "The cycle is said to be completed; its plan says otherwise.",
-        "Extend the cycle, or say of the tasks that they are done.",
+        "The cycle is marked completed, but its plan is not.",
+        "Extend the cycle, or mark the tasks as done.",
     ),
     "A33": (
-        "Nothing shows that what was made works.",
-        "Run VAS again, with tests.",
+        "No test shows that the result works.",
+        "Rerun VAS with tests.",
     ),
     "A34": (
-        "The cycle is said to be completed; its tests say otherwise.",
+        "The cycle is marked completed, but its tests fail.",
         "Extend the cycle, or record the decision to accept the failures.",
     ),
     "A35": (
-        "Later readers must see what was chosen, among what.",
+        "The record must show the options and the choice.",
         "Set chosen_option to one of the options.",
     ),
-    "A36": ("Later readers must see how it was resolved.", "Write the resolution."),
+    "A36": ("The record must show the resolution.", "Write the resolution."),
     "A37": (
-        "Feedback that nobody acts on holds up the cycle.",
-        "Run the agent again, or send the feedback to one that there is.",
+        "Unanswered feedback holds up the cycle.",
+        "Rerun the agent, or send the feedback to an existing one.",
     ),
     "A38": (
-        "An agent gets one message in an iteration; several contradict one another.",
-        "Put what is asked into one message.",
+        "An agent should get one message per iteration; several may contradict each other.",
+        "Combine the messages into one.",
     ),
     "A39": (
-        "The orchestrator looks at the state's blockers; it does not see this one.",
-        "Record it as a blocker, or close it where it stands.",
+        "The orchestrator reads only the state's blockers and misses this one.",
+        "Record it as a blocker, or close it in its file.",
     ),
     "A40": (
-        "All versions rise together; one that stayed behind may be outdated.",
-        "Look at whether that part is up to date.",
+        "All versions rise together; a lower one may be outdated.",
+        "Check whether that part is up to date.",
     ),
     "A42": ("Two records claim to be the same iteration.", "Correct the number of one."),
     "A43": (
-        "What happened in an iteration is told by its record.",
-        "Add the records that are missing.",
+        "Only its record says what happened in an iteration.",
+        "Add the missing records.",
     ),
-    "A44": ("Each iteration adds its phases anew; that is usual.", "It may stay as it is."),
+    "A44": ("Each iteration adds its phases again; this is usual.", "No action needed."),
     "A45": (
-        "The task grew, and its history did not follow.",
+        "The task was extended, but its history was not.",
         "Add an entry for each extension.",
     ),
     "A46": (
-        "The state refers to a version of the document that does not stand there.",
-        "Look at which of the two is newer.",
+        "The state names a version that the document does not have.",
+        "Check which of the two is newer.",
     ),
     "A47": (
-        "What a document said before can no longer be compared.",
+        "Earlier versions of a document can no longer be compared.",
         "Copy a document to history/ before rewriting it.",
     ),
-    "A48": ("Versions only rise.", "Look at who put the older one back."),
+    "A48": ("Versions only rise.", "Check who restored the older one."),
     "A49": (
-        "Logs are only appended to: lines that stood there are lost or altered.",
-        "Get the log back from a copy, or from a recording.",
+        "Logs are append-only, but earlier lines are lost or changed.",
+        "Restore the log from a copy or a recording.",
     ),
     "A49b": (
-        "Nothing is deleted from the state: what was decided must stay to be read.",
-        "Get the entry back from a recording.",
+        "Entries are never deleted from the state, so that decisions stay readable.",
+        "Restore the entry from a recording.",
     ),
 }
 

@@ -57,7 +57,7 @@ def a17(cycle: Cycle) -> Findings:
     missing = []
     for name, written, inside in _listed(cycle):
         if not inside:
-            message = f"{name} lists {written!r}, outside of the progress folder"
+            message = f"{name} lists {written!r}, outside the progress folder"
             yield error("A17", message, cycle.record.file)
         elif inside not in there and f"{name}/{inside}" not in there:
             missing.append(inside)
@@ -70,7 +70,7 @@ def a97(cycle: Cycle) -> Findings:
     """Links are not followed."""
     for file in cycle.files:
         if file.link:
-            yield warning("A97", f"{file.path.name} is no regular file: not read", file)
+            yield warning("A97", f"{file.path.name} is not a regular file: not read", file)
 
 
 def a98(cycle: Cycle) -> Findings:

@@ -20,18 +20,20 @@ def a30(cycle: Cycle) -> Findings:
     """A cycle that ended leaves no decision pending."""
     for each in state.decisions(cycle):
         if cycle.status in ("completed", "failed"):
-            yield warning("A30", f"The cycle ended, {each.id} is not decided", cycle.record.file)
+            yield warning("A30", f"The cycle ended, but {each.id} is undecided", cycle.record.file)
         else:
-            yield advice("A30", f"{each.id} waits for you", cycle.record.file)
+            yield advice("A30", f"{each.id} needs your decision", cycle.record.file)
 
 
 def a31(cycle: Cycle) -> Findings:
     """An open blocker has somebody at work on it."""
     for each in state.blockers(cycle):
         if cycle.status == "completed":
-            yield warning("A31", f"The cycle is completed, {each.id} is open", cycle.record.file)
+            yield warning(
+                "A31", f"The cycle is completed, but {each.id} is open", cycle.record.file
+            )
         elif cycle.status == "running" and not state.running(cycle):
-            yield error("A31", f"{each.id} is open and nobody is at work", cycle.record.file)
+            yield error("A31", f"{each.id} is open and no agent is working", cycle.record.file)
 
 
 def a32(cycle: Cycle) -> Findings:
@@ -50,7 +52,7 @@ def a33(cycle: Cycle) -> Findings:
     if not state.tests(cycle).proven:
         yield warning("A33", "Completed, but no tests ran", cycle.record.file)
     elif not state.is_witnessed(cycle):
-        message = "Completed, and vas/test-results.json does not show that tests ran"
+        message = "Completed, but vas/test-results.json does not show that tests ran"
         yield warning("A33", message, cycle.record.file)
 
 
@@ -69,14 +71,16 @@ def a35(cycle: Cycle) -> Findings:
         if not each.chosen_option:
             yield warning("A35", f"{each.id} was made without a chosen option", cycle.record.file)
         elif each.options and each.chosen_option not in each.options:
-            yield advice("A35", f"{each.id}: what was chosen is no option", cycle.record.file)
+            yield advice(
+                "A35", f"{each.id}: the choice is not one of the options", cycle.record.file
+            )
 
 
 def a36(cycle: Cycle) -> Findings:
     """A blocker that is gone says how."""
     for each in cycle.state.blockers:
         if each.status in ("resolved", "workaround") and not each.is_resolved:
-            yield warning("A36", f"{each.id} is gone without a resolution", cycle.record.file)
+            yield warning("A36", f"{each.id} was closed without a resolution", cycle.record.file)
 
 
 def a37(cycle: Cycle) -> Findings:
@@ -84,10 +88,10 @@ def a37(cycle: Cycle) -> Findings:
     for each in cycle.state.feedback:
         for key, said in (("source", each.source), ("target", each.target)):
             if said.lower() not in VOICES:
-                yield warning("A37", f"Feedback {key} {said!r} is nobody", cycle.record.file)
+                yield warning("A37", f"Feedback {key} {said!r} is not an agent", cycle.record.file)
     late = [each.target.lower() for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(late):
-        message = f"{name} has not run since it was sent feedback ({late.count(name)} unanswered)"
+        message = f"{name} has not run since it received feedback ({late.count(name)} unanswered)"
         yield warning("A37", message, cycle.record.file)
 
 
@@ -101,7 +105,7 @@ def a38(cycle: Cycle) -> Findings:
             sent[name, sum(1 for start in starts if at and start <= at)] += 1
     for (name, _), times in sent.items():
         if times > (1 if starts else max(1, cycle.iteration)):
-            message = f"{name} was sent feedback {times} times in one iteration"
+            message = f"{name} received feedback {times} times in one iteration"
             yield warning("A38", message, cycle.record.file)
 
 
@@ -109,7 +113,7 @@ def a39(cycle: Cycle) -> Findings:
     """What blocks somebody is known as a blocker."""
     new = [each.text for each in state.unknown_blockers(cycle)]
     if new:
-        message = f"Reported as blocking, but no blocker: {'; '.join(new[:3])}"
+        message = f"Reported as blocking but not recorded as a blocker: {'; '.join(new[:3])}"
         yield advice("A39", message, cycle.record.file)
 
 

@@ -60,7 +60,7 @@ def a44(cycle: Cycle) -> Findings:
     """A completed phase is named once."""
     twice = [name for name, n in Counter(cycle.state.completed_phases).items() if n > 1]
     if twice:
-        message = f"completed_phases names some more than once: {', '.join(twice)}"
+        message = f"completed_phases contains duplicates: {', '.join(twice)}"
         yield advice("A44", message, cycle.record.file)
 
 
@@ -83,7 +83,7 @@ def a46(cycle: Cycle) -> Findings:
         if stated and held and stated != held:
             sentence = (
                 f"{inside} is version {schema.written(held)}, "
-                f"the state says {schema.written(stated)} for {part}"
+                f"but the state says {schema.written(stated)} for {part}"
             )
             yield warning("A46", sentence, cycle.file(inside))
 

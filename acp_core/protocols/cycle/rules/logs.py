@@ -43,7 +43,7 @@ def a80(cycle: Cycle) -> Findings:
             message = f"Line {len(lines)} is still being written"
             yield advice("A80", message, file, len(lines))
         if bad:
-            message = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
+            message = f"{len(bad)} lines are not JSON objects, the first is {bad[0]}"
             yield warning("A80", message, file, bad[0])
 
 
@@ -77,7 +77,7 @@ def a81(cycle: Cycle) -> Findings:
     if lacking:
         yield warning("A81", f"Discoveries lack data: {_first(lacking)}", file, lacking[0][0])
     if twice:
-        yield advice("A81", f"Discovered more than once: {_first(twice)}", file, twice[0][0])
+        yield advice("A81", f"Duplicate discoveries: {_first(twice)}", file, twice[0][0])
 
 
 def _first(found: list[tuple[int, str]]) -> str:
@@ -96,7 +96,7 @@ def a96(cycle: Cycle) -> Findings:
             change = parse(LogRow, row)
             writer = change.agent.lower()
             if writer in AGENTS and writer != holder:
-                message = f"{writer} wrote into {holder}/{log}, which is {holder}'s"
+                message = f"{writer} wrote into {holder}/{log}, which belongs to {holder}"
                 yield error("A96", message, cycle.file(f"{holder}/{log}"), number)
             touched = _folder_of(cycle, change.file)
             if touched and touched != (writer or holder):
@@ -112,9 +112,9 @@ def a96(cycle: Cycle) -> Findings:
     for change in (parse(LogRow, each) for each in cycle.coordination("overwrites")):
         message = f"{change.by} changed {change.file}, which only {change.owner} writes"
         if change.is_put_back:
-            yield warning("A96", f"{message}; it was put back", cycle.record.file)
+            yield warning("A96", f"{message}; acp restored it", cycle.record.file)
         else:
-            yield error("A96", f"{message}; it was not put back", cycle.record.file)
+            yield error("A96", f"{message}; acp could not restore it", cycle.record.file)
 
 
 def _folder_of(cycle: Cycle, path: str) -> str:

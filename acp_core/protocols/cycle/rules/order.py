@@ -23,7 +23,7 @@ def a19(cycle: Cycle) -> Findings:
     addressed = {each.target.lower() for each in cycle.state.feedback}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in addressed:
-            sentence = f"{name} failed; neither feedback nor phase_errors speak of it"
+            sentence = f"{name} failed, but neither feedback nor phase_errors mention it"
             yield warning("A19", sentence, cycle.record.file)
 
 
@@ -64,15 +64,15 @@ def a21(cycle: Cycle) -> Findings:
     for name, before in declared.items():
         for each in before:
             if each.lower() not in AGENTS:
-                message = f"{name} depends on {each}, which is no agent"
+                message = f"{name} depends on {each}, which is not an agent"
                 yield error("A21", message, cycle.record.file)
         if {each.lower() for each in before} != ({DEPENDS[name]} if DEPENDS[name] else set()):
-            said, due = ", ".join(before) or "nobody", DEPENDS[name] or "nobody"
-            message = f"{name} is said to depend on {said}, the order says {due}"
+            said, due = ", ".join(before) or "no agent", DEPENDS[name] or "no agent"
+            message = f"{name} depends on {said}, but the order requires {due}"
             yield warning("A21", message, cycle.record.file)
     chain = {name: declared.get(name, [before]) for name, before in DEPENDS.items()}
     if left := state.circle({n: [e.lower() for e in needs] for n, needs in chain.items()}):
-        message = f"Agents wait for one another: {', '.join(sorted(left))}"
+        message = f"Agents wait for each other: {', '.join(sorted(left))}"
         yield error("A21", message, cycle.record.file)
 
 

@@ -27,7 +27,7 @@ def a50(cycle: Cycle) -> Findings:
     for id, before in needs.items():
         for each in before:
             if each not in needs:
-                message = f"{id} depends on {each}, which is no task"
+                message = f"{id} depends on {each}, which is not a task"
                 yield error("A50", message, cycle.record.file)
 
 
@@ -45,7 +45,7 @@ def a52(cycle: Cycle) -> Findings:
     """No tasks wait for one another in a circle."""
     left = state.circle(_needs(cycle))
     if left:
-        message = f"Tasks wait for one another: {', '.join(sorted(left))}"
+        message = f"Tasks wait for each other: {', '.join(sorted(left))}"
         yield error("A52", message, cycle.record.file)
 
 
@@ -63,7 +63,7 @@ def a54(cycle: Cycle) -> Findings:
     ids = {task.id for task in (*state.tasks(cycle), *state.planned(cycle))}
     unknown = [each for each in state.critical_path(cycle) if each not in ids]
     if unknown and len(ids) < schema.MANY:
-        message = f"The critical path names what is no task: {', '.join(unknown[:5])}"
+        message = f"The critical path contains unknown tasks: {', '.join(unknown[:5])}"
         yield warning("A54", message, cycle.record.file)
 
 

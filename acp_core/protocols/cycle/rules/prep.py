@@ -47,7 +47,7 @@ def a90(project: Project) -> Findings:
     """The package is ready."""
     said = schema.text(_package(project).get("prep_status"))
     if project.prep and said and said != "ready":
-        yield warning("A90", f"prep_status is {said!r}: the package is not used", project.prep.file)
+        yield warning("A90", f"prep_status is {said!r}: package ignored", project.prep.file)
 
 
 def a91(project: Project) -> Findings:
@@ -55,7 +55,7 @@ def a91(project: Project) -> Findings:
     said = schema.text(_at(_package(project), "environment.project_root"))
     here = str(project.root).replace("\\", "/").rstrip("/")
     if project.prep and said and said.replace("\\", "/").rstrip("/") != here:
-        message = f"The package is for {said}: it is not used here"
+        message = f"The package is for {said}: package ignored"
         yield warning("A91", message, project.prep.file)
 
 
@@ -63,7 +63,7 @@ def a92(project: Project) -> Findings:
     """The task is described well enough."""
     score = schema.number(_at(_package(project), "task.quality_score"))
     if project.prep and score is not None and score < _QUALITY:
-        message = f"quality_score is {score:g}, the least is {_QUALITY}: the package is not used"
+        message = f"quality_score is {score:g}, below the minimum {_QUALITY}: package ignored"
         yield warning("A92", message, project.prep.file)
 
 
@@ -75,7 +75,7 @@ def a93(project: Project) -> Findings:
     started = [each.at(each.value.get("created_at")) for each in project.cycles]
     used = min((at for at in started if at and at >= made), default=project.now)
     if used - made > _BEST_BEFORE:
-        message = "The package is older than 24 hours: it is not used"
+        message = "The package is older than 24 hours: package ignored"
         yield warning("A93", message, project.prep.file)
 
 
@@ -85,17 +85,17 @@ def _limits(project: Project) -> Findings:
         return
     said = _at(_package(project), "auto_iteration.max_iterations")
     if said not in (None, "") and not 1 <= (schema.count(said) or 0) <= ITERATIONS:
-        message = f"max_iterations is no number from 1 to {ITERATIONS}: the package is not used"
+        message = f"max_iterations is not a number from 1 to {ITERATIONS}: package ignored"
         yield warning("A94", message, project.prep.file)
     gates = _at(_package(project), "auto_iteration.phase_gates")
     if gates is not None and not isinstance(gates, dict):
-        yield warning("A94", "phase_gates is no object: the package is not used", project.prep.file)
+        yield warning("A94", "phase_gates is not an object: package ignored", project.prep.file)
     for phase in _PHASES:
         gate = schema.obj(gates).get(phase)
         numbers = schema.obj(gate).get("iterations", [])
         good = isinstance(numbers, list) and all(schema.count(each) for each in numbers)
         if gate is not None and not (isinstance(gate, dict) and good):
-            message = f"phase_gates: {phase} has no list of iterations: the package is not used"
+            message = f"phase_gates: {phase} has no list of iterations: package ignored"
             yield warning("A94", message, project.prep.file)
 
 
@@ -104,12 +104,12 @@ def a94(project: Project) -> Findings:
     if project.prep is None:
         return
     if project.prep.problem:
-        message = f"The package {project.prep.problem}: it is not used"
+        message = f"The package {project.prep.problem}: package ignored"
         yield warning("A94", message, project.prep.file)
         return
     missing = [path for path in _REQUIRED if _at(_package(project), path) in (None, "")]
     if missing:
-        message = f"The package has no {', '.join(missing)}: it is not used"
+        message = f"The package has no {', '.join(missing)}: package ignored"
         yield warning("A94", message, project.prep.file)
     yield from _limits(project)
 
@@ -122,11 +122,11 @@ def a95(project: Project) -> Findings:
         said = _at(_package(project), f"auto_iteration.convergence.{key}")
         number = schema.number(said)
         if said not in (None, "") and (number is None or not 0 < number <= 100):
-            message = f"convergence: {key} is no percentage above 0: the package is not used"
+            message = f"convergence: {key} is not a percentage above 0: package ignored"
             yield warning("A95", message, project.prep.file)
     bugs = _at(_package(project), "auto_iteration.convergence.max_critical_bugs")
     if bugs is not None and schema.count(bugs) is None:
-        message = "convergence: max_critical_bugs is no number of bugs: the package is not used"
+        message = "convergence: max_critical_bugs is not a number: package ignored"
         yield warning("A95", message, project.prep.file)
 
 

@@ -63,9 +63,7 @@ def a71(cycle: Cycle) -> Findings:
     """It is of the agent that it is kept for."""
     for report, result in _read(cycle):
         if result.phase != (report.agent or result.phase) or result.phase not in AGENTS:
-            message = (
-                f"PHASE_RESULT is of phase {result.phase!r}, kept for {report.agent or 'nobody'}"
-            )
+            message = f"PHASE_RESULT names phase {result.phase!r}, but is stored for {report.agent or 'no agent'}"
             yield error("A71", message, report.file)
 
 
@@ -94,7 +92,7 @@ def a74(cycle: Cycle) -> Findings:
         missing = [name for name in listed if not _is_there(cycle, report.agent, name, there)]
         if missing:
             message = (
-                f"PHASE_RESULT of {report.agent} lists what is missing: {', '.join(missing[:5])}"
+                f"PHASE_RESULT of {report.agent} lists missing files: {', '.join(missing[:5])}"
             )
             yield warning("A74", message, report.file)
 
@@ -141,7 +139,7 @@ def a77(cycle: Cycle) -> Findings:
         if name == "vas" and word == "completed" and state.tests(cycle).failed:
             continue
         if report.iteration == cycle.iteration and (word, result.status) in against:
-            message = f"{name} reported {result.status}, the state says {word}"
+            message = f"{name} reported {result.status}, but the state says {word}"
             yield warning("A77", message, report.file)
 
 

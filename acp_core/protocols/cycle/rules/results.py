@@ -36,10 +36,10 @@ def a41(cycle: Cycle) -> Findings:
                 continue
             number = schema.percent(said)
             if number is None or not 0 <= number <= 100:
-                yield error("A41", f"{key} is no percentage from 0 to 100", file)
+                yield error("A41", f"{key} is not a percentage from 0 to 100", file)
     fractions = [file for value, file in _sources(cycle) if state.Tests(value).fraction]
     if fractions:
-        message = "pass_rate looks like a fraction: taken as a share of 1"
+        message = "pass_rate looks like a fraction: acp reads it as a share of 1"
         yield advice("A41", message, fractions[0])
 
 
@@ -93,7 +93,7 @@ def a62(cycle: Cycle) -> Findings:
     if critical > (schema.count(wanted.get("max_critical_bugs")) or 0):
         low.append(f"{critical} critical issues")
     if low:
-        yield advice("A62", f"Short of what is wanted: {', '.join(low)}", cycle.record.file)
+        yield advice("A62", f"Below the required minimum: {', '.join(low)}", cycle.record.file)
 
 
 def _first_steps(cycle: Cycle) -> bool:

@@ -39,13 +39,15 @@ def a03(cycle: Cycle) -> Findings:
     """Its id is the name of its file."""
     said = cycle.state.cycle_id
     if cycle.record.value is not None and said != cycle.id:
-        yield error("A03", f"cycle_id is {said!r}, the file is {cycle.id}", cycle.record.file)
+        yield error("A03", f"cycle_id is {said!r}, but the file is {cycle.id}", cycle.record.file)
 
 
 def a04(cycle: Cycle) -> Findings:
     """Its id has the form cycle-v1-date-word."""
     if not _ID.fullmatch(cycle.id):
-        yield warning("A04", f"{cycle.id} is no cycle-v1-date-word", cycle.record.file)
+        yield warning(
+            "A04", f"{cycle.id} does not have the form cycle-v1-date-word", cycle.record.file
+        )
 
 
 def a05(cycle: Cycle) -> Findings:
@@ -58,7 +60,7 @@ def a06(cycle: Cycle) -> Findings:
     """The current iteration is a whole number."""
     said = cycle.value.get("current_iteration")
     if said is not None and schema.count(said) is None:
-        yield error("A06", "current_iteration is no whole number from 0", cycle.record.file)
+        yield error("A06", "current_iteration is not a whole number from 0", cycle.record.file)
 
 
 def a07(cycle: Cycle) -> Findings:
@@ -89,7 +91,7 @@ def a09(cycle: Cycle) -> Findings:
         if not agent.raw or said in schema.AGENT_STATUSES:
             continue
         if state.agent_status(cycle, name) != "unknown":
-            yield warning("A09", f"{name}: {said!r} is taken as another word", cycle.record.file)
+            yield warning("A09", f"{name}: {said!r} is read as a synonym", cycle.record.file)
         else:
             yield error("A09", f"{name}: the status {said!r} is unknown", cycle.record.file)
 
@@ -100,7 +102,9 @@ def a14(cycle: Cycle) -> Findings:
     if cycle.status == "completed" and not cycle.value.get("completed_at"):
         yield warning("A14", "Completed without completed_at", cycle.record.file)
     elif cycle.status == "running" and ended and not _begun_after(cycle, ended):
-        message = "completed_at is set, the status is running and no later iteration is recorded"
+        message = (
+            "completed_at is set, but the status is running and no later iteration is recorded"
+        )
         yield error("A14", message, cycle.record.file)
 
 

@@ -45,13 +45,13 @@ def a10(cycle: Cycle) -> Findings:
     unread = [key for key, value in held if cycle.at(value) is None]
     loose = [key for key, value in held if cycle.at(value) and not schema.has_offset(value)]
     if unread:
-        message = f"{_several(unread)} no time that can be read"
+        message = f"{_several(unread)} unreadable as time"
         yield error("A10", message, cycle.record.file)
     if loose:
         message = f"{_several(loose)} no ISO 8601 time with an offset: taken as UTC+8"
         yield warning("A10", message, cycle.record.file)
     if cycle.shifted:
-        yield advice("A10z", "Times with Z lie ahead: taken as UTC+8", cycle.record.file)
+        yield advice("A10z", "Times with Z are in the future: read as UTC+8", cycle.record.file)
 
 
 def _several(names: list[str]) -> str:

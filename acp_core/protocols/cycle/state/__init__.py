@@ -67,7 +67,7 @@ def dependency(cycle: Cycle, name: str) -> str:
     """What an agent's dependency means for it now, in words."""
     before = DEPENDS[name]
     if not before:
-        return "needs nobody"
+        return "no dependency"
     return f"{before} is done" if ready(cycle, name) else f"waits for {before}"
 
 
@@ -293,10 +293,10 @@ def unproven(cycle: Cycle) -> str:
     left = undone(cycle)
     if left:
         verb = "is" if len(left) == 1 else "are"
-        other = ", though ep/plan.json tells otherwise" if disputed(cycle) else ""
+        other = ", although ep/plan.json says otherwise" if disputed(cycle) else ""
         return f"{len(left)} of {len(tasks(cycle))} tasks of the plan {verb} not done{other}"
     if tests(cycle).proven:
-        return "only the state says that tests ran: vas/test-results.json does not show it"
+        return "only the state claims that tests ran; vas/test-results.json does not confirm it"
     return "no tests ran"
 
 

@@ -22,7 +22,7 @@ def lacking(value: Object) -> str:
         return f"has the unknown status {status[:40]!r}" if status else "has no status"
     iteration = value.get("current_iteration")
     if iteration is not None and count(iteration) is None:
-        return "counts its iterations in no whole number"
+        return "has an iteration count that is not a whole number"
     return ""
 
 

@@ -92,7 +92,7 @@ def snapshot(
         verdict=_verdict(findings),
         progress=done / len(AGENTS) if cycle.value else None,
         round=cycle.iteration or None,
-        doubt="there are more files than are looked at" if project.cut else "",
+        doubt="there are more files than acp reads" if project.cut else "",
         phases=_phases(cycle),
         participants=_participants(cycle),
         turns=_turns(cycle, found),
@@ -219,7 +219,7 @@ def _notices(cycle: Cycle) -> tuple[Notice, ...]:
     return tuple(
         Notice(
             "requested",
-            clean_line(f"requested, not yet picked up: {each.sentence}"),
+            clean_line(f"queued, not picked up yet: {each.sentence}"),
             since=each.at,
         )
         for each in cycle.state.open_requests[-_REQUESTS:]
@@ -234,7 +234,7 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         if each.id == shown.id or each.status not in schema.OPEN or not waits:
             continue
         title = each.state.title or each.id
-        text = clean_line(f"Another cycle waits for you: {title}: {waits[0].description}")
+        text = clean_line(f"Another cycle needs you: {title}: {waits[0].description}")
         key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
         given = (("cycle", each.id),)
         needs.append(Need(clean_line(key), "elsewhere", text, action=SELECT, given=given))
@@ -275,7 +275,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
             Need(
                 clean_line(f"stalled:{cycle.id}:{mark}"),
                 "stalled",
-                "It is said to run, and nothing is written any more",
+                "Marked running, but its files have stopped changing",
                 since=cycle.last_write,
             )
         )
@@ -284,7 +284,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         key = f"failures:{cycle.id}:{cycle.iteration}"
         limit = cycle.state.max_iterations
         reached = limit is not None and cycle.iteration >= limit > 0
-        text = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
+        text = "Completed, but tests fail" + f", at the limit of {limit} iterations" * reached
         needs.append(Need(clean_line(key), "failures", text, action=EXTEND))
     late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(each.target.lower() for each in late):

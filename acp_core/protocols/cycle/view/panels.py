@@ -116,7 +116,9 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
         what = schema.text(entry.get("description"))
         rows.append(_row((schema.text(entry.get("id")), what, "removed from the state", "")))
     columns = ("decision", "what", "status", "made by")
-    return Panel("decisions", "Decisions", "checklist", columns, tuple(rows), "Nothing to decide.")
+    return Panel(
+        "decisions", "Decisions", "checklist", columns, tuple(rows), "No pending decisions."
+    )
 
 
 def _blockers(cycle: Cycle) -> Panel:
@@ -132,7 +134,7 @@ def _blockers(cycle: Cycle) -> Panel:
         cells = ("", found.text, found.by, f"only in {place}", "")
         rows.append(_row(cells, tone=Tone.BLOCKED, document=found.name, line=found.line))
     columns = ("blocker", "what", "reported by", "status", "resolution")
-    empty = "No blockers are recorded."
+    empty = "No blockers."
     return Panel("blockers", "Blockers", "checklist", columns, tuple(rows), empty)
 
 
@@ -162,7 +164,7 @@ def _feedback(cycle: Cycle) -> Panel:
         document = message if message in names else None
         rows.append(_row(cells, checked=answered, document=document))
     columns = ("who", "answer", "what", "type", "when")
-    return Panel("feedback", "Feedback", "thread", columns, tuple(rows), "No feedback is recorded.")
+    return Panel("feedback", "Feedback", "thread", columns, tuple(rows), "No feedback.")
 
 
 def _iterations(cycle: Cycle) -> Panel:
@@ -175,8 +177,8 @@ def _iterations(cycle: Cycle) -> Panel:
         end = _when(each.completed_at, each.raw.get("completed_at"))
         cells = (each.label, end or "under way", results, each.extension, issues)
         rows.append(_row(cells, checked=bool(end)))
-    columns = ("iteration", "ended", "agents", "asked for", "issues")
-    empty = "No iterations are recorded."
+    columns = ("iteration", "ended", "agents", "requested", "issues")
+    empty = "No iterations."
     return Panel("iterations", "Iterations", "checklist", columns, tuple(rows), empty)
 
 
@@ -242,7 +244,7 @@ def _versions(cycle: Cycle) -> Panel:
         kept = [schema.written(each) for each, _ in documents.earlier(cycle, inside, copies)]
         cells = (
             inside,
-            schema.written(version) if version else "none told",
+            schema.written(version) if version else "not given",
             schema.written(said) if said else "",
             ", ".join(dict.fromkeys(kept)),
         )
@@ -252,7 +254,7 @@ def _versions(cycle: Cycle) -> Panel:
             what = f"changes since {schema.written(each.version)}"
             rows.append(_row((what, "", "", ""), depth=1, document=each.id))
     columns = ("document", "version", "state says", "earlier versions")
-    empty = "No document tells its version."
+    empty = "No document states its version."
     return Panel("versions", "Versions", "tree", columns, tuple(rows[:_ROWS]), empty)
 
 

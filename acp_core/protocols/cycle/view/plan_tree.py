@@ -49,7 +49,7 @@ def tree(cycle: Cycle) -> Iterator[Leaf]:
     pending = [(id, 0) for id in reversed(below.get("", []))]
     while pending:
         id, depth = pending.pop()
-        path = "critical" if id in critical else "critical, worked out" * (id in derived)
+        path = "critical" if id in critical else "critical, computed" * (id in derived)
         yield Leaf(known[id], min(depth, _DEEPEST), _waits(id, known, needs[id], stuck), path)
         pending += [(each, depth + 1) for each in reversed(below.get(id, []))]
     yield from (Leaf(task, 0, "", "") for task in others)
@@ -62,7 +62,7 @@ def _waits(id: str, known: dict[str, Task], needs: Sequence[str], stuck: set[str
     reasons = []
     for each in needs:
         if each not in known:
-            reasons.append(f"{each}, which is no task")
+            reasons.append(f"{each}, which is not a task")
         elif (before := known[each].state) != "completed":
             reasons.append(f"{each} ({before.replace('_', ' ')})" if before else each)
     waits = f"waits for {', '.join(reasons)}" if reasons else ""
@@ -70,7 +70,7 @@ def _waits(id: str, known: dict[str, Task], needs: Sequence[str], stuck: set[str
         waits += ", in a circle"
     if word == "blocked":
         own = task.blocked_reason or task.blocked_by or task.reason
-        waits = "; ".join(filter(None, (own, waits))) or "blocked, no reason is told"
+        waits = "; ".join(filter(None, (own, waits))) or "blocked, no reason given"
     return waits
 
 

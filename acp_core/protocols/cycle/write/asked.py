@@ -43,7 +43,7 @@ def edit(act: str, values: Mapping[str, Any]) -> Edit:
         Refused: there is no such act, or a value is not what it should be.
     """
     if act not in _CHANGES:
-        raise Refused(f"{act!r} is not done on request")
+        raise Refused(f"{act!r} cannot be requested")
     function, fields = _CHANGES[act]
     given = [_checked(name, values.get(name)) for name in fields]
     return lambda state, now: function(state, now, *given)

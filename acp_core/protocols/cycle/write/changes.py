@@ -115,9 +115,9 @@ def feedback(state: Object, now: datetime, target: str, content: str, kind: str)
     """A person tells an agent something."""
     _needs_agent(state, target)
     if not content.strip():
-        raise Refused("say what the agent is to know")
+        raise Refused("give the feedback text")
     if kind not in KINDS:
-        raise Refused(f"{kind!r} is no kind of feedback: {', '.join(KINDS)}")
+        raise Refused(f"{kind!r} is not a kind of feedback (kinds: {', '.join(KINDS)})")
     _needs(state, "created", "running", "paused")
     add_feedback(state, now, "user", target, content.strip(), kind)
     request(state, now, "feedback", f"to {target}")
@@ -131,13 +131,13 @@ def decide(
     waiting = coordination(state).open_decisions
     names = ", ".join(each.id for each in waiting) or "none"
     if decision is None:
-        raise Refused(f"there is no decision {id!r} (pending: {names})")
+        raise Refused(f"no decision {id!r} (pending: {names})")
     asked = parse(Decision, decision)
     if not asked.is_open:
-        raise Refused(f"{id} is decided already: {asked.chosen_option or 'not told for what'}")
+        raise Refused(f"{id} is already decided: {asked.chosen_option or 'choice unknown'}")
     chosen, offered = choice.strip(), asked.options
     if not chosen:
-        raise Refused("choose an option by its number, or say what is decided")
+        raise Refused("choose an option by its number, or give the decision in words")
     if chosen.isdecimal() and offered:
         if not 1 <= int(chosen[:6]) <= len(offered):
             raise Refused(f"{id} has the options 1 to {len(offered)}")
@@ -168,10 +168,10 @@ def resolve(
     blocker = entry(state, "blockers", id)
     if blocker is None or not parse(Blocker, blocker).is_open:
         names = ", ".join(each.id for each in coordination(state).open_blockers) or "none"
-        raise Refused(f"there is no open blocker {id!r} (open: {names})")
+        raise Refused(f"no open blocker {id!r} (open: {names})")
     said = resolution.strip()
     if not said:
-        raise Refused("say how it is resolved")
+        raise Refused("give the resolution")
     word = "workaround" if workaround else "resolved"
     blocker |= {"status": word, "resolution": said, "resolved_by": "user", "resolved_at": at(now)}
     for each in open_decisions(state):
@@ -199,16 +199,18 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
         raise_limit(state, now, limit)
     said = extension.strip()
     if not said:
-        raise Refused("say what is to be added")
+        raise Refused("give the task to add")
     _needs(state, "completed", "running", "paused", "failed")
     if open_decisions(state):
         raise Refused("a decision is pending: decide it first")
     number = iteration(state) + 1
     allowed = schema.count(state.get("max_iterations")) or number
     if number > allowed:
-        raise Refused(f"iteration {number} is above the limit of {allowed}: raise it (--limit)")
+        raise Refused(
+            f"iteration {number} is above the limit of {allowed}: raise the limit (--limit)"
+        )
     if _at_work(state):
-        raise Refused("an agent is at work: pause first, or send feedback")
+        raise Refused("an agent is working: pause first, or send feedback")
     description = schema.text(state.get("description"))
     state["description"] = f"{description}\n\n--- ITERATION {number} ---\n{said}"
     history = state.get("task_history")
@@ -255,7 +257,7 @@ def resume(state: Object, now: datetime) -> None:
     _needs(state, "paused", "created", "failed")
     waiting = coordination(state).open_decisions
     if waiting:
-        raise Refused(f"{waiting[0].id} is pending: decide it, and it goes on")
+        raise Refused(f"{waiting[0].id} is pending: decide it to resume the cycle")
     state["status"] = "running"
     for key in ("completed_at", "failure_reason"):
         state.pop(key, None)
@@ -272,13 +274,13 @@ def accept(state: Object, now: datetime, reason: str = "") -> None:
     if waiting:
         raise Refused(f"{waiting[0].id} is pending: decide it first")
     if _at_work(state):
-        raise Refused("an agent is at work: pause first")
+        raise Refused("an agent is working: pause first")
     number = iteration(state)
     if not number:
-        raise Refused("nothing was done yet: there is nothing to accept")
+        raise Refused("no finished work to accept yet")
     made = entries(state, "pending_decisions")
     if any(each.get("kind") == ACCEPTED and each.get("iteration") == number for each in made):
-        raise Refused(f"iteration {number} is accepted already")
+        raise Refused(f"iteration {number} is already accepted")
     id = new_id(state, "pending_decisions", "DEC")
     said = {"id": id, "description": f"Is iteration {number} good enough?", "options": [TAKEN],
             "status": "implemented", "kind": ACCEPTED, "asked_at": at(now), "made_by": "user",
@@ -306,11 +308,11 @@ def rerun(state: Object, now: datetime, target: str, reason: str = "") -> None:
     _needs_agent(state, target)
     _needs(state, "running", "paused")
     if _status(state, target) == "running":
-        raise Refused(f"{target} is at work")
+        raise Refused(f"{target} is working")
     below = schema.AGENTS[schema.AGENTS.index(target) :]
     busy = [name for name in below if _status(state, name) == "running"]
     if busy:
-        raise Refused(f"{busy[0]} is at work, and depends on {target}")
+        raise Refused(f"{busy[0]} is working and depends on {target}")
     for name in below:
         agent_of(state, name).update(status="idle", attempts=0)
     state["current_phase"] = target
@@ -323,7 +325,7 @@ def raise_limit(state: Object, now: datetime, limit: int) -> None:
     """A person allows more iterations."""
     current = iteration(state)
     if not max(1, current) <= limit <= LIMIT:
-        raise Refused(f"the limit is a number from {max(1, current)} to {LIMIT}")
+        raise Refused(f"the limit must be a number from {max(1, current)} to {LIMIT}")
     state["max_iterations"] = limit
     request(state, now, "limit", str(limit))
     if state.get("status") not in ("created", "running", "paused"):
@@ -364,4 +366,4 @@ def _needs(state: Object, *wanted: str) -> None:
 
 def _needs_agent(state: Object, name: str) -> None:
     if name not in schema.AGENTS:
-        raise Refused(f"{name!r} is no agent: {', '.join(schema.AGENTS)}")
+        raise Refused(f"{name!r} is not an agent (agents: {', '.join(schema.AGENTS)})")

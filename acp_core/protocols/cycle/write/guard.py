@@ -63,12 +63,12 @@ def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
         return
     name = clean_line(f"{id}.json")
     if _file(root, id).is_symlink():
-        cure, remedy = f"put the file itself in the place of {name}", ""
+        cure, remedy = f"replace {name} with the file itself", ""
     elif _is_left(root, id):
         words = ("acp", "cycle", "rebuild", "--folder", str(root), "--cycle", id)
         cure, remedy = clean_line(" ".join(map(shlex.quote, words)), 8192), REBUILD
     else:
-        cure, remedy = f"put {name} back from a copy of yours, or remove what is left of it", ""
+        cure, remedy = f"restore {name} from your own copy, or remove what is left of the cycle", ""
     yield Obstacle(
         STATE,
         clean_line(f"The state file {name} {problem}"),

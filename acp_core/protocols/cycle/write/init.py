@@ -52,9 +52,9 @@ def first_state(
     """
     said = description.strip()
     if not said:
-        raise Refused("say what is to be built")
+        raise Refused("give the task: what to build")
     if not 1 <= iterations <= changes.LIMIT:
-        raise Refused(f"the limit of iterations is a number from 1 to {changes.LIMIT}")
+        raise Refused(f"the iteration limit must be a number from 1 to {changes.LIMIT}")
     agents: Object = {
         name: {"status": "idle", "output_files": [], "iterations_completed": 0}
         for name in schema.AGENTS
@@ -100,16 +100,16 @@ def create(root: Path, state: Object) -> Store:
     """
     folder = root
     if not root.is_dir():
-        raise Refused(f"{root}: there is no such folder")
+        raise Refused(f"{root}: no such folder")
     check(guard.of_disk(root), START)
     for name in schema.HOME:
         folder = folder / name
         if folder.is_symlink():
-            raise Refused(f"{folder} is a symbolic link: it is not followed")
+            raise Refused(f"{folder} is a symbolic link: acp does not follow links")
         modes.shared_folder(folder)
     store = Store(root, schema.text(state.get("cycle_id")))
     if store.path.exists():
-        raise Refused(f"{store.path.name} exists already")
+        raise Refused(f"{store.path.name} already exists")
     layout.make(store.progress)
     store.create(state)
     return store

@@ -50,7 +50,7 @@ def make(progress: Path) -> None:
         folder = progress / name
         for each in (progress, folder.parent, folder):
             if each.is_symlink():
-                raise Refused(f"{each.name} is a symbolic link: it is not followed")
+                raise Refused(f"{each.name} is a symbolic link: acp does not follow links")
         if not folder.is_dir():
             modes.shared_folder(folder)
 
@@ -242,10 +242,10 @@ def watch_logs(progress: Path, known: Memory) -> tuple[Memory, list[str]]:
             if len(data) < size:
                 complaints.append(f"{name} shrank from {size} to {len(data)} bytes")
             elif _digest(data[:size]) != digest:
-                complaints.append(f"{name}: the first {size} bytes are not what they were")
+                complaints.append(f"{name}: the first {size} bytes have changed")
     for name in known:
         if name not in found:
-            complaints.append(f"{name} is gone: it held {known[name][0]} bytes")
+            complaints.append(f"{name} is missing: it had {known[name][0]} bytes")
     return found, complaints
 
 

@@ -39,7 +39,7 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     """
     is_partial = bool(old) and damage.lacking(old or {}) != ""  # it is only not whole
     if not is_partial and not any(layout.documents(progress, name) for name in AGENTS):
-        raise Refused(f"{progress.name} holds no documents: there is nothing to rebuild from")
+        raise Refused(f"{progress.name} has no documents to rebuild from")
     state = first_state(id, now, _description(progress, id))
     state["coordination"] = {}  # no line says that it was created just now
     state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}

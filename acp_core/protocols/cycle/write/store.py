@@ -76,10 +76,10 @@ class Store:
         self.root = Path(root)
         self.id = id
         if not scan.STATE.fullmatch(f"{id}.json"):
-            raise Refused(f"{id!r} is no name of a cycle: cycle-v1-DATE-WORD")
+            raise Refused(f"{id!r} is not a cycle name (form: cycle-v1-DATE-WORD)")
         home = scan.home(self.root)
         if home is None:
-            raise Refused(f"{self.root}: there is no folder {'/'.join(schema.HOME)}")
+            raise Refused(f"{self.root}: no folder {'/'.join(schema.HOME)}")
         self.home = home
         self.path = home / f"{id}.json"
         self.progress = home / f"{id}.progress"
@@ -130,7 +130,7 @@ class Store:
             try:
                 atomic.create(self.path, data)
             except FileExistsError:
-                raise Refused(f"{self.path.name} exists already") from None
+                raise Refused(f"{self.path.name} already exists") from None
             coordination.flush(self.progress, state)
 
     def change(
@@ -165,7 +165,7 @@ class Store:
             if restored:
                 coordination.note(state, now, "orchestrator", restored)
             for name in found.refused:
-                message = f"a change of {name} by another program was put back"
+                message = f"acp undid a change of {name} by another program"
                 coordination.note(state, now, "orchestrator", message)
             for name in found.merged:
                 message = f"took over {name}, which an agent changed itself"
@@ -195,8 +195,8 @@ class Store:
             return ""
         aside = self._set_aside("damaged", found.data)
         atomic.replace(self.path, encoded(last))
-        copy_note = f"; what stood there is kept as {aside}" if aside else ""
-        return f"the state file {found.problem}: what acp wrote last was put back{copy_note}"
+        copy_note = f"; the old file is kept as {aside}" if aside else ""
+        return f"the state file {found.problem}: acp restored what it wrote last{copy_note}"
 
     def _set_aside(self, word: str, data: bytes) -> str:
         """Keep what stood in the state file beside it; the copy's name, "" where there is none."""
