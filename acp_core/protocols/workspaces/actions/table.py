@@ -48,8 +48,8 @@ OFFERED = (
 """What a person can do in a run, most useful first."""
 COMMANDS = Commands(
     "workspaces",
-    "An orchestrator's sub-agents: prepare their workspaces, dispatch them, decide on what comes back, "
-    "and integrate it.",
+    "Run an orchestrator's sub-agents: prepare workspaces, dispatch agents, decide on results, "
+    "and integrate them.",
     (
         CREATION,
         ADDITION,

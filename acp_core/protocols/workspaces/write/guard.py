@@ -169,7 +169,7 @@ def _misplaced(run: Run) -> Iterator[Obstacle]:
         yield Obstacle(
             _UNREADABLE,
             said,
-            "replace it by a folder",
+            "replace it with a folder",
             frozenset({STOP}),
             evidence=(said,),
             key="A5:folder",
