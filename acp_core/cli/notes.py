@@ -132,7 +132,7 @@ def unarchive(given: Values) -> int:
         done[key] = noted.attention.is_archived(key)
         _done(action.perform(given))
         if not given.json:
-            what = "unarchived" if done[key] else "is not archived"
+            what = "unarchived" if done[key] else "not archived"
             say(f"{what}: {clean_line(key if is_link(folder) else folder, 4096)}")
     if given.json and not given.dry_run:
         back = [key for key, was in done.items() if was]

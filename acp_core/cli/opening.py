@@ -12,6 +12,7 @@ from acp_core.model import Snapshot, SourceState
 from acp_core.model.errors import CommandError
 from acp_core.protocols.discovery import discover
 from acp_core.protocols.kit.guard import refusal
+from acp_core.protocols.kit.wording import without_retry
 from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
 
@@ -42,7 +43,7 @@ def open_one(folder: str) -> tuple[Fleet, Snapshot]:
         if snapshots and snapshots[0].obstacles:
             raise CommandError(f"{folder}: {refusal(snapshots[0].obstacles)}")
         if is_link(folder):
-            raise CommandError(note or "no answer from this address")
+            raise CommandError(without_retry(note) or "cannot reach the agent")
         raise CommandError(f"{folder}: {note or 'no collaboration'}{_near(folder)}")
     return fleet, snapshots[0]
 

@@ -127,10 +127,11 @@ def _require_read(snapshot: Snapshot) -> None:
     from acp_core.model import SourceState
     from acp_core.model.errors import CommandError
     from acp_core.protocols.kit.guard import refusal
+    from acp_core.protocols.kit.wording import without_retry
 
     if snapshot.source.state is SourceState.UNREACHABLE:
         reason = refusal(snapshot.obstacles) if snapshot.obstacles else snapshot.source.note
-        raise CommandError(reason or "no answer from this address")
+        raise CommandError(without_retry(reason) or "cannot reach the agent")
 
 
 def _exit_code(snapshot: Snapshot, strict: bool) -> int:

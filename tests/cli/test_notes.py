@@ -66,7 +66,7 @@ def test_the_archive_hides_nothing_that_cannot_be_found(acp: Acp, talk: Path) ->
     assert "talk" in acp("status", "--all").stdout
     assert {name: (talk / name).read_bytes() for name in os.listdir(talk)} == before
     assert acp("unarchive", "talk").stdout == "unarchived: talk\n"
-    assert acp("unarchive", "talk").stdout == "is not archived: talk\n"
+    assert acp("unarchive", "talk").stdout == "not archived: talk\n"
     assert counts(acp)["live"] == 1
 
 

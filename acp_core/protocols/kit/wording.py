@@ -10,6 +10,8 @@ import difflib
 from acp_core.files.text import clean, clean_line
 from acp_core.protocols.kit.command_line import reason_of
 
+RETRYING = "; trying again"
+"""After the reason why a source is not reached, where acp keeps trying."""
 LINE = 2_000
 """Characters of a line of strangers' text that is printed."""
 DIFFERENCE = 1 << 16
@@ -24,6 +26,11 @@ def safe(text: str) -> str:
 def reason(error: Exception) -> str:
     """Why something is not done, on one line; an error of the system with the file it is about."""
     return safe(reason_of(error) if isinstance(error, OSError) else str(error))
+
+
+def without_retry(note: str) -> str:
+    """The reason why a source is not reached, for a command, which does not try again."""
+    return note.removesuffix(RETRYING)
 
 
 def difference(before: bytes, after: bytes, old: str = "now", new: str = "then") -> str:

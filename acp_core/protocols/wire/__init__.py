@@ -17,13 +17,15 @@ PROTOCOL = Protocol(
     locate="acp_core.protocols.wire.read.remote.location:locate",
     running="acp_core.protocols.wire.read.remote.running:running",
     commands=(
-        group("agent", "Run an agent that others reach over the network", f"{_TABLE}:RUN_AGENT"),
+        group("agent", "Run a network agent", f"{_TABLE}:RUN_AGENT"),
         group(
             "bridge",
-            "Show the collaboration in a folder to another machine",
+            "Share the collaboration in a folder with other machines",
             f"{_TABLE}:RUN_BRIDGE",
         ),
-        group("relay", "Let agents meet that cannot reach each other", f"{_TABLE}:RUN_RELAY"),
+        group(
+            "relay", "Run a relay for agents that cannot connect directly", f"{_TABLE}:RUN_RELAY"
+        ),
         group(
             "wire",
             "Ask agents on the network: send, stream, tasks, peers",

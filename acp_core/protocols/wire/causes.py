@@ -10,6 +10,7 @@ from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case, mark
+from acp_core.protocols.kit.wording import without_retry
 from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.read.folder import Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of
@@ -48,12 +49,14 @@ def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
     open_ones = [task for task in reading.tasks if task.is_open]
     yield Cause(
         "wire-unreachable",
-        clean_line(reading.away.removesuffix("; trying again")),
-        advice="start it again, or look whether its address and the network are right",
+        clean_line(without_retry(reading.away)),
+        advice="restart the agent, or check its address and the network",
         evidence=(
-            "it is tried again and again",
-            f"last heard of {dated(reading.heard)}" if reading.heard else "it never answered",
-            *_named([f"open when it was heard of last: {task.sentence}" for task in open_ones]),
+            "acp keeps trying",
+            f"last contact {dated(reading.heard)}"
+            if reading.heard
+            else "the agent has never answered",
+            *_named([f"open at the last contact: {task.sentence}" for task in open_ones]),
         ),
         since=since,
         key=f"unreachable:{since.timestamp() if since else ''}",
@@ -75,7 +78,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     yield Cause(
         "wire-stopped",
         f"this agent is stopped: {' and '.join(said)}",
-        advice=f"start it again: acp agent --name {shlex.quote(name)}; all is sent then",
+        advice=f"restart it: acp agent --name {shlex.quote(name)}; waiting messages are sent then",
         evidence=(
             *_named(
                 [f"{_waits(queue.waiting)} for {_name(peer)}" for peer, queue in waiting.items()]
@@ -118,13 +121,13 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     name = _name(peer)
     yield Cause(
         "wire-queue",
-        f"{name} is connected and acknowledges nothing: " + _waits(queue.waiting),
-        advice=f"look what keeps {name} busy, or start it again: all is sent again then; "
-        "or forget it, and what waits",
+        f"{name} is connected but acknowledges nothing: " + _waits(queue.waiting),
+        advice=f"check what {name} is doing, or restart it to have everything sent again; "
+        "or forget it with its waiting messages",
         evidence=(
-            f"nothing was acknowledged since {dated(since)}" if since else "since when: not known",
-            f"connected {dated(at)}" if (at := times[1]) else "since when connected: not known",
-            f"{peer.sent} were acknowledged before",
+            f"no acknowledgement since {dated(since)}" if since else "no acknowledgement on record",
+            f"connected {dated(at)}" if (at := times[1]) else "time of connection unknown",
+            f"{peer.sent} messages acknowledged before",
         ),
         certain=False,
         participant=name,
@@ -142,13 +145,13 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> I
         return
     yield Cause(
         "wire-peer-away",
-        f"{_waits(queue.waiting)} for {name}: {name} is away",
-        advice=f"move it to {_called(heir)}, if that is the same agent; or forget it, and what waits"
+        f"{_waits(queue.waiting)} for {name}, which is away",
+        advice=f"move it to {_called(heir)}, if that is the same agent; or forget it with its waiting messages"
         if heir
-        else "start that agent again: all is sent then; or forget it, and what waits",
+        else "restart that agent to have them sent; or forget it with its waiting messages",
         evidence=(
-            *((f"{_called(heir)} has the same name, and is connected",) if heir else ()),
-            f"the oldest was sent {dated(sent)}" if sent else "when they were sent is not known",
+            *((f"{_called(heir)} has the same name and is connected",) if heir else ()),
+            f"the oldest was sent {dated(sent)}" if sent else "sending time unknown",
             *_ended(peer),
         ),
         participant=name,
@@ -170,7 +173,7 @@ def _left(peer: PeerSeen, since: datetime, shared: list[Task]) -> Cause:
     return Cause(
         "wire-peer-gone",
         f"{name} is away with " + count(len(shared), "open task"),
-        advice="start that agent again, or cancel what it was to do",
+        advice="restart that agent, or cancel its tasks",
         evidence=(*_ended(peer), *_named([f"open: {task.sentence}" for task in shared])),
         participant=name,
         remedy=CANCEL if first else None,
@@ -190,7 +193,7 @@ def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Cause]:
     yield Cause(
         "wire-peer-gone",
         f"{_name(latest)} is away" if alone else f"{len(away)} peers are away",
-        advice="nothing waits for it" if alone else "nothing waits for them",
+        advice="no messages are waiting for it" if alone else "no messages are waiting for them",
         evidence=tuple(_named([f"{_name(peer)}: {_ended(peer)[0]}" for _, peer in away])),
         wanted=False,
         participant=_name(latest) if alone else None,
@@ -201,8 +204,8 @@ def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Cause]:
 
 def _ended(peer: PeerSeen) -> tuple[str, ...]:
     at = time_of(peer.disconnected_at)
-    said = f"the connection ended {dated(at)}" if at else "no end of a connection is noted"
-    return (said, f"trying to reach it: {trouble}") if (trouble := _trouble(peer)) else (said,)
+    said = f"the connection ended {dated(at)}" if at else "no end of the connection recorded"
+    return (said, f"last attempt to connect: {trouble}") if (trouble := _trouble(peer)) else (said,)
 
 
 def _trouble(peer: PeerSeen) -> str:
@@ -216,8 +219,8 @@ def _orphans(reading: Reading) -> Iterator[Cause]:
             continue
         yield Cause(
             "wire-task-orphan",
-            f"nobody works on {task.id} any more: the peer that it went to is not known",
-            advice="cancel it, and send it to another peer",
+            f"no agent is working on {task.id}: its peer is unknown",
+            advice="cancel it and send it to another peer",
             evidence=(task.sentence,),
             remedy=CANCEL if task.is_whole else None,
             given=(("task", task.id),) if task.is_whole else (),
@@ -244,13 +247,13 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
         who = _at_it(task, names)
         yield Cause(
             "wire-task-still",
-            f"{who} has said nothing of {task.id}, which is {task.status}",
+            f"{who} has not reported on {task.id} ({task.status})",
             advice=f"ask {who}, or cancel it"
             if who != _OWN
-            else "look why it does not work on it, or cancel it",
+            else "check why the agent is not working on it, or cancel it",
             evidence=(
                 f"last change {dated(since)}" if since else "",
-                f"it asks: {task.about}",
+                f"task: {task.about}",
             ),
             certain=False,
             participant=who,
@@ -263,7 +266,7 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
 
 def _at_it(task: Task, names: dict[str, str]) -> str:
     """Who is to say something of a task next."""
-    peer = names.get(task.peer_id, "somebody")
+    peer = names.get(task.peer_id, "another agent")
     received = task.direction == "received"
     if task.status == "input_required":
         return peer if received else "a person"
@@ -299,11 +302,11 @@ def _signatures(reading: Reading) -> Iterator[Cause]:
     entry, message = wrong[-1]
     yield Cause(
         "wire-signature",
-        f"a message that says it is from {message.who} is wrongly signed",
-        advice="do not rely on it; compare the secret, or the key, with its sender's",
+        f"a message claiming to be from {message.who} has a wrong signature",
+        advice="do not trust it; compare the secret or the key with its sender's",
         evidence=(
             f"message {entry.seq}: {timeline.problem(timeline.body_of(entry))}",
-            f"it says: {message.text or 'nothing'}",
+            f"text: {message.text or 'none'}",
             f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
         ),
         since=timeline.taken_down(entry, reading.written),
@@ -323,8 +326,8 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
         if peer in known and (told := timeline.suspect(entry)):
             yield Cause(
                 "wire-stranger",
-                f"somebody else came in the place of {told.name}",
-                advice="find out who; where it is right so, forget the peer and connect anew",
+                f"another agent connected in place of {told.name}",
+                advice="find out who it is; if the change is intended, forget the peer and connect again",
                 evidence=(f"event {entry.seq}: {told.reason}",),
                 participant=told.name,
                 remedy=FORGET,

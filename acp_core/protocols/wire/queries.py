@@ -105,7 +105,7 @@ def agents(values: Values) -> Answer:
         for each in running
     ]
     lines = [f"{a['name']}  {a['url']}  process {a['pid']}  {a['folder']}" for a in listed]
-    return Answer({"agents": listed}, tuple(lines) or ("no agent of yours runs here",))
+    return Answer({"agents": listed}, tuple(lines) or ("you have no running agents here",))
 
 
 def token(values: Values) -> Answer:
@@ -216,11 +216,11 @@ def discover(values: Values) -> int:
     if values.json:
         say_object(SCHEMA, "discover", agents=known)
     elif not known:
-        say("no agent said that it is there")
+        say("no agents found")
     return 0
 
 
 def _say_neighbour(found: Neighbour) -> None:
-    where = found.link or f"{found.as_json()['http_url']} (it keeps its token to itself)"
+    where = found.link or f"{found.as_json()['http_url']} (token not announced)"
     say(clean_line(f"{found.said.name}  {where}", limit=1000))
     sys.stdout.flush()

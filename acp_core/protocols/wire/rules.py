@@ -32,20 +32,20 @@ class _Rule(NamedTuple):
 
 
 RULES = {
-    "W01": _Rule(Severity.ERROR, "A message has type, message_id, ts, from, role and parts."),
-    "W02": _Rule(Severity.ERROR, 'The role of a message is "user" or "agent".'),
-    "W03": _Rule(Severity.WARNING, "The time of a message is ISO 8601, in UTC."),
-    "W04": _Rule(Severity.WARNING, "A part is a text, a file with a web address, or data."),
-    "W05": _Rule(Severity.ERROR, "A signature was made by who knows the secret, or has the key."),
-    "W06": _Rule(Severity.WARNING, "Where a secret is shared, each message is signed with it."),
-    "W07": _Rule(Severity.ADVICE, "A frame of an older form was taken as a message."),
-    "W08": _Rule(Severity.ERROR, "A task has one of the six states of the specification."),
-    "W09": _Rule(
-        Severity.WARNING, "A peer has the key, and is behind the link, that it had before."
+    "W01": _Rule(Severity.ERROR, "A message needs type, message_id, ts, from, role and parts."),
+    "W02": _Rule(Severity.ERROR, 'The role of a message must be "user" or "agent".'),
+    "W03": _Rule(Severity.WARNING, "The time of a message must be ISO 8601 in UTC."),
+    "W04": _Rule(Severity.WARNING, "A part must be a text, a file with a web address, or data."),
+    "W05": _Rule(
+        Severity.ERROR, "A signature must be made with the shared secret or the sender's key."
     ),
+    "W06": _Rule(Severity.WARNING, "With a shared secret, every message must be signed with it."),
+    "W07": _Rule(Severity.ADVICE, "acp read a frame of an older form as a message."),
+    "W08": _Rule(Severity.ERROR, "A task must have one of the six specified states."),
+    "W09": _Rule(Severity.WARNING, "A peer must keep its key and its link."),
     "W10": _Rule(
         Severity.ADVICE,
-        "A signed message comes about when it was signed; an older one waited, or is sent again.",
+        "A signed message arrives soon after signing; an older one has waited or was sent again.",
     ),
     "W19": _Rule(Severity.WARNING, UNSEEN_TEXT[0]),
 }
@@ -75,7 +75,7 @@ def _messages(entries: Iterable[Entry]) -> Iterator[Finding]:
 @lru_cache(maxsize=20_000)
 def _message(entry: Entry) -> tuple[Finding, ...]:
     body, event = timeline.body_of(entry), str(entry.seq)
-    who = clean_line(str(body.get("from") or "somebody"), 64)
+    who = clean_line(str(body.get("from") or "another agent"), 64)
     return tuple(
         _finding(code, f"message {event} of {who}: {what}", event) for code, what in _wrong(body)
     )
@@ -105,13 +105,13 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
     if timeline.signed(body) == timeline.OLD:
         yield (
             "W10",
-            f"its signature is right, and its time is {body.get('ts')!r}: old, when it came",
+            f"its signature is right, but its time {body.get('ts')!r} was old on arrival",
         )
     characters = unseen(json.dumps(body, ensure_ascii=False))
     if characters:
         yield "W19", Unseen(1, 1, characters).sentence.removeprefix("line 1 ")
     if body.get("_legacy"):
-        yield "W07", "its frame was of an older form"
+        yield "W07", "its frame had an older form"
 
 
 def _tasks(tasks: Iterable[Task]) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ def task_state(text: object) -> TaskState:
         return TaskState(text)
     except ValueError:
         names = ", ".join(state.value for state in TaskState)
-        raise invalid(f"no such task state (there are: {names})") from None
+        raise invalid(f"no such task state (states: {names})") from None
 
 
 def steps(current: TaskState, wanted: TaskState) -> tuple[TaskState, ...]:
@@ -63,7 +63,7 @@ def steps(current: TaskState, wanted: TaskState) -> tuple[TaskState, ...]:
     if current is TaskState.SUBMITTED and wanted in _NEXT[TaskState.WORKING]:
         return (TaskState.WORKING, wanted)
     if current.terminal:
-        raise invalid(f"the task is {current.value}: nothing can follow")
+        raise invalid(f"the task is {current.value} and cannot change")
     raise invalid(f"a task that is {current.value} cannot become {wanted.value}")
 
 
@@ -74,5 +74,5 @@ def resumed(current: TaskState) -> TaskState:
         Refusal: the task does not wait for input.
     """
     if current is not TaskState.INPUT_REQUIRED:
-        raise invalid(f"the task is {current.value}: it does not wait for input")
+        raise invalid(f"the task is {current.value}: it is not waiting for input")
     return TaskState.WORKING

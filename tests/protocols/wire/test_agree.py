@@ -194,7 +194,7 @@ def mended(name: str, snapshot: Snapshot) -> None:
         assert "another version" in obstacle.sentence
         command = own.broken(place.folder_of(name), "").cure.partition("; ")[0]
     else:
-        assert shlex.split(then.partition(" begins")[0]) == ["acp", "agent", "--name", name]
+        assert shlex.split(then.partition(" then creates")[0]) == ["acp", "agent", "--name", name]
     subprocess.run(["sh", "-c", command], check=True)
 
 

@@ -272,7 +272,7 @@ def test_what_cannot_be_chosen_is_told_in_one_line(tmp_path: Path) -> None:
         ("no-such-program-anywhere", None, "", "not found on PATH"),
         ("", None, "", "the command is empty"),
         ("echo 'unclosed", None, "", "No closing quotation"),
-        ("cat", str(tmp_path / "none"), "", "there is no folder"),
+        ("cat", str(tmp_path / "none"), "", "no folder"),
         ("cat", None, "m", "--model"),
     ):
         with pytest.raises(SetupError, match=told):

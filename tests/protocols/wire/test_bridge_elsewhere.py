@@ -81,9 +81,11 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
             assert look(agent).dialect.startswith("bridge, folder")
             names = [action.name for action in agent.actions(datetime.now(UTC))]
             assert names == ["block"]
-            with pytest.raises(Refused, match="allows it, but it is not possible now"):
+            with pytest.raises(
+                Refused, match="allows this action, but it is not possible in the folder now"
+            ):
                 agent.action("continue", datetime.now(UTC))
-            with pytest.raises(Refused, match="you can read, and do block, continue"):
+            with pytest.raises(Refused, match="allows reading and these actions: block, continue"):
                 agent.action("append", datetime.now(UTC))
             assert (
                 done(agent, "block", reason="Wait for the \x1b[31mboss").state is OutcomeState.DONE
@@ -112,7 +114,7 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
             assert causes[0].code == "wire-unreachable"
             assert look(agent).phase
             assert agent.actions(datetime.now(UTC)) == ()
-            assert "not reached" in agent.load("proposal.md").note
+            assert "not reachable" in agent.load("proposal.md").note
         finally:
             agent.close()
 
@@ -145,9 +147,7 @@ def test_a_bridge_that_allows_nothing_says_so_and_what_would_allow_more(tmp_path
     with Bridge(folder, "--port", "0") as bridge:
         for words in (("act", bridge.link), ("act", bridge.link, "block")):
             ran = forked.run(words, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
-            assert (
-                "Through this bridge you can read, and do nothing else" in ran.stdout + ran.stderr
-            )
+            assert "This bridge allows reading and these actions: none" in ran.stdout + ran.stderr
             assert "acp bridge FOLDER --allow NAME" in ran.stdout + ran.stderr
             assert bridge.link not in ran.stdout + ran.stderr
 

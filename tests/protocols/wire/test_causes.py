@@ -150,7 +150,7 @@ def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Col
         assert why(seen, rules.UNREAD - 10) == {}
         (cause,) = why(seen, 2 * MINUTE).values()
         assert cause.code == "wire-queue"
-        assert cause.headline == "Slow is connected and acknowledges nothing: 3 messages wait"
+        assert cause.headline == "Slow is connected but acknowledges nothing: 3 messages wait"
         assert cause.wanted
         assert not cause.certain
         assert (cause.remedy, cause.given) == ("forget", (("peer", "peer_001"),))
@@ -235,10 +235,10 @@ def test_a_peer_that_is_gone_with_messages_waiting(a: Process, seen: Collaborati
         (cause,) = why(seen, 6 * MINUTE).values()
         assert (cause.code, cause.headline) == (
             "wire-peer-away",
-            "1 message waits for B: B is away",
+            "1 message waits for B, which is away",
         )
         assert (cause.remedy, cause.given) == ("forget", (("peer", id),))
-        assert "start that agent again" in cause.advice
+        assert "restart that agent" in cause.advice
         b.start()
         until(lambda: shown(seen, lambda cells: cells[2] == "connected"), "its return")
         until(lambda: shown(seen, lambda cells: cells[6] == "-"), "the message's arrival")
@@ -264,7 +264,7 @@ def test_a_task_without_progress(a: Process, seen: Collaboration) -> None:
         assert why(seen, rules.STILL - MINUTE) == {}
         (cause,) = why(seen, HOUR).values()
         assert (cause.code, cause.participant, cause.certain) == ("wire-task-still", "B", False)
-        assert cause.headline == f"B has said nothing of {task}, which is working"
+        assert cause.headline == f"B has not reported on {task} (working)"
         assert cause.advice == "ask B, or cancel it"
         mend(seen, cause)
         until(lambda: state() == "canceled", "its end")
@@ -302,10 +302,10 @@ def test_an_agent_that_does_not_answer(a: Process) -> None:
         a.kill()
         until(lambda: seen.refresh(datetime.now(UTC)).phase == "unreachable", "its end")
         assert why(seen, rules.UNREACHED - 10) == {}
-        said = f"nobody answers at {where}"
+        said = f"cannot reach {where}"
         until(lambda: why(seen, HOUR)["wire-unreachable"].headline == said, "another try")
         (cause,) = why(seen, HOUR).values()
-        assert cause.evidence[1].startswith("last heard of ")
+        assert cause.evidence[1].startswith("last contact ")
         first = cause.since
         time.sleep(1.2)  # it is tried again meanwhile, and that is no new beginning
         assert why(seen, HOUR)["wire-unreachable"].since == first
@@ -320,8 +320,8 @@ def test_an_address_at_which_nobody_ever_answered() -> None:
     seen = elsewhere.RemoteAgent("http://127.0.0.1:9")
     try:
         (cause,) = why(seen, HOUR).values()
-        assert cause.headline == "nobody answers at 127.0.0.1:9"
-        assert "it never answered" in cause.evidence
+        assert cause.headline == "cannot reach 127.0.0.1:9"
+        assert "the agent has never answered" in cause.evidence
     finally:
         seen.close()
 
@@ -357,8 +357,8 @@ def test_a_signature_that_is_wrong_and_one_that_is_none() -> None:
         post(a, "/message:send", **message, sig="00", ts="2001-01-01T00:00:00Z")
         (cause,) = why(seen).values()
         assert (cause.code, cause.certain) == ("wire-signature", True)
-        assert cause.headline == "a message that says it is from Eve is wrongly signed"
-        assert cause.evidence[1:] == ("it says: pay me", "1 of the latest 2 messages that arrived")
+        assert cause.headline == "a message claiming to be from Eve has a wrong signature"
+        assert cause.evidence[1:] == ("text: pay me", "1 of the latest 2 messages that arrived")
         assert cause.since and datetime.now(UTC) - cause.since < timedelta(minutes=5)
         (event,) = (e for e in seen.refresh(datetime.now(UTC)).events if e.id == cause.event)
         assert event.problem == "the shared secret's signature is wrong"

@@ -138,7 +138,7 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
             "Here",
             "There",
         ]
-        assert "no peer to send to; --from NAME" in refused("send", "Here", "x", code=1)
+        assert "the agent has no peer; use --from NAME" in refused("send", "Here", "x", code=1)
         assert "connecting" in wire("connect", "Here", there.link)
         until(lambda: "connected" in wire("peers", "Here"), "the connection")
         assert "sent" in wire("send", "Here", "hello \x1b[31m red", "--new-task", "--context", "c")
@@ -157,13 +157,13 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
         assert (sent["schema"], sent["command"], sent["task"]) == ("acp.wire/1", "send", None)
         assert (
             wire("send", "Here", "x", "--from", "me", "--dry-run")
-            == "would do: Sends a text to Here.\n"
+            == "would do: Send a text to Here.\n"
         )
         assert "not JSON" in refused("send", "Here", "--data", "{")
         assert "nothing to send" in refused("send", "Here")
         assert "no such task" in refused("answer", "Here", "none", "x", code=1)
-        assert "would do: Forgets There" in wire("forget", "Here", "There", "--dry-run")
+        assert "would do: Forget There" in wire("forget", "Here", "There", "--dry-run")
         assert "forgotten" in wire("forget", "Here", "There")
         until(lambda: "There" not in wire("peers", "Here"), "that it is forgotten")
         assert "no such peer" in refused("forget", "Here", "There", code=1)
-    assert "no agent of this name runs" in refused("card", "Here")
+    assert "no running agent" in refused("card", "Here")

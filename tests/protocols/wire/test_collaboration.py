@@ -128,12 +128,12 @@ def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process])
 
     assert causes(0) == {}
     later = causes(1)
-    assert later["wire-peer-away"] == "2 messages wait for B: B is away"
+    assert later["wire-peer-away"] == "2 messages wait for B, which is away"
     assert task in later["wire-task-still"]
     a.kill()
     stopped = look(here, 2 * 3600)
     assert (stopped.status, stopped.phase) == (Status.BLOCKED, "stopped")
-    assert stopped.headline == "the agent is stopped; 2 frames still to be sent"
+    assert stopped.headline == "the agent is not running; 2 frames still to be sent"
     assert "stopped" in causes(3)["wire-stopped"]
     assert list(here.actions(datetime.now(UTC))) == []
     here.close()

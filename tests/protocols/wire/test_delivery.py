@@ -93,7 +93,7 @@ def test_one_name_stands_for_one_process() -> None:
     a, _ = pair()
     with a:
         second = Process("A", "--port", "0")
-        with pytest.raises(AssertionError, match="runs already"):
+        with pytest.raises(AssertionError, match="is already running"):
             second.start()
         second.kill()
 

@@ -66,7 +66,7 @@ def test_a_broken_store_is_not_used_and_the_cure_works(spoil: object) -> None:
     assert cause.advice in refused
     assert cause.headline in acp("why", str(folder_of("My A")))[1]
     subprocess.run(["sh", "-c", cause.advice.partition(";")[0]], check=True)
-    started = shlex.split(cause.advice.partition(";")[2].partition(" begins")[0])
+    started = shlex.split(cause.advice.partition(";")[2].partition(" then creates")[0])
     assert started == ["acp", "agent", "--name", "My A"]
     with Process("My A", *OPTIONS):
         assert acp("wire", "peers", "My A")[0] == 0
@@ -77,7 +77,7 @@ def test_another_process_that_uses_the_store_is_named() -> None:
         code, refused = acp("agent", "--name", "A", *OPTIONS)
         assert code == 2
         assert (
-            f"an agent named 'A' runs already ({folder_of('A')}): stop it (kill {agent.pid})"
+            f"an agent named 'A' is already running ({folder_of('A')}): stop it (kill {agent.pid})"
             in refused
         )
 

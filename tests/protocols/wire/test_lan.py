@@ -140,7 +140,7 @@ def test_the_command_lists_who_is_there() -> None:
                 assert (shy["link"], shy["token"], shy["ws_port"]) == (None, None, 8801)
             else:
                 assert "Known  acp://127.0.0.1:7801/tok_1" in ran.stdout
-                assert "Shy  http://127.0.0.1:8901 (it keeps its token to itself)" in ran.stdout
+                assert "Shy  http://127.0.0.1:8901 (token not announced)" in ran.stdout
     finally:
         over.set()
         talking.join()

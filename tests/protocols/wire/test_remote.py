@@ -137,7 +137,7 @@ def test_it_is_lost_and_found_again_without_a_gap(tmp_path: Path) -> None:
             a.kill()
             lost = until(lambda: look(here) if look(here).phase != "running" else None, "its end")
             assert (lost.source.state, lost.status) == (SourceState.STALE, Status.UNKNOWN)
-            assert lost.headline == "not reached"
+            assert lost.headline == "not reachable"
             assert lost.source.note.endswith("trying again")
             assert len(lost.events) == 3
             assert not here.actions(datetime.now(UTC))
@@ -151,7 +151,7 @@ def test_it_is_lost_and_found_again_without_a_gap(tmp_path: Path) -> None:
         a.kill()
         with opened(a.url) as again:  # what is known of it outlives both
             assert len(look(again).events) == 6
-            assert "nobody answers at 127.0.0.1:" in look(again).source.note
+            assert "cannot reach 127.0.0.1:" in look(again).source.note
 
 
 def test_a_fleet_shows_it_at_once_and_as_it_changes(two: tuple[Process, Process]) -> None:
@@ -172,7 +172,7 @@ def test_a_fleet_shows_it_at_once_and_as_it_changes(two: tuple[Process, Process]
                         (event.kind, event.summary) == ("message to B", "x")
                         for event in here.events
                     )
-                    if said and there and "nobody answers" in there.source.note:
+                    if said and there and "cannot reach" in there.source.note:
                         assert there.source.state is SourceState.UNREACHABLE
                         break
         finally:
@@ -298,7 +298,7 @@ def test_causes_are_told_of_agents_elsewhere(two: tuple[Process, Process]) -> No
 
         assert causes(0) == {}
         later = causes(1)
-        assert later["wire-peer-away"].endswith("for B: B is away")
+        assert later["wire-peer-away"].endswith("for B, which is away")
         assert task in later["wire-task-still"]
         a.kill()
         until(lambda: look(here).phase == "unreachable", "its end")

@@ -168,7 +168,7 @@ def _sender_rows(task: Task, reading: Reading, asked: Asked) -> tuple[Row, ...]:
     peer = next((each for each in reading.peers if each.id == task.peer_id), None)
     rows = []
     if peer is not None:
-        there = "connected" if peer.connected else "away: it gets your answer when it is back"
+        there = "connected" if peer.connected else "away: your answer is delivered when it is back"
         tone = Tone.OTHER if peer.connected else Tone.REVIEW
         rows.append(Row((safe(f"{peer.name} ({peer.id})"), there), tone=tone))
     if asked.entry is not None:

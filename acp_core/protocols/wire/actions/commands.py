@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client
 
 _NO_PEER: dict[str, str] = {
-    Code.NOT_CONNECTED: "it has no peer to send to; --from NAME says it to the agent itself",
-    Code.AMBIGUOUS: "it has more than one peer: name one with --to (`acp wire peers` lists them)",
+    Code.NOT_CONNECTED: "the agent has no peer; use --from NAME to message the agent itself",
+    Code.AMBIGUOUS: "the agent has several peers: name one with --to (see `acp wire peers`)",
 }
 
 
@@ -76,7 +76,7 @@ def _task_lines(values: Values, task: Object) -> list[str]:
         lines.append(known.artifact.text)
     if values.wait and known.status == TaskState.INPUT_REQUIRED:
         command = f"acp wire answer {shlex.quote(values.agent)} {known.id} TEXT"
-        lines.append(f"it waits for input: {command}")
+        lines.append(f"waiting for input: {command}")
     return lines
 
 
@@ -115,7 +115,7 @@ def connect(values: Values) -> int:
     if values.dry_run:
         return _show(CONNECT, previews.connecting(values), values)
     found = ask(values, lambda client: client.connect(values.link))
-    known = " (known already)" if found.get("already_connected") else ""
+    known = " (already known)" if found.get("already_connected") else ""
     return say_answer(values, CONNECT, found, [f"{found.get('peer_id')}: connecting{known}"])
 
 
@@ -129,7 +129,7 @@ def move(values: Values) -> int:
         return await client.move(old, new)
 
     told = ask(values, work)
-    lines = [f"{told.get('moved')} that wait for {told.get('peer_id')} go to {told.get('to')}"]
+    lines = [f"{told.get('moved')} waiting for {told.get('peer_id')} moved to {told.get('to')}"]
     return say_answer(values, MOVE, told, lines)
 
 

@@ -86,5 +86,5 @@ async def peer_id(client: Client, named: str) -> str | None:
     if not fitting or any(peer.id == named for peer in known):
         return named
     if len(fitting) > 1:
-        raise Refused(f"{named} are {', '.join(fitting)}: give the id")
+        raise Refused(f"{named} is ambiguous ({', '.join(fitting)}): give the id")
     return fitting[0]

@@ -21,18 +21,18 @@ def sending(values: Values, name: str) -> Preview:
     """
     words = [_WORDS[str(part["type"])] for part in message.parts(values)]
     what = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-    return Preview(f"Sends {what} to {name}.")
+    return Preview(f"Send {what} to {name}.")
 
 
 def answering(values: Values, question: str = "") -> Preview:
     """An answer to a task."""
     notes = (question,) if question else ()
-    return Preview(f"Gives {values.task} the input for which it waits.", notes=notes)
+    return Preview(f"Give {values.task} the input it is waiting for.", notes=notes)
 
 
 def canceling(values: Values, about: str = "") -> Preview:
     """The end of a task."""
-    sentence = f"Cancels {values.task}, here and at the peer that shares it."
+    sentence = f"Cancel {values.task}, here and at the peer that shares it."
     return Preview(sentence, notes=(about,) if about else ())
 
 
@@ -47,8 +47,8 @@ def connecting(values: Values) -> Preview:
         if text.startswith(("http://", "https://")) and not has_token(text):
             if not is_web_address(text):
                 raise Refused("an agent's address is http://HOST:PORT")
-            return Preview(f"Keeps a connection to the agent whose card is at {text}.")
-        return Preview(f"Keeps a connection to {parse_any(text).safe}.")
+            return Preview(f"Keep a connection to the agent whose card is at {text}.")
+        return Preview(f"Keep a connection to {parse_any(text).safe}.")
     except LinkError as error:
         raise Refused(str(error)) from None
 
@@ -56,12 +56,12 @@ def connecting(values: Values) -> Preview:
 def moving(name: str, to: str, waiting: int = 0) -> Preview:
     """Another receiver of what waits for a peer."""
     what = count(waiting, "message") if waiting else "what waits"
-    doubt = f"nothing proves that {to} is the same agent: it can read what {name} was sent"
-    return Preview(f"Sends {to} {what} for {name}, and its open tasks.", warnings=(doubt,))
+    doubt = f"acp cannot verify that {to} is the same agent; it will read the messages for {name}"
+    return Preview(f"Send {to} {what} for {name}, and its open tasks.", warnings=(doubt,))
 
 
 def forgetting(name: str, waiting: int = 0) -> Preview:
     """The end of what is known of a peer, and of the messages that wait for it."""
-    lost = f"{count(waiting, 'message')} that it has not acknowledged will not reach it"
-    sentence = f"Forgets {name}, and ends the connection with it."
+    lost = f"{count(waiting, 'message')} it has not acknowledged will be lost"
+    sentence = f"Forget {name} and close the connection."
     return Preview(sentence, warnings=(lost,) if waiting else ())

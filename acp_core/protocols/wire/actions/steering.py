@@ -56,7 +56,7 @@ class OpenAgent:
             Refused: only its owner may do more than send.
         """
         if not self.reach.owner:
-            raise Refused("only the owner of the agent can do this")
+            raise Refused("only the agent's owner can do this")
         return self.reading
 
 
@@ -70,7 +70,7 @@ def open_agent(context: Context) -> OpenAgent:
         return context
     path = Path(context.key) if "/" in context.key else place.folder_of(context.key)
     if "://" in context.key or not folder.is_store(path):
-        raise Refused(f"{context.key}: no agent of yours on this machine")
+        raise Refused(f"{context.key}: you run no such agent on this machine")
     source = folder.Source(path)
     try:
         return OpenAgent(context.key, source.read())
@@ -102,7 +102,7 @@ def sending(context: Context, now: datetime) -> Action:
 
 
 def answering(context: Context, now: datetime) -> Action:
-    """Give a task the input for which it waits."""
+    """Give a task the input it is waiting for."""
     opened = open_agent(context)
     reading = opened.owned
     asking = {
@@ -116,7 +116,7 @@ def answering(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         asked = questions.get(values.task, "")
-        return previews.answering(values, f"It asks: {asked}" if asked else "")
+        return previews.answering(values, f"Question: {asked}" if asked else "")
 
     async def work(client: Client, values: Values) -> str:
         task = await client.resume(values.task, values.text)
@@ -157,9 +157,9 @@ async def _connect(client: Client, values: Values) -> Outcome:
         name = f"{peer.name} ({peer.id})"
         if peer.connected:
             return Outcome(OutcomeState.DONE, clean_line(f"Connected to {name}."))
-        known = f"{name} is not reached yet: {peer.trouble or 'no answer'}"
+        known = f"{name} is not connected yet: {peer.trouble or 'no answer'}"
         await asyncio.sleep(PAUSE)
-    return Outcome(OutcomeState.REQUESTED, clean_line(f"{known}; it is tried again."))
+    return Outcome(OutcomeState.REQUESTED, clean_line(f"{known}; acp keeps trying."))
 
 
 def moving(context: Context, now: datetime) -> Action:
@@ -179,7 +179,7 @@ def moving(context: Context, now: datetime) -> Action:
 
     async def work(client: Client, values: Values) -> str:
         told = await client.move(values.peer, values.to)
-        return f"{told.get('moved')} that waited go to {labels.get(values.to, values.to)}."
+        return f"{told.get('moved')} moved to {labels.get(values.to, values.to)}."
 
     to = _choice(others)
     narrowed = {"peer": _choice(away), "to": to | {"default": _id(heir.id)} if heir else to}
@@ -200,7 +200,7 @@ def forgetting(context: Context, now: datetime) -> Action:
 
     async def work(client: Client, values: Values) -> str:
         await client.forget(values.peer)
-        return f"{labels.get(values.peer, values.peer)} is forgotten."
+        return f"{labels.get(values.peer, values.peer)} has been forgotten."
 
     narrowed = {"peer": _choice(labels)}
     return _bound(table.FORGETTING, opened, preview, work, narrowed, offered=bool(labels))

@@ -24,23 +24,23 @@ _QUERIES = "acp_core.protocols.wire.queries"
 SENDING = ActionSpec(
     SEND,
     "Send a message",
-    "Send a text, a file or data; a peer that is away gets it when it returns.",
+    "Send a text, a file or data; acp delivers it when an absent peer returns.",
     f"{_ACTS}:sending",
     (
-        Field("peer", "To", f"Send it to this peer, by its id or name (the only one), or to {ITSELF!r}.",
+        Field("peer", "To", f"The receiving peer, by id or name [default: the only one], or {ITSELF!r}.",
               Kind.CHOICE, flag="--to", metavar="PEER"),
-        Field("text", "Text", "Say this.", Kind.LINES, position=True, metavar="TEXT"),
-        Field("file", "File", "Attach the file at this http:// or https:// address.", Kind.LIST,
+        Field("text", "Text", "The text.", Kind.LINES, position=True, metavar="TEXT"),
+        Field("file", "File", "An http:// or https:// address of a file to attach.", Kind.LIST,
               metavar="URL"),
-        Field("data", "Data", "Attach this JSON.", Kind.LIST, metavar="JSON"),
-        Field("context", "Context", "Name the conversation that it belongs to.", metavar="ID"),
-        Field("new_task", "As a task", "Make a task of it, whose state is told back.", Kind.FLAG,
+        Field("data", "Data", "JSON to attach.", Kind.LIST, metavar="JSON"),
+        Field("context", "Context", "The conversation of the message.", metavar="ID"),
+        Field("new_task", "Create a task", "Create a task and follow its state.", Kind.FLAG,
               aliases=("--task",)),
-        Field("task", "Task", "Name the task that it belongs to.", metavar="ID", form=False),
-        Field("id", "Id", "Give it this id: sent again, it arrives once.", metavar="ID", form=False),
-        Field("sender", "From", "Say it to the agent itself, in this name.", flag="--from",
+        Field("task", "Task", "The task of the message.", metavar="ID", form=False),
+        Field("id", "Id", "The message's id; a repeated id is delivered once.", metavar="ID", form=False),
+        Field("sender", "From", "Message the agent itself, under this name.", flag="--from",
               metavar="NAME", form=False),
-        Field("wait", "Wait", "Wait so long for a reply, or, with --new-task, for the end of the task.",
+        Field("wait", "Wait", "Time to wait for a reply, or, with --new-task, for the end of the task.",
               Kind.DURATION, form=False),
         TOKEN,
         CA,
@@ -48,18 +48,18 @@ SENDING = ActionSpec(
     Intent.MESSAGE,
     command="wire send",
     examples=('acp wire send A "Summarize the report" --new-task',),
-    exits=(*ASKED[:1], (1, "refused; or what --wait waits for failed, needs input or is not over"), *ASKED[2:]),
+    exits=(*ASKED[:1], (1, "refused; or with --wait: failed, needs input or is not finished"), *ASKED[2:]),
     place=WHOM,
     run=f"{_RUN}:send",
 )  # fmt: skip
 ANSWERING = ActionSpec(
     ANSWER,
     "Answer a task",
-    "Give a task the input for which it waits.",
+    "Give a task the input it is waiting for.",
     f"{_ACTS}:answering",
     (
         TASK,
-        Field("text", "Answer", "Answer this.", Kind.LINES, required=True, position=True),
+        Field("text", "Answer", "The answer.", Kind.LINES, required=True, position=True),
         TOKEN,
         CA,
     ),
@@ -73,7 +73,7 @@ ANSWERING = ActionSpec(
 CANCELING = ActionSpec(
     CANCEL,
     "Cancel a task",
-    "Cancel a task: nothing can follow then.",
+    "Cancel a task for good.",
     f"{_ACTS}:canceling",
     (TASK, TOKEN, CA),
     Intent.STOP,
@@ -109,13 +109,13 @@ CONNECTING = ActionSpec(
 FORGETTING = ActionSpec(
     FORGET,
     "Forget a peer",
-    "Drop a peer: its key, its connection, and what waits for it.",
+    "Remove a peer with its key, connection and waiting messages.",
     f"{_ACTS}:forgetting",
     (
         Field(
             "peer",
             "Peer",
-            "Name the peer by its id, or by its name.",
+            "The peer's id or name.",
             Kind.CHOICE,
             required=True,
             position=True,
@@ -133,13 +133,13 @@ FORGETTING = ActionSpec(
 )
 MOVING = ActionSpec(
     MOVE,
-    "Move what waits",
-    "Let another peer get what waits for one that is away: the same agent, back with a new link.",
+    "Move waiting messages",
+    "Move the waiting messages of an absent peer to another: the same agent with a new link.",
     f"{_ACTS}:moving",
     (
-        Field("peer", "From", "Name the peer that is away.", Kind.CHOICE, required=True,
+        Field("peer", "From", "The absent peer.", Kind.CHOICE, required=True,
               position=True, metavar="PEER"),
-        Field("to", "To", "Name the peer that it is now.", Kind.CHOICE, required=True,
+        Field("to", "To", "The peer that replaces it.", Kind.CHOICE, required=True,
               position=True, metavar="PEER"),
         TOKEN,
         CA,
@@ -156,7 +156,7 @@ OFFERED = (ANSWERING, SENDING, CANCELING, CONNECTING, MOVING, FORGETTING)
 
 AGENTS = QuerySpec(
     "agents",
-    "List the agents of yours that run here.",
+    "List your running agents on this machine.",
     f"{_QUERIES}:agents",
     (),
     "wire agents",
@@ -164,20 +164,20 @@ AGENTS = QuerySpec(
 )
 OWNERS_TOKEN = QuerySpec(
     "token",
-    "Print the owner's token of an agent of yours that runs: who shows it can do everything with it.",
+    "Print the owner's token of one of your running agents. The token gives full control.",
     f"{_QUERIES}:token",
-    (WHOM._replace(help="Name the agent."),),
+    (WHOM._replace(help="The agent's name."),),
     "wire token",
     examples=("acp wire token A",),
     exits=ASKED,
 )
 DISCOVER = QuerySpec(
     "discover",
-    "List the agents that say on the local network that they are there.",
+    "List the agents that announce themselves on the local network.",
     fields=(
-        Field("seconds", "How long", "Listen so long; each agent says it every 30 seconds.",
+        Field("seconds", "How long", "How long to listen; agents announce themselves every 30 seconds.",
               Kind.DURATION, default=35.0),
-        Field("interface", "Interface", "Listen at the interface of this address.",
+        Field("interface", "Interface", "Address of the network interface to listen on.",
               metavar="ADDRESS"),
     ),
     command="wire discover",
@@ -186,10 +186,10 @@ DISCOVER = QuerySpec(
 )  # fmt: skip
 STREAM = QuerySpec(
     "stream",
-    "Print a line for everything that happens, until interrupted.",
+    "Print one line per event until interrupted.",
     fields=(
         WHOM,
-        Field("since", "Since", "Begin after this place of the log.", Kind.NUMBER),
+        Field("since", "Since", "Start after this position in the log.", Kind.NUMBER),
         TOKEN,
         CA,
     ),
@@ -202,14 +202,14 @@ TASKS = QuerySpec(
     "tasks",
     "List an agent's tasks.",
     f"{_QUERIES}:tasks",
-    (WHOM, Field("status", "Status", "List only those in this state."), TOKEN, CA),
+    (WHOM, Field("status", "Status", "List only tasks in this state."), TOKEN, CA),
     "wire tasks",
     examples=("acp wire tasks A",),
     exits=ASKED,
 )
 PEERS = QuerySpec(
     "peers",
-    "List the peers that an agent knows.",
+    "List an agent's peers.",
     f"{_QUERIES}:peers",
     (WHOM, TOKEN, CA),
     "wire peers",
@@ -218,7 +218,7 @@ PEERS = QuerySpec(
 )
 CARD = QuerySpec(
     "card",
-    "Print an agent's card: what it says of itself.",
+    "Print an agent's card.",
     f"{_QUERIES}:card",
     (WHOM, TOKEN, CA),
     "wire card",
@@ -227,9 +227,9 @@ CARD = QuerySpec(
 )
 SKILLS = QuerySpec(
     "skills",
-    "List what an agent can do.",
+    "List an agent's skills.",
     f"{_QUERIES}:skills",
-    (WHOM, Field("query", "Query", "List only what fits this.", position=True), TOKEN, CA),
+    (WHOM, Field("query", "Query", "List only matching skills.", position=True), TOKEN, CA),
     "wire skills",
     examples=("acp wire skills A",),
     exits=ASKED,
@@ -237,7 +237,7 @@ SKILLS = QuerySpec(
 
 COMMANDS = Commands(
     "wire",
-    "Ask an agent that runs (ACP v0.8), here or elsewhere.",
+    "Talk to a running agent (ACP v0.8), here or elsewhere.",
     (
         AGENTS,
         OWNERS_TOKEN,

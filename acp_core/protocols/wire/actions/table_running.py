@@ -8,18 +8,18 @@ from acp_core.protocols.wire.actions import table_fields as given
 from acp_core.protocols.wire.network import secrets
 
 IDENTITY = "~/.acp/identity.json"
-_ENDS = ((0, "ended as it was asked to"), (2, "it cannot be started: one line says why"))
+_ENDS = ((0, "ended on request"), (2, "it cannot start; the error says why"))
 
 AGENT = ActionSpec(
     "agent",
     "Run an agent",
-    "Run an agent that others reach over the network (ACP v0.8), until interrupted.",
+    "Run a network agent (ACP v0.8) until interrupted.",
     fields=(
-        Field("config", "Configuration", "Take options by their names from this TOML file; those on "
-              "the command line count more.", Kind.FILE),
-        Field("name", "Name", "Call it so; its state is kept under that name.", metavar="NAME"),
-        Field("description", "Description", "Say in a sentence what it does."),
-        Field("skills", "Skills", "Say what it can do.", metavar="A,B"),
+        Field("config", "Configuration", "TOML file with options by name; options on "
+              "the command line have precedence.", Kind.FILE),
+        Field("name", "Name", "The agent's name; its state is stored under it.", metavar="NAME"),
+        Field("description", "Description", "One sentence about what the agent does."),
+        Field("skills", "Skills", "The agent's skills.", metavar="A,B"),
         given.HOST,
         given.PORT,
         given.HTTP_PORT,
@@ -28,39 +28,39 @@ AGENT = ActionSpec(
         given.CA,
         Field("open_loopback", "Open to this machine", "Let every account of this machine do what its "
               "owner can, without a token: for programs that have none to show.", Kind.FLAG),
-        Field("webhook_host", "Hosts of webhooks", "Let events be posted to this host, other than "
+        Field("webhook_host", "Hosts of webhooks", "Allow webhooks to this host, besides "
               "this machine.", Kind.LIST, metavar="HOST"),
-        Field("join", "Join", "Keep a connection to the agent behind this link.", Kind.LIST,
+        Field("join", "Join", "Link of an agent to stay connected to.", Kind.LIST,
               metavar="LINK"),
-        Field("tcp_port", "Port for TCP", "Take peers over TCP at this port, too (0: any).",
+        Field("tcp_port", "Port for TCP", "Also accept peers over TCP on this port (0: any).",
               Kind.NUMBER, least=0, most=65535),
-        Field("relay", "Relay", "Be reached by this relay, too (`acp relay` runs one).",
+        Field("relay", "Relay", "Also accept peers through this relay (see `acp relay`).",
               metavar="URL", optional=True),
-        *secrets.fields("relay_key", secrets.RELAY_KEY, "Show this key to the relay."),
-        Field("advertise_mdns", "Advertise", "Say on the local network that it is there, without its "
+        *secrets.fields("relay_key", secrets.RELAY_KEY, "The key for the relay."),
+        Field("advertise_mdns", "Advertise", "Announce the agent on the local network, without its "
               "token.", Kind.FLAG),
-        Field("advertise_token", "Advertise its token", "Say it with its token, so that everybody "
-              "there can connect.", Kind.FLAG),
-        Field("mdns_interface", "Interface", "Use the interface of this address for that.",
+        Field("advertise_token", "Advertise its token", "Announce the token, too, so that anyone "
+              "on the network can connect.", Kind.FLAG),
+        Field("mdns_interface", "Interface", "Address of the network interface for announcements.",
               metavar="ADDRESS"),
-        Field("stdio", "Standard input and output", "Take whoever starts it as a peer, over standard "
+        Field("stdio", "Standard input and output", "Accept the parent process as a peer, over standard "
               "input and output.", Kind.FLAG),
-        Field("run_peer", "Peers to run", "Run this program as a peer, over its standard input and "
+        Field("run_peer", "Peers to run", "Program to run as a peer, over its standard input and "
               "output.", Kind.LIST, metavar="COMMAND"),
-        *secrets.fields("secret", secrets.SECRET, "Sign with a secret that all peers share."),
-        Field("identity", "Identity", f"Sign with a key of its own (in {IDENTITY}).",
+        *secrets.fields("secret", secrets.SECRET, "Shared secret for signing messages."),
+        Field("identity", "Identity", f"Sign messages with the agent's own key (in {IDENTITY}).",
               metavar="PATH", bare=IDENTITY, optional=True),
         Field("on_message", "Program that answers", "Answer messages and tasks by this program: a "
               "preset (claude, codex, ...) or a command; never through a shell.",
               metavar="COMMAND", optional=True),
-        Field("workdir", "Working folder", "Run that program in this folder (here).", Kind.FOLDER,
+        Field("workdir", "Working folder", "Working folder of that program [default: here].", Kind.FOLDER,
               optional=True),
         options.MODEL,
-        options.JOBS._replace(help="Limit how many answers are worked on at the same time.",
+        options.JOBS._replace(help="Maximum number of answers in progress at the same time.",
                               default=4, least=1, most=999_999, aliases=("--at-once",)),
-        options.TIMEOUT._replace(help="Limit of one answer.", default=1800.0, least=1,
+        options.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
                                  most=999_999, aliases=("--time-limit",)),
-        Field("sync", "Durability", "Let what is acknowledged survive a loss of power (full), or only "
+        Field("sync", "Durability", "Make acknowledged messages survive a power loss (full) or only "
               "a crash (normal).", Kind.CHOICE, ("full", "normal"), default="full"),
     ),
     intent=Intent.START,
@@ -80,14 +80,14 @@ BRIDGE = ActionSpec(
     "Serve the collaboration in a folder as an ACP agent, until interrupted: whoever has the link sees "
     "it live (acp LINK), and can do nothing that --allow does not name.",
     fields=(
-        Field("name", "Name", "Call the agent so (after the folder).", metavar="NAME"),
+        Field("name", "Name", "The agent's name [default: the folder's name].", metavar="NAME"),
         given.HOST._replace(help="Listen at this address; the usual one is reached from this machine "
                             "alone, elsewhere the link's token is asked for."),
         given.PORT,
         given.HTTP_PORT,
         given.ALLOW_HOST,
         *given.TLS,
-        Field("allow", "Allowed actions", "Let others do this (`acp act FOLDER` lists what there is).",
+        Field("allow", "Allowed actions", "Allow others this action (see `acp act FOLDER`).",
               Kind.LIST, metavar="ACTION"),
     ),
     intent=Intent.START,
@@ -105,9 +105,9 @@ RELAY = ActionSpec(
     "kept: what is on its way waits at its sender.",
     fields=(
         given.HOST,
-        given.PORT._replace(help="Listen at this port (0: any).", default=7700),
+        given.PORT._replace(help="Port to listen on (0: any).", default=7700),
         *given.TLS,
-        *secrets.fields("key", secrets.RELAY_KEY, "Ask who opens a room for this key."),
+        *secrets.fields("key", secrets.RELAY_KEY, "Key required to open a room."),
     ),
     intent=Intent.START,
     command="relay",

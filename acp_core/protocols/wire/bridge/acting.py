@@ -74,7 +74,7 @@ class Acting:
             found, _ = stored.page(tx.db, stored.TaskFilter(status="working"), 1000)
             for task in found:
                 if not str(task["id"]).startswith(TURN):
-                    error = "the bridge ended in between: look whether it was done"
+                    error = "the bridge ended meanwhile: check whether the action was done"
                     tasks.update(tx, task, TaskState.FAILED, None, error)
                     tasks.tell(tx, task)
 

@@ -37,7 +37,7 @@ def run(values: Values) -> int:
             say_json({"schema": SCHEMA, "command": "bridge", **about._asdict()})
         else:
             say(f"{about.name} is served: {about.http_url}")
-            say(f"to see it elsewhere: {about.shown_by}")
+            say(f"to view it on another machine: {about.shown_by}")
             for line in command.say_where(about, values.host):
                 say(line)
         sys.stdout.flush()

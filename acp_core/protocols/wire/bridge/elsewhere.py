@@ -62,14 +62,14 @@ class Elsewhere:
         """What may be done here at all, and who allows more."""
         names = ", ".join(clean_line(name, 60) for name in sorted(self._allowed))
         return (
-            f"Through this bridge you can read, and do {names or 'nothing else'}."
-            " Who runs it allows an act by its name: acp bridge FOLDER --allow NAME."
+            f"This bridge allows reading and these actions: {names or 'none'}."
+            " Its owner can allow an action: acp bridge FOLDER --allow NAME."
         )
 
     def refusal(self, name: str) -> str:
         """Why an act of this name is not offered."""
         if name in self._allowed:
-            return "the bridge allows it, but it is not possible now where the folder is"
+            return "the bridge allows this action, but it is not possible in the folder now"
         return self.limits
 
     async def ask(self, client: Client, card: Json) -> None:
@@ -191,19 +191,20 @@ def _kind(about: Json) -> Any:
 
 def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Preview:
     """What the bridge says that would be done; of one that cannot say it, that it would be asked."""
-    asked = f"{sentence} The bridge is asked to do so, where the folder is."
+    asked = f"{sentence} The bridge carries out the action in the original folder."
     inputs = given.model_dump(mode="json", exclude_none=True)
     try:
         told = asking(lambda client: client.preview(name, inputs))
     except WireError as error:
-        return Preview(
-            asked, notes=(f"what it would change is not known: {clean_line(str(error))}",)
-        )
+        return Preview(asked, notes=(f"its changes are unknown: {clean_line(str(error))}",))
     return Preview(
         clean_line(str(told.get("sentence") or asked)),
         changes=tuple(map(_change, objects(told.get("changes"))[:_MOST])),
         warnings=_lines(told.get("warnings")),
-        notes=("The bridge is asked to do so, where the folder is.", *_lines(told.get("notes"))),
+        notes=(
+            "The bridge carries out the action in the original folder.",
+            *_lines(told.get("notes")),
+        ),
         refused=clean_line(str(told.get("refused") or "")),
     )
 
@@ -239,7 +240,7 @@ def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:
         return Outcome(OutcomeState.DONE, _sentence(task) or "Done.")
     if status == "failed":
         return Outcome(OutcomeState.REFUSED, clean_line(str(task.get("error") or "refused")))
-    return Outcome(OutcomeState.REQUESTED, "The bridge has not said yet what came of it.")
+    return Outcome(OutcomeState.REQUESTED, "The bridge has not reported a result yet.")
 
 
 def _sentence(task: Json) -> str:

@@ -22,7 +22,7 @@ _ID = (Param("id", required=True),)
 def _bridge(call: Call) -> Bridge:
     bridge = call.agent.bridge
     if not isinstance(bridge, Bridge):
-        raise Refusal(Code.NOT_FOUND, "this agent is no bridge")
+        raise Refusal(Code.NOT_FOUND, "this agent is not a bridge")
     return bridge
 
 

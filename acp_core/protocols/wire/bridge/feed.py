@@ -62,7 +62,7 @@ class Feed:
         known = json.loads(kept) if kept else {}
         if known.get("folder", self._key) != self._key:
             name = self._agent.config.name
-            raise invalid(f"{name} tells of {known['folder']}: choose another --name")
+            raise invalid(f"{name} already serves {known['folder']}: choose another --name")
         self._last, self._texts = known.get("last", ""), known.get("texts", {})
 
     async def tell(self, shown: Snapshot) -> None:

@@ -86,7 +86,9 @@ class Mirror:
         try:
             answer = _Answer.model_validate(told)
             if answer.form != written.FORM:
-                raise Unfit(f"the bridge speaks another form: {clean_line(answer.form, 60)}")
+                raise Unfit(
+                    f"unsupported schema version of the bridge: {clean_line(answer.form, 60)}"
+                )
             known = set(Event._fields)
             new = [
                 _event().validate_python({n: v for n, v in each.items() if n in known})

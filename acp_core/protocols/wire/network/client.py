@@ -203,7 +203,7 @@ class Client:
         return await self._on_task(id, "update", body)
 
     async def resume(self, id: str, content: str | list[Json]) -> Json:
-        """Give a task the input for which it waits."""
+        """Give a task the input it is waiting for."""
         parts = [text_part(content)] if isinstance(content, str) else content
         body: Json = {"parts": parts, "role": "user"}
         return await self._on_task(id, "continue", body)

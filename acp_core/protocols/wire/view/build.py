@@ -106,16 +106,16 @@ def _status(reading: Reading) -> Status:
 
 def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
     if reading.remote and reading.reach is None:
-        known = f"; it knew {_count(len(reading.peers), 'peer')}" if reading.peers else ""
+        known = f"; known: {_count(len(reading.peers), 'peer')}" if reading.peers else ""
         at_work = sum(task.is_open for task in reading.tasks)
-        return f"not reached{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
+        return f"not reachable{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
     if reading.reach is None and not reading.then:
         waiting = sum(queue.waiting for queue in reading.queues.values())
-        return "the agent is stopped" + (
+        return "the agent is not running" + (
             f"; {_count(waiting, 'frame')} still to be sent" if waiting else ""
         )
     if reading.reach is not None and not reading.reach.owner:
-        return "the link gives a peer's rights: what it does is told to its owner alone"
+        return "the link gives a peer's rights: only the owner sees everything"
     connected = sum(peer.connected for peer in reading.peers)
     at_work = sum(task.is_open for task in reading.tasks)
     said = [f"{connected} of {_count(len(reading.peers), 'peer')} connected"]
@@ -185,7 +185,7 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
 
 def _need(task: Task, names: dict[str, str], asked: dict[str, str]) -> Need:
     who = names.get(task.peer_id)
-    asking = f"{clean_name(who, 64)} needs input for" if who else "input is needed for"
+    asking = f"{clean_name(who, 64)} needs input for" if who else "input needed for"
     question = asked.get(task.id, "")
     question = f"{question} ({task.about})" if question else task.about
     return Need(

@@ -179,8 +179,8 @@ def _signatures(reading: Reading, senders: dict[str, Counter[str]]) -> Panel:
 
 def _nothing(reading: Reading, what: str) -> str:
     if reading.reach is not None and not reading.reach.owner:
-        return "told to its owner alone; see Card"
-    return f"no {what} is known"
+        return "visible only to its owner; see Card"
+    return f"no {what}"
 
 
 def _card(reading: Reading) -> Panel:
@@ -206,12 +206,12 @@ def _card(reading: Reading) -> Panel:
 
 
 def _where(reading: Reading) -> str:
-    return "not reached" if reading.remote else "stopped"
+    return "not reachable" if reading.remote else "stopped"
 
 
 def _rights(reading: Reading) -> str:
     if reading.reach is None:
         return "-"
     if reading.reach.owner:
-        return "its owner's: everything is shown, and can be done"
-    return "a peer's: give its owner's token in config.toml or in ACP_WIRE_TOKEN to see more"
+        return "owner: full access"
+    return "peer: set the owner's token in config.toml or ACP_WIRE_TOKEN to see more"

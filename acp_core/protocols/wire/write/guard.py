@@ -34,19 +34,19 @@ def broken(folder: Path, problem: str) -> Obstacle:
     """The store cannot be used; says how to begin a new one, and what is lost with the old."""
     sentence = clean_line(f"the store of this agent cannot be used ({problem})")
     newer = NEWER in problem
-    cure = "use the acp that wrote it" if newer else _away(folder)
+    cure = "use the version of acp that wrote it" if newer else _away(folder)
     return Obstacle("wire-store", sentence, cure, evidence=(sentence,), key="obstacle:wire-store")
 
 
 def _away(folder: Path) -> str:
     place, name = shlex.quote(str(folder)), shlex.quote(unquote(folder.name))
     moved = f"mkdir {place}/broken && mv {place}/wire.sqlite3* {place}/broken/"
-    return f"{moved}; acp agent --name {name} begins a new one then, with a new link"
+    return f"{moved}; acp agent --name {name} then creates a new one, with a new link"
 
 
 def held(folder: Path, name: str, pid: int | None) -> Obstacle:
     """Another process uses the store."""
     where, called = clean_line(str(folder), 200), clean_line(repr(name), 80)
-    sentence = f"an agent named {called} runs already ({where})"
+    sentence = f"an agent named {called} is already running ({where})"
     cure = f"stop it (kill {pid}), or choose another --name" if pid else "choose another --name"
     return Obstacle("wire-held", sentence, cure, key="obstacle:wire-held")

@@ -44,9 +44,7 @@ def run(values: Values) -> int:
     # With --stdio the standard output belongs to the peer.
     stream = sys.stderr if values.stdio else sys.stdout
     if values.open_loopback:
-        warn(
-            f"every account of this machine can act as the owner of {values.name} (--open-loopback)"
-        )
+        warn(f"any account on this machine can act as the owner of {values.name} (--open-loopback)")
     return serve(_config(values), lambda about: _say(about, values, stream))
 
 
@@ -152,11 +150,11 @@ def _say(about: Running, values: Values, stream: Any) -> None:
 def say_where(about: Running, host: str) -> list[str]:
     """What its owner has to know: its token, and how others reach it where it listens everywhere."""
     own = f"acp wire token {shlex.quote(about.name)}"
-    lines = [f"its owner's token opens the HTTP interface: {own}"]
+    lines = [f"token for the HTTP interface: {own}"]
     if host in EVERYWHERE:
         link = about.link if not about.tls_cert else f"{about.http_url}/{parse(about.link).token}"
         given = link.replace("127.0.0.1", outward() or "ADDRESS", 1)
-        lines.append(f"from other machines (put this machine's name or address there): {given}")
+        lines.append(f"from other machines (insert this machine's name or address): {given}")
     return lines
 
 

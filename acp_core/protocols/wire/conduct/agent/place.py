@@ -142,7 +142,7 @@ def _web(url: str) -> tuple[str, str, int | None] | None:
 def nobody(name: str) -> str:
     """That no agent of this name runs, and which do, in a line."""
     names = ", ".join(each.name for each in running()) or "none"
-    return f"no agent of this name runs: {name} (running: {names})"
+    return f"no running agent {name} (running: {names})"
 
 
 def root() -> Path:

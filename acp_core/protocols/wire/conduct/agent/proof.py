@@ -69,7 +69,7 @@ def check(frame: Json, nonce: str, own: Json, other: PeerCard) -> None:
     body = _body(nonce, other.card, own)
     for key in _keys(other):
         if not any(signature and verifies(key, signature, body) for signature in signatures):
-            raise Refusal(Code.FORBIDDEN, "it did not prove that it is the agent of its card")
+            raise Refusal(Code.FORBIDDEN, "it did not prove its identity")
 
 
 def _keys(card: PeerCard) -> list[bytes]:

@@ -84,7 +84,7 @@ def update(tx: Tx, task: Json, wanted: TaskState, artifact: Json | None, error: 
     result = artifact is not None and artifact != task.get("artifact")
     reason = error is not None and error != task.get("error")
     if current.terminal and (result or reason):
-        raise invalid(f"the task is {current.value}: nothing can follow")
+        raise invalid(f"the task is {current.value} and cannot change")
     way = state.steps(current, wanted)
     if result and wanted not in (TaskState.WORKING, TaskState.COMPLETED):
         raise invalid(f"a task that is {wanted.value} has no artifact")

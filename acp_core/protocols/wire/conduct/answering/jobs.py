@@ -169,7 +169,7 @@ def too_many(db: sqlite3.Connection, bound: int) -> list[Job]:
 
 
 def enter(tx: Tx, job: Job, state: str) -> None:
-    """Note where a job stands; what was over long ago is forgotten."""
+    """Note where a job stands; what was over long ago has been forgotten."""
     tx.db.execute(
         "UPDATE jobs SET state = ?, attempt = ? WHERE id = ?", (state, job.attempt, job.id)
     )

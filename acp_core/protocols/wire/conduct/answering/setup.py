@@ -60,7 +60,7 @@ def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
     """
     place = os.path.abspath(os.path.expanduser(workdir or "."))
     if not os.path.isdir(place):
-        raise SetupError(f"--workdir: there is no folder {place}")
+        raise SetupError(f"--workdir: no folder {place}")
     try:
         known = presets.load(settings.load().presets)
         given = shlex.split(words)

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files.text import clean_line
+from acp_core.protocols.kit.wording import RETRYING
 from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.read.remote import known
@@ -110,7 +111,7 @@ class Following:
 
         reach = self._reach
         if reach is None:
-            raise WireError(f"{self.address.name} is not reached now")
+            raise WireError(f"{self.address.name} is not reachable now")
 
         async def work() -> T:
             async with Client(reach.url, reach.token) as client:
@@ -208,13 +209,13 @@ class Following:
                 why = "the connection ended"
             except WireError as error:
                 answered = error.status or error.untrusted
-                why = str(error) if answered else f"nobody answers at {self.address.name}"
+                why = str(error) if answered else f"cannot reach {self.address.name}"
                 why = str(error) if session.reached else why
             except Exception as error:  # whatever a stranger made go wrong: try again later
                 _log.info("following %s failed", self.address.key, exc_info=True)
                 why = f"{type(error).__name__}: {error}"
             pause = FIRST_PAUSE if session.lasted else min(LONGEST_PAUSE, pause * 2)
-            self.lost(clean_line(f"{why}; trying again"))
+            self.lost(clean_line(f"{why}{RETRYING}"))
             await asyncio.sleep(pause * random.uniform(0.7, 1.0))
 
 
