@@ -27,8 +27,6 @@ from acp_tui.widgets.scrubber import Position, Scrubber
 from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
-    from textual.binding import ActiveBinding
-
     from acp_core.fleet import Batch
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -84,14 +82,6 @@ class ReplayScreen(SnapshotScreen):
             yield widget
             if isinstance(widget, PhaseRail):
                 yield Scrubber(id="scrubber")
-
-    @property
-    def active_bindings(self) -> dict[str, ActiveBinding]:
-        """The keys that work now; those of the replay come first."""
-        own = {binding.id for binding in keys.REPLAY}
-        active = super().active_bindings
-        first = {key: each for key, each in active.items() if each.binding.id in own}
-        return {**first, **active}
 
     def on_mount(self) -> None:
         """Read the past, and begin at its end."""

@@ -35,20 +35,22 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
     ran = acp("act", "talk")
     assert ran.returncode == 0
     assert ran.stdout.splitlines() == [
-        "action               what it does",
-        "answer  Answer       Answer “Blue or green?”.",
+        "action                  what it does",
+        "answer  Answer          Answer “Blue or green?”.",
         (
-            "ack     Acknowledge  Hide an attention item from your view until something new needs "
+            "ack     Acknowledge     Hide an attention item from your view until something new needs "
             "attention."
         ),
+        "report  Save a report…  Save a report of what came out, how it came to be, and the figures.",
         "",
         "Run `acp act talk ACTION --help` to see the options of an action.",
     ]
     told = json.loads(acp("act", "talk", "--json").stdout)
     assert told["schema"] == "acp.act/1"
-    action, own = told["actions"]
+    action, own, report = told["actions"]
     assert (action["name"], action["intent"], action["by"]) == ("answer", "answer", "human")
     assert (action["personal"], own["name"], own["personal"]) == (False, "ack", True)
+    assert (report["name"], report["personal"]) == ("report", True)
     assert action["inputs"]["properties"]["who"]["default"] == "you"
     assert action["inputs"]["required"] == ["text"]
 
@@ -104,7 +106,7 @@ def test_json_says_what_was_done(acp: Acp, talk: Path) -> None:
     assert told["preview"]["changes"][0]["verb"] == "append"
     assert told["outcome"] == {"state": "done", "sentence": "Answered.", "location": None}
     dry = json.loads(acp("act", "talk", "--json").stdout)
-    assert dry["actions"] == []
+    assert [each["name"] for each in dry["actions"]] == ["report"]
 
 
 def test_without_a_person_to_ask_nothing_is_done(acp: Acp, talk: Path) -> None:

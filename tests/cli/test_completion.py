@@ -66,7 +66,7 @@ def test_the_first_argument_of_a_protocol_s_command_is_offered(acp: Acp) -> None
     ("line", "expected"),
     [
         ("acp act ", ["dir,"]),
-        ("acp act talk ", ["plain,answer", "plain,ack"]),
+        ("acp act talk ", ["plain,answer", "plain,ack", "plain,report"]),
         ("acp act talk an", ["plain,answer"]),
         ("acp act talk answer --wh", ["plain,--who"]),
         ("acp act talk answer --who x --te", ["plain,--text"]),

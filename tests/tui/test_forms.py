@@ -359,7 +359,7 @@ async def test_while_it_is_being_done_it_cannot_be_done_twice_nor_left(
 async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
     tmp_path: Path, stage: Stage
 ) -> None:
-    fleet = StageFleet(snapshot("a"))
+    fleet = StageFleet(snapshot("a", events=()))  # nothing to report yet
     fleet.offered = (stage.action,)
     app = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
@@ -376,7 +376,7 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
 
 
 async def test_the_list_of_actions_leads_to_their_forms(tmp_path: Path, stage: Stage) -> None:
-    fleet = StageFleet(snapshot("a"))
+    fleet = StageFleet(snapshot("a", events=()))  # nothing to report yet
     fleet.offered = (stage.action, replace(stage.action, name="other", label="Another", risky=True))
     app = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:

@@ -97,7 +97,7 @@ async def test_the_stop_key_is_for_the_agent_of_the_selected_row(tmp_path: Path)
 
 
 async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path) -> None:
-    fleet = StageFleet(snapshot("a"))
+    fleet = StageFleet(snapshot("a", events=()))  # nothing to report yet
     stop = action("freeze", "Freeze", Intent.STOP_EVERYTHING)
     fleet.offered = (
         stop,
