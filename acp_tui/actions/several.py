@@ -157,15 +157,15 @@ class Each(Vertical):
         """What is chosen."""
         return [f"{name}={choice}" for name, choice in self._pairs() if choice is not Select.NULL]
 
-    def remember(self, names: Iterable[str], value: object) -> None:
-        """Take what was chosen for these names, nothing among it, before their rows are there."""
-        self._wished = {**dict.fromkeys(names, Select.NULL), **self._chosen(value)}
-
     @value.setter
     def value(self, value: object) -> None:
         self._wished = self._chosen(value)
         for name, select in zip(self.names, self.query(Select), strict=True):
             select.value = self._wished.get(name, Select.NULL)
+
+    def remember(self, names: Iterable[str], value: object) -> None:
+        """Take what was chosen for these names, nothing among it, before their rows are there."""
+        self._wished = {**dict.fromkeys(names, Select.NULL), **self._chosen(value)}
 
 
 def entries(value: object) -> list[str]:

@@ -10,7 +10,12 @@ from tests.upgrade.scenes import WAITS, House, wait_for
 
 AT_WORK = {("checkout", "reader"), ("queues", "ann"), ("report", "ra")}
 SHOWN = {"checkout", "queues", "lamp", "Export the report as CSV", "Writer"}
-GONE = ("killed", "ended", "no agent", "unsupervised")  # what causes say of processes that are no more
+GONE = (
+    "killed",
+    "ended",
+    "no agent",
+    "unsupervised",
+)  # what causes say of processes that are no more
 CONDUCTED = AT_WORK | {("checkout", "owner"), ("report", "orchestrator")}
 
 
