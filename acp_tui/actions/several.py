@@ -140,6 +140,10 @@ class Each(Vertical):
             before |= {new: before.get(old, usual) for new, old in pairs}
         return {name: before.get(name, usual) for name in wanted}
 
+    def remember(self, names: Iterable[str], value: object) -> None:
+        """Take what was chosen for these names, nothing among it, before their rows are there."""
+        self._wished = {**dict.fromkeys(names, Select.NULL), **self._chosen(value)}
+
     def _chosen(self, value: object) -> dict[str, Any]:
         """The choices by name; a name without one gets the usual one."""
         pairs = (each.partition("=") for each in entries(value))

@@ -24,6 +24,7 @@ from acp_core.protocols.folder.view.story import points
 from tests.cli.support import Acp
 from tests.protocols.folder.running import append
 from tests.protocols.folder.support import make_v1
+from tests.protocols.governed import states
 
 READER = """\
 Context:
@@ -194,6 +195,13 @@ def test_commands_and_reports_have_the_same_points(tmp_path: Path) -> None:
     for form in ("md", "html"):
         report = acp("report", str(folder), "--format", form).stdout
         assert "Review points" in report and "Two paths may share a key" in report
+
+
+def test_the_report_of_a_governed_run_contains_its_objections(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    for form in ("md", "html"):
+        report = Acp(tmp_path)("report", str(root), "--format", form).stdout
+        assert "Objections" in report and "OBJ-001" in report and "No switch." in report
 
 
 # --- the pure derivation ---------------------------------------------------------------------
