@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from acp_core.model.errors import InvalidInput
+
 GROUPS = {
     "state": "needs you, live, done ...",
     "folder": "the folder around each collaboration",
@@ -25,7 +27,7 @@ COLUMNS = ("protocol", "phase", "waiting for", "since", "usually", "findings", "
 """The columns beside the name that can be chosen."""
 
 
-class WrongView(ValueError):
+class WrongView(InvalidInput):
     """A view cannot be used: ``where`` below ``[fleet]``, and what is ``needed`` there."""
 
     def __init__(self, where: str, needed: str) -> None:

@@ -39,7 +39,7 @@ LOOP = command_of(
         exits=(
             (0, "completed"),
             (1, "gave up (only with --leave), or the deadline passed"),
-            (2, "cannot run: no collaboration, no such program, another loop; or invalid input"),
+            (2, "no collaboration, no such program, another loop runs, or invalid input"),
             (5, "blocked"),
             (130, "interrupted"),
         ),
