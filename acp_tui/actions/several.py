@@ -167,10 +167,6 @@ class Each(Vertical):
         for name, select in zip(self.names, self.query(Select), strict=True):
             select.value = self._wished.get(name, Select.NULL)
 
-    def remember(self, names: Iterable[str], value: object) -> None:
-        """Take what was chosen for these names, nothing among it, before their rows are there."""
-        self._wished = {**dict.fromkeys(names, Select.NULL), **self._chosen(value)}
-
 
 def entries(value: object) -> list[str]:
     """The entries of a list; one text stands for a list of it."""
