@@ -91,7 +91,7 @@ async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
         monkeypatch.setattr(app.stylesheet, "reparse", lambda: pytest.fail("parsed anew"))
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, Screen) and app.screen.is_modal)
-        await until(pilot, lambda: "fleet.open" in screen_text(app))
+        await until(pilot, lambda: "What you can do here now" in screen_text(app))
 
 
 async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_path: Path) -> None:
