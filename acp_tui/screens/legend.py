@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from acp_core.cli import signs
-from acp_core.model import PhaseState, Severity, SourceState, Status, Tone, Verdict
+from acp_core.model import PhaseState, Severity, Tone, Verdict
+from acp_tui.widgets import fleet_lines
 
 _TONES = {
     Tone.START: "started",
@@ -19,18 +20,7 @@ _TONES = {
 }
 
 LEGEND: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "fleet",
-        (
-            ("◆", "waits for you"),
-            ("●", "needs you"),
-            (signs.STATUS[Status.ACTIVE], "live"),
-            (signs.STATUS[Status.COMPLETED], "completed"),
-            (signs.STATUS[Status.BLOCKED], "blocked"),
-            (signs.STATUS[Status.UNKNOWN], "unknown"),
-            (signs.SOURCE[SourceState.STALE], "not read lately"),
-        ),
-    ),
+    ("fleet", fleet_lines.LEGEND),
     (
         "phases",
         (

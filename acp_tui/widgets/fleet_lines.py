@@ -154,18 +154,17 @@ def title(entry: FleetEntry) -> str:
 
 ARCHIVED, TURN, WANTED, UNREAD = "▪", "◆", "●", "•"
 LEGEND = (
-    (TURN, "accent", "needs you: it is a person's turn"),
-    (WANTED, "error", "needs you: something is wrong or must be decided"),
-    (signs.STATUS[Status.BLOCKED], "error", "blocked"),
-    (signs.STATUS[Status.ACTIVE], "muted", "live"),
-    (signs.STATUS[Status.COMPLETED], "good", "completed"),
-    (signs.STATUS[Status.UNKNOWN], "muted", "status unknown"),
-    (ARCHIVED, "muted", "archived"),
-    (signs.SOURCE[SourceState.STALE], "warning", "after a sign: shown as last read"),
-    (signs.SOURCE[SourceState.UNREACHABLE], "warning", "after a sign: cannot be reached"),
-    (UNREAD, "accent", "new events since you last opened it"),
+    (TURN, "waits for you"),
+    (WANTED, "needs you"),
+    (signs.STATUS[Status.ACTIVE], "live"),
+    (signs.STATUS[Status.COMPLETED], "completed"),
+    (signs.STATUS[Status.BLOCKED], "blocked"),
+    (signs.STATUS[Status.UNKNOWN], "unknown"),
+    (signs.SOURCE[SourceState.STALE], "not read lately"),
+    (ARCHIVED, "archived"),
+    (UNREAD, "new since your last visit"),
 )
-"""What the signs before a name mean: the sign, the name of its style, and the words."""
+"""What the signs before a name mean."""
 
 
 def sign(entry: FleetEntry) -> tuple[str, str]:

@@ -152,5 +152,5 @@ def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -
     with pytest.raises(SettingsError) as error:
         settings.load(config)
     assert str(error.value) == (
-        f"{config}: fleet.views.mine.sort: one of attention, name, waiting, last, protocol is needed"
+        f"{config}: fleet.views.mine.sort: expected one of attention, name, waiting, last, protocol"
     )
