@@ -44,7 +44,9 @@ def dashboard(paths: list[str], settings: Settings) -> int:
 
     # Textual reads keys from the standard input and draws on the standard error.
     if DRIVER not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError("the dashboard needs a terminal; `acp status` prints the same as text")
+        raise CommandError(
+            "the dashboard needs a terminal; use `acp status` to print the fleet as text"
+        )
     from acp_tui.terminal.garbage import Heap
 
     Heap.begin()  # importing makes many objects, all of which stay

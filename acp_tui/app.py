@@ -400,9 +400,13 @@ class AcpApp(PaintingApp):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers on every screen."""
-        yield SystemCommand("Help", "Every key of this screen", self.action_help)
-        yield SystemCommand("Inbox", "What needs you in all collaborations", self.action_inbox)
-        yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
-        yield SystemCommand("UTC or local time", "How times are shown", self.action_toggle_utc)
+        yield SystemCommand("Help", "Show the keys of this screen", self.action_help)
+        yield SystemCommand("Inbox", "Show what needs you in all collaborations", self.action_inbox)
+        yield SystemCommand("Theme", "Choose a theme", self.action_change_theme)
+        yield SystemCommand(
+            "UTC or local time", "Choose how times are shown", self.action_toggle_utc
+        )
         yield SystemCommand("Screenshot", "Save this screen as SVG", self._screenshots.take_soon)
-        yield SystemCommand("Quit", "Leave the dashboard; nothing else stops", self.action_quit)
+        yield SystemCommand(
+            "Quit", "Quit the dashboard; loops and agents keep running", self.action_quit
+        )

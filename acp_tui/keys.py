@@ -57,39 +57,45 @@ def bind(
     )
 
 
-QUIT = bind("app.quit", "ctrl+q", "quit", "Quit", tooltip="Leave the dashboard; nothing else stops")
+QUIT = bind(
+    "app.quit",
+    "ctrl+q",
+    "quit",
+    "Quit",
+    tooltip=("Quit the dashboard; loops and agents keep running"),
+)
 
 APP = (
     bind("app.help", "question_mark,f1", "help", "Help", show=True, display="?",
          tooltip="What you can do here now, every key, and what the signs mean"),
     QUIT,
     bind("app.inbox", "exclamation_mark", "inbox", "Inbox", display="!",
-         tooltip="What needs you and what is asked in all collaborations"),
+         tooltip="Show what needs you, and open questions, in all collaborations"),
     bind("app.utc", "U", "toggle_utc", "UTC / local time",
-         tooltip="Show times in UTC, or in this machine's zone"),
+         tooltip="Show times in UTC or in local time"),
     bind("app.theme", "ctrl+t", "change_theme", "Theme"),
 )  # fmt: skip
 
 # The same acts on the collaboration that is selected (fleet) or open (its screen).
 ACT = (
     bind("act.block", "b", "halt", "Stop", show=True,
-         tooltip="Stop the whole work; where only a part can be stopped, the agent or task in hand"),
+         tooltip="Stop the collaboration; where only a part can be stopped, the current agent or task"),
     bind("act.acknowledge", "a", "acknowledge", "Acknowledge",
-         tooltip="Take a need off the top, with a note; a new reason shows again"),
+         tooltip="Hide an attention item, with a note, until something new needs attention"),
     bind("act.actions", "x", "actions", "Actions", show=True,
-         tooltip="Everything that you can do in this collaboration"),
+         tooltip="List all actions of this collaboration"),
     bind("act.remedy", "f", "remedy", "Fix", show=True,
-         tooltip="Do what the need that is shown asks for"),
+         tooltip="Run the action of the attention item that is shown"),
     bind("act.next_need", "J", "next_need", "Next need",
-         tooltip="Go to the next thing that needs you, here and then in the next collaboration"),
+         tooltip="Go to the next attention item, here and then in the next collaboration"),
     bind("act.launch", "L", "launch", "Start loops",
-         tooltip="Start programs that take participants' turns; shows each command before"),
+         tooltip="Start agents for participants; shows each command first"),
     bind("act.stop", "S", "stop", "Stop loops",
-         tooltip="Stop participants' loops, with the programs that they run"),
+         tooltip="Stop loops, and the agents that they run"),
     bind("act.archive", "A", "archive", "Archive",
-         tooltip="Put it away, or take it back; it still exists and is still found"),
+         tooltip="Archive or unarchive; archived collaborations can still be found"),
     bind("act.validate", "v", "validate", "Validate now",
-         tooltip="Read everything again now"),
+         tooltip="Read and validate the files again now"),
     bind("act.copy_path", "y", "copy_path", "Copy path"),
     bind("act.open_folder", "o", "open_folder", "Open folder"),
 )  # fmt: skip
@@ -97,7 +103,7 @@ ACT = (
 FLEET = (
     bind("fleet.open", "enter", "open", "Open", show=True, display="enter"),
     bind("fleet.filter", "slash", "filter", "Filter", show=True, display="/",
-         tooltip="By words of name, objective, phase and people; enter searches in documents"),
+         tooltip="Filter by name, objective, phase and participants; enter searches the documents"),
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.replay", "R", "replay", "Replay",
          tooltip="Its history, step by step, with the documents as they were"),
@@ -110,7 +116,7 @@ FLEET = (
          tooltip="Show only what changed since your last visit, or everything again"),
     bind("fleet.view", "X", "view", "View",
          tooltip="Choose a saved view, an order, a grouping or columns"),
-    bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
+    bind("fleet.archived", "H", "toggle_archived", "Show or hide archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),
     bind("fleet.quit", "q", "app.quit", "Quit"),
 )  # fmt: skip
@@ -120,7 +126,7 @@ FLEET = (
 COLLABORATION = (
     bind("collaboration.back", "escape,q", "back", "Back", show=True),
     bind("collaboration.actions", "colon", "actions", "Actions",
-         tooltip="Everything that you can do in this collaboration"),
+         tooltip="List all actions of this collaboration"),
     bind("collaboration.timeline", "1", "pane('timeline')", "Timeline"),
     bind("collaboration.documents", "2", "pane('documents')", "Documents, or overview"),
     bind("collaboration.findings", "3", "pane('findings')", "Findings"),
@@ -128,22 +134,22 @@ COLLABORATION = (
     bind("collaboration.left", "h", "step(-1)", "Pane before"),
     bind("collaboration.right", "l", "step(1)", "Pane after"),
     bind("collaboration.zoom", "z", "zoom", "Zoom", show=True,
-         tooltip="Give the whole space to this pane, or give it back"),
+         tooltip="Use the whole screen for this pane, or go back"),
     bind("collaboration.next_tab", "right_square_bracket", "tab(1)", "Next tab",
          display="]"),
     bind("collaboration.previous_tab", "left_square_bracket", "tab(-1)", "Tab before",
          display="["),
     bind("collaboration.document", "d", "pick_document", "Go to a tab",
-         tooltip="Choose among all documents and panels"),
-    bind("collaboration.why", "w", "why", "Why it does not go on",
-         tooltip="Each cause with its evidence, and what mends it"),
-    bind("collaboration.people", "P", "people", "People and their loops"),
+         tooltip="Choose a document or panel"),
+    bind("collaboration.why", "w", "why", "Why it is stuck",
+         tooltip="List each problem with its evidence and its fix"),
+    bind("collaboration.people", "P", "people", "Participants and loops"),
     bind("collaboration.replay", "R", "replay", "Replay",
          tooltip="Its history, step by step, with the documents as they were"),
     bind("collaboration.times", "T", "times", "Stats",
-         tooltip="Who did what when, drawn, and all figures; others beside it"),
+         tooltip="Draw the timeline chart and list all figures, beside other collaborations"),
     bind("collaboration.log", "p", "log", "Participant's log",
-         tooltip="What a participant's loop does, and its log"),
+         tooltip="Show what a participant's loop does, and its log"),
     bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",
          display="<"),
     bind("collaboration.after", "greater_than_sign", "lineage('continued_by')",
@@ -154,18 +160,18 @@ COLLABORATION = (
 
 TIMELINE = (
     bind("timeline.open", "enter", "open", "Details", show=True, display="enter",
-         tooltip="All fields of the event, and the document that it speaks of"),
+         tooltip="Show all fields of the event, and its document"),
     bind("timeline.search", "slash", "search", "Search", show=True, display="/"),
     bind("timeline.next_match", "n", "match(1)", "Next match"),
     bind("timeline.previous_match", "N", "match(-1)", "Match before"),
     bind("timeline.filter", "F,ampersand", "filter", "Filter", show=True,
          tooltip="By participant, kind of event and words"),
     bind("timeline.time", "t", "toggle_relative", "Clock / ago",
-         tooltip="Show when events were, or how long ago"),
-    bind("timeline.reply", "i", "reply", "Go to what it replies to"),
+         tooltip="Show times of events, or their age"),
+    bind("timeline.reply", "i", "reply", "Go to the event it replies to"),
     bind("timeline.unread", "u", "unread", "Go to the first new event"),
     bind("timeline.copy", "y", "copy", "Copy as JSON"),
-    bind("timeline.clear", "escape", "clear", "Close the details, the search, the filter"),
+    bind("timeline.clear", "escape", "clear", "Close the details, the search or the filter"),
 )  # fmt: skip
 
 TYPED = (
@@ -175,14 +181,14 @@ TYPED = (
 DOCUMENT = (
     bind("document.raw", "r", "toggle_raw", "Raw / rendered", show=True),
     bind("document.changes", "c", "toggle_changes", "Changes", show=True,
-         tooltip="What changed since you last looked, line by line"),
+         tooltip="Show what changed since your last visit, line by line"),
     bind("document.outline", "O", "outline", "Contents", show=True,
-         tooltip="Choose a heading to go to"),
+         tooltip="Go to a heading"),
     bind("document.next_change", "n", "change(1)", "Next change"),
     bind("document.previous_change", "N", "change(-1)", "Change before"),
     bind("document.seen", "s", "seen", "Mark as seen"),
-    bind("document.edit", "e", "edit", "Edit", show=True, tooltip="Open it in your editor"),
-    bind("document.copy_path", "y", "copy_path", "Copy its path"),
+    bind("document.edit", "e", "edit", "Edit", show=True, tooltip="Open in your editor"),
+    bind("document.copy_path", "y", "copy_path", "Copy the path"),
 )  # fmt: skip
 
 SCROLL = (
@@ -199,13 +205,13 @@ CHOOSE = (
 )  # fmt: skip
 
 FINDINGS = (
-    bind("findings.fix", "f", "fix", "Fix", show=True, tooltip="Do what the finding asks for"),
+    bind("findings.fix", "f", "fix", "Fix", show=True, tooltip="Run the action that fixes the finding"),
     bind("findings.copy", "y", "copy", "Copy the finding"),
 )  # fmt: skip
 
 PANEL = (
     bind("panel.filter", "slash,F", "filter", "Filter", show=True, display="/",
-         tooltip="Show only the rows that hold the words; column:word for one column"),
+         tooltip="Show only rows with these words; column:word searches one column"),
     bind("panel.clear", "escape", "clear", "Show all rows"),
 )  # fmt: skip
 
@@ -235,16 +241,16 @@ PARTICIPANT = (
     bind("participant.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("participant.search", "slash", "search", "Search", show=True, display="/"),
     bind("participant.follow", "V", "toggle_follow", "Follow", show=True,
-         tooltip="Stay with the newest line; scrolling up stops it, the end begins it again"),
+         tooltip="Follow the newest line; scrolling up stops following, the end key resumes"),
     bind("participant.wrap", "W", "toggle_wrap", "Wrap", show=True),
     bind("participant.raw", "r", "toggle_raw", "Raw", show=True,
-         tooltip="What the program printed, as it was, or what it means"),
+         tooltip="Show the output of the agent unchanged, or interpreted"),
     bind("participant.nudge", "m", "nudge", "Message", show=True,
-         tooltip="Have it begin its turn anew, with a message from you"),
+         tooltip="Restart the turn with a message from you"),
     bind("participant.start", "L", "start", "Start", show=True,
-         tooltip="Start its loop, or start it again; shows the command before"),
+         tooltip="Start or restart the loop; shows the command first"),
     bind("participant.stop", "S", "stop", "Stop", show=True,
-         tooltip="Stop its loop, with the program that it runs"),
+         tooltip="Stop the loop, and the agent that it runs"),
     bind("participant.next_match", "n", "match(1)", "Next match"),
     bind("participant.previous_match", "N", "match(-1)", "Match before"),
     bind("participant.next", "right_square_bracket", "step(1)", "Next participant", display="]"),
@@ -257,11 +263,11 @@ INBOX = (
     bind("inbox.filter", "slash", "filter", "Filter", show=True, display="/",
          tooltip="Show only the items that contain the words; esc shows all again"),
     bind("inbox.answer", "f", "answer", "Answer", show=True,
-         tooltip="Do what settles it, in a form"),
+         tooltip="Open the form that resolves it"),
     bind("inbox.acknowledge", "a", "acknowledge", "Acknowledge", show=True,
-         tooltip="Take it off the list, with a note; a new reason shows again"),
+         tooltip="Hide the item, with a note, until something new needs attention"),
     bind("inbox.snooze", "Z", "snooze", "Snooze", show=True,
-         tooltip="Put it off until something happens in its collaboration"),
+         tooltip="Snooze until something happens in the collaboration"),
     bind("inbox.copy", "y", "copy", "Copy"),
 )  # fmt: skip
 
@@ -283,7 +289,7 @@ REPLAY = (
          display="("),
     bind("replay.next_stall", "apostrophe,ctrl+right", "jump('stall', 1)", "Next stall", show=True,
          display="'",
-         tooltip="A wait that was unusually long for this collaboration (inferred)"),
+         tooltip="Go to the next unusually long wait (inferred)"),
     bind("replay.previous_stall", "quotation_mark,ctrl+left", "jump('stall', -1)", "Stall before",
          display='"'),
     bind("replay.next_finding", "backslash,ctrl+down", "jump('findings', 1)", "Next finding",
@@ -292,10 +298,10 @@ REPLAY = (
          display="|"),
     bind("replay.first", "left_curly_bracket", "end(-1)", "The beginning", display="{"),
     bind("replay.last", "right_curly_bracket", "end(1)", "The end", display="}"),
-    bind("replay.pick", "ctrl+g", "pick", "Go to a step", tooltip="Choose among all steps"),
-    bind("replay.mark", "M", "mark", "Mark", tooltip="Compare from here"),
+    bind("replay.pick", "ctrl+g", "pick", "Go to a step", tooltip="Choose a step"),
+    bind("replay.mark", "M", "mark", "Mark", tooltip="Mark this step to compare with"),
     bind("replay.compare", "C", "compare", "Compare", show=True,
-         tooltip="The shown document between the mark (or its version before) and here"),
+         tooltip="Compare the document at the mark (or its previous version) with this step"),
 )  # fmt: skip
 
 COMPARE = (
@@ -311,9 +317,9 @@ COMPARE = (
 TIMES = (
     bind("times.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("times.beside", "c", "beside", "Beside another", show=True,
-         tooltip="The figures of another collaboration of the same kind"),
+         tooltip="Show the figures of another collaboration beside these"),
     bind("times.chain", "greater_than_sign,less_than_sign", "chain", "Chain", show=True, display=">",
-         tooltip="Those that it continues and that continue it, as one story"),
+         tooltip="Include the collaborations before and after this one"),
     bind("times.alone", "backspace", "alone", "Alone", show=True),
 )  # fmt: skip
 
@@ -332,18 +338,18 @@ LIST = (
 )  # fmt: skip
 
 FORM = (
-    bind("form.do", "ctrl+s", "do", "Do it", show=True, tooltip="Do what the preview says"),
+    bind("form.do", "ctrl+s", "do", "Do it", show=True, tooltip="Run the previewed action"),
     bind("form.cancel", "escape", "cancel", "Cancel", show=True),
 )  # fmt: skip
 
 CARD = (
     *(bind(f"card.verdict_{n}", str(n), f"verdict({n})", f"Verdict {n}") for n in range(1, 10)),
     bind("card.writes", "equals_sign", "toggle_writes", "Writes", show=True, display="=",
-         tooltip="The exact writes of a verdict, and the command that does the same"),
+         tooltip="Show what a verdict writes, and the equivalent command"),
     bind("card.next_verdict", "right", "pick(1)", "Next verdict"),
     bind("card.previous_verdict", "left", "pick(-1)", "Verdict before"),
     bind("card.form", "e", "form", "All fields",
-         tooltip="The whole form of the verdict, with what nobody must fill in"),
+         tooltip="Open the full form of the verdict, with optional fields"),
     bind("card.do", "ctrl+s", "do", "Do it", display="ctrl+s"),
     bind("card.close", "escape", "close", "Back", show=True, display="esc"),
 )  # fmt: skip

@@ -57,7 +57,7 @@ class Notifier:
             for problem in problems:
                 if problem not in self._reported:  # once: it would be said again with every notice
                     self._reported.add(problem)
-                    self._app.tell(f"You could not be told: {problem}", "warning")
+                    self._app.tell(f"Could not send the notification: {problem}", "warning")
 
 
 def _few(messages: list[Message]) -> list[Message]:

@@ -50,4 +50,4 @@ class QuitGuard:
             return
         self._asked_at = monotonic()
         key = self._app.get_key_display(keys.QUIT.with_key(next(iter(self.keys))))
-        self._app.tell(f"{lost} {key} again leaves all the same.", "warning", timeout=AGAIN)
+        self._app.tell(f"{lost} Press {key} again to quit anyway.", "warning", timeout=AGAIN)

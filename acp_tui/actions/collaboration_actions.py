@@ -137,10 +137,10 @@ class CollaborationActions(Screen[None]):
                 halt = await self._availability.find_out(snapshot)
             except Exception as error:  # somebody else's protocol: reported, not raised
                 why = trouble(self.app, snapshot.key, error)
-                self.app.tell(f"It cannot be found out what can be done: {why}", "error")
+                self.app.tell(f"Could not load the actions: {why}", "error")
                 return
         if halt is None:
-            self.app.tell("Nothing can be stopped here now.")
+            self.app.tell("There is nothing to stop here now.")
         else:
             self.app.perform(snapshot.key, halt.name, self.performed, halt.given(words))
 
@@ -181,7 +181,7 @@ class CollaborationActions(Screen[None]):
             if need.action:
                 self.app.perform(whose.key, need.action, self.performed, dict(need.given))
             else:
-                self.app.tell("No action settles this by itself: open it and look.")
+                self.app.tell("No single action fixes this: open the collaboration and look.")
 
     def action_launch(self) -> None:
         """Start loops for its participants."""
@@ -211,9 +211,9 @@ class CollaborationActions(Screen[None]):
         action = (bind_unarchive if archived else bind_archive)(noted, self.app.now())
         outcome = await asyncio.to_thread(action.perform, {})
         if outcome.state is OutcomeState.REFUSED:
-            self.app.tell(f"It cannot be kept: {outcome.sentence}", "error")
+            self.app.tell(f"Could not save the acknowledgement: {outcome.sentence}", "error")
             return
-        again = f"{called(self.app, 'act.archive')} takes it back"
+        again = f"{called(self.app, 'act.archive')} unarchives it"
         self.app.tell(f"{snapshot.name} is {'back' if archived else f'archived; {again}'}.")
         self.app.attention_changed()
 
@@ -292,5 +292,5 @@ async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
 def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
     """Why something with a collaboration failed, in words: it is gone, or what was raised."""
     if key is not None and key not in app.fleet.snapshots:
-        return "the collaboration is not there any more"
+        return "the collaboration no longer exists"
     return repr(error)

@@ -14,9 +14,9 @@ DIFF_LINES = 400
 
 _OUTCOMES = {
     OutcomeState.DONE: ("✓ done", "$text-success"),
-    OutcomeState.REQUESTED: ("… requested: somebody else must pick it up", "$text-warning"),
-    OutcomeState.REFUSED: ("✗ refused, nothing was done", "$text-error"),
-    OutcomeState.UNKNOWN: ("? unknown how it ended", "$text-warning"),
+    OutcomeState.REQUESTED: ("… queued, not applied yet", "$text-warning"),
+    OutcomeState.REFUSED: ("✗ refused, nothing was changed", "$text-error"),
+    OutcomeState.UNKNOWN: ("? result unknown", "$text-warning"),
 }
 
 

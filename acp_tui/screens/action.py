@@ -100,7 +100,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     async def prepare(self) -> None:
         """Show the form, or find the action first."""
         if self._action is None:
-            self.query_one("#title", Static).update(text.plain("Looking what can be done…"))
+            self.query_one("#title", Static).update(text.plain("Loading the actions…"))
             self._find()
         else:
             await self.begin(self._action)
@@ -112,17 +112,17 @@ class ActionScreen(ModalScreen[Outcome | None]):
             action = await offered_named(self.app, self.collaboration, self._wanted)
             others = () if action else await offered(self.app, self.collaboration)
         except Refused as refused:
-            self.cannot(f"“{self._wanted_words}” cannot be done here now: {refused}")
+            self.cannot(f"“{self._wanted_words}” is not possible here now: {refused}")
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
-            self.cannot(f"It cannot be found out what can be done: {why}")
+            self.cannot(f"Could not load the actions: {why}")
         else:
             if action is not None:
                 await self.begin(action)
                 return
             known = ", ".join(each.label for each in others)
-            instead = f" What can be done now: {known}." if known else ""
-            self.cannot(f"“{self._wanted_words}” cannot be done here now.{instead}")
+            instead = f" Possible now: {known}." if known else ""
+            self.cannot(f"“{self._wanted_words}” is not possible here now.{instead}")
 
     @property
     def _wanted_words(self) -> str:
@@ -242,7 +242,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             evaluation = await self._run(lambda: evaluated(action, values))
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
-            sentence = "It cannot be worked out what this would do."
+            sentence = "Could not make the preview."
             evaluation = Evaluation(preview=Preview(sentence, refused=why))
         self._show_evaluation(evaluation)
 
@@ -258,7 +258,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             )
             why = evaluation.preview.refused
         elif evaluation.errors:
-            missing = "Fill in what is missing to see what would be done."
+            missing = "Fill in the required fields to see the preview."
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
         allowed = (
             not evaluation.errors
@@ -301,7 +301,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             result = await self._run(lambda: performed(action, values))
         except Exception as error:  # the files may have changed: neither done nor refused
             why = trouble(self.app, self.collaboration, error)
-            result = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {why}")
+            result = Outcome(OutcomeState.UNKNOWN, f"Result unknown: {why}")
         finally:
             button.loading = False
             self._busy = False
@@ -330,7 +330,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         why = self.query_one("#why", Static)
         if outcome.state is OutcomeState.REFUSED:  # change something and try again
             self._refused = True
-            why.update(text.plain("✗ refused: change something, or cancel", "$text-error"))
+            why.update(text.plain("✗ refused: change the form, or cancel", "$text-error"))
             self.query_one("#do", Button).disabled = True
             return
         self.app.drafts.pop(self._draft_key, None)
@@ -344,9 +344,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def unsaved(self) -> str:
         """What would be lost if the dashboard were left now, as a sentence."""
         if self._busy:
-            return "It is being done."
+            return "Running."
         if self._touched and not self.has_class("-over"):
-            return "What you wrote here is not done yet, and would be lost."
+            return "What you typed here has not been applied, and would be lost."
         return ""
 
     @on(Button.Pressed, "#cancel")
@@ -356,7 +356,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def action_cancel(self) -> None:
         """Leave; what was typed is there again the next time."""
         if self._busy:
-            self.app.tell("It is being done; its outcome shows here.")
+            self.app.tell("Running. The result will appear here.")
             return
         if self._touched and not self.has_class("-over"):
             self._keep_draft()

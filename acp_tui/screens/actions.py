@@ -46,7 +46,7 @@ class ActionsScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Find out what can be done."""
-        self._say("Looking what can be done…")
+        self._say("Loading the actions…")
         self._find()
 
     def _say(self, sentence: str) -> None:
@@ -65,17 +65,17 @@ class ActionsScreen(ModalScreen[None]):
             self._offered = grave_last(await offered(self.app, self.collaboration))
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
-            self._say(f"It cannot be found out what can be done: {why}")
+            self._say(f"Could not load the actions: {why}")
             return
         if not self._offered:
-            self._say(self._limits() or "There is nothing to do here now.")
+            self._say(self._limits() or "No actions are possible here now.")
             return
-        self._say(" ".join(filter(None, (self._limits(), "What you can do here now:"))))
+        self._say(" ".join(filter(None, (self._limits(), "Possible actions:"))))
         choices = self.query_one(OptionList)
         for place, action in enumerate(self._offered):
             option = text.join(
                 (text.safe_line(action.label), "bold"),
-                (" (cannot be taken back)" if action.risky else "", "$text-warning"),
+                (" (cannot be undone)" if action.risky else "", "$text-warning"),
                 "\n",
                 (text.safe_line(action.sentence), text.MUTED),
             )

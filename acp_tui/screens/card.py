@@ -155,7 +155,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         self.set_class(not card.sections, "-bare")
         self.facts.items = items_of(card)
         self._draw_verdicts()
-        self._explain("The matter has changed: this is how it is now." if again else "")
+        self._explain("This has changed since: here is the new state." if again else "")
         self.remove_class("-loading")
         self.add_class("-loaded")
         if self._action is None:

@@ -65,7 +65,9 @@ class CollaborationScreen(SnapshotScreen):
         try:
             await asyncio.to_thread(self.app.attention.visited, self.snapshot, self.app.now())
         except OSError as error:
-            self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
+            self.app.tell(
+                f"Could not save what you have seen: {error.strerror or error}", "warning"
+            )
         if self.app.is_running:
             self.app.attention_changed()
 
@@ -86,7 +88,9 @@ class CollaborationScreen(SnapshotScreen):
         if self.key in batch.loops or any(one.key == self.key for one in batch.snapshots):
             self.loader.load_loops()  # those of other accounts tell of no change by themselves
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
-            words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
+            words = (
+                "No collaboration here, or it was removed. Press Escape to go back to the fleet."
+            )
             self.say_waiting(words)
         wait = self._drawn_at + FRAME - monotonic()
         if wait <= 0:

@@ -65,7 +65,7 @@ class Navigation:
         if there is None and os.path.isdir(location):
             app.open_collaboration(app.fleet.add(Path(location)))
         elif there is None:
-            app.tell(f"It is not there anymore: {location}")
+            app.tell(f"Not found any more: {location}")
         elif there.key != self._screen.key:
             app.open_collaboration(there.key)
 
@@ -110,13 +110,13 @@ class Navigation:
             yield Offer(f"Go to {tab.label}", tab.id, partial(screen.show_tab, tab.id))
         for pane in PANES:
             yield Offer(f"Pane: {pane}", "", partial(screen.action_pane, pane))
-        yield Offer("Zoom this pane", "Give it the whole space", screen.action_zoom)
+        yield Offer("Zoom this pane", "Use the whole screen", screen.action_zoom)
 
     def open_log(self) -> None:
         """Show the log of the participant that is selected, waited for, or to be chosen."""
         screen, snapshot = self._screen, self._screen.snapshot
         if snapshot is None or not snapshot.participants:
-            screen.app.tell("Nobody takes part yet.")
+            screen.app.tell("No participants yet.")
             return
         people = [person.id for person in snapshot.participants]
         waited = [turn.participant for turn in snapshot.turns]

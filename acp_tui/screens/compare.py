@@ -113,7 +113,7 @@ class CompareScreen(Screen[None]):
         try:
             self._made = await self._ask(read)
         except Exception as error:
-            self.view.clear(clean_line(f"They cannot be compared: {error}"))
+            self.view.clear(clean_line(f"Could not compare the versions: {error}"))
             return
         self._draw()
 

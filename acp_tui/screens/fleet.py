@@ -223,9 +223,9 @@ class FleetScreen(CollaborationActions):
         words = self.words
         if self._entries and words:
             return text.join(
-                (f"Nothing is called “{words}”.\n\n", "bold"),
-                _hint("enter", "looks inside the documents"),
-                _hint("esc", "shows all again"),
+                (f"No collaboration matches “{words}”.\n\n", "bold"),
+                _hint("enter", "searches the documents"),
+                _hint("esc", "shows all collaborations"),
             )
         if self._entries and self.views.view.changed:
             left = self._left

@@ -39,7 +39,7 @@ _SIGNS = {
     "unresolved": ("?", "warning"),
     "question": ("?", "accent"),
 }
-EMPTY = "Nothing needs you, and nothing is asked. What comes shows here by itself."
+EMPTY = "Nothing needs you, and no questions are open. New items appear here by themselves."
 
 NO_MATCH = "No item contains these words; esc shows all."
 
@@ -201,7 +201,7 @@ class InboxScreen(Screen[None]):
         if entry.what.action:
             self.app.perform(entry.snapshot.key, entry.what.action, given=dict(entry.what.given))
         else:
-            self.app.tell("No action settles this by itself: enter opens it where it stands.")
+            self.app.tell("No single action resolves this: press enter to open it.")
 
     def action_acknowledge(self) -> None:
         """Take it off the list, with a note."""
@@ -223,9 +223,9 @@ class InboxScreen(Screen[None]):
                 attention.snooze, entry.snapshot, entry.what.key, self.app.now()
             )
         except OSError as error:
-            self.app.tell(f"It cannot be kept: {error.strerror or error}", "error")
+            self.app.tell(f"Could not save the acknowledgement: {error.strerror or error}", "error")
             return
-        self.app.tell(f"Put off until something happens in {entry.snapshot.name}.", timeout=3)
+        self.app.tell(f"Snoozed until something happens in {entry.snapshot.name}.", timeout=3)
         self.app.attention_changed()
 
     def action_copy(self) -> None:

@@ -75,7 +75,7 @@ class ParticipantScreen(CollaborationActions):
     def on_mount(self) -> None:
         """Listen to the fleet, and read the log."""
         self.view = self.query_one(LogView)
-        self.view.clear("Reading its log…")
+        self.view.clear("Reading the log…")
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._begin_log, init=False)
         self.set_interval(1.0, self._draw)
@@ -119,17 +119,17 @@ class ParticipantScreen(CollaborationActions):
         if loop is None:
             self._log = None
             if self._known:
-                self.view.clear("It has no loop on this machine, so there is no log.")
+                self.view.clear("No log: the participant has no loop on this machine.")
             return
         if loop.account:
             self._log = None
-            self.view.clear(f"Its log stays with {loop.account}.")
+            self.view.clear(f"The log belongs to {loop.account}.")
             return
         from acp_core.agents.reading import LoopLog
 
         self._log = LoopLog(loop, raw=self.raw)
         self._run = loop.run.number if loop.run else 0
-        self.view.clear("It printed nothing yet." if self.raw else "Its log is empty yet.")
+        self.view.clear("No output yet." if self.raw else "The log is empty.")
         self.view.set_follow(True)
         self._read_soon()
 
@@ -206,7 +206,7 @@ class ParticipantScreen(CollaborationActions):
             self._manage(NUDGE)
         else:
             self._tell(
-                f"{self.participant} has no loop that runs; {self._called('start')} starts it."
+                f"{self.participant} has no running loop; press {self._called('start')} to start one."
             )
 
     def action_start(self) -> None:
@@ -225,14 +225,14 @@ class ParticipantScreen(CollaborationActions):
         if self.loop is not None and (self.loop.alive or self.loop.program_alive):
             self._manage(STOP_LOOP)
         else:
-            self._tell(f"Nothing of {self.participant} runs here.")
+            self._tell(f"{self.participant} has no running loop here.")
 
     def _is_elsewhere(self) -> bool:
         """Whether another account runs it: then it says whom to ask."""
         loop = self.loop
         if loop is None or not loop.account or not loop.alive:
             return False
-        self._tell(f"{loop.shown.note}. `acp stop` asks for it.")
+        self._tell(f"{loop.shown.note}. Use `acp stop`.")
         return True
 
     def _manage(self, action: str) -> None:
@@ -241,7 +241,7 @@ class ParticipantScreen(CollaborationActions):
             self.app.perform(snapshot.key, action, self.performed, given)
 
     def _tell(self, sentence: str) -> None:
-        self.app.tell(sentence if self._known else "Its loop is still being looked for.")
+        self.app.tell(sentence if self._known else "Still looking for the loop.")
 
     def _called(self, name: str) -> str:
         return keys.called(self.app, f"participant.{name}")
@@ -344,7 +344,7 @@ def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
     if activity.note:
         lines.append(line(activity.note))
     if loop.nudge_waiting:
-        lines.append(line("a message waits for its next turn", MUTED))
+        lines.append(line("a message is queued for the next turn", MUTED))
     lines.append(
         join((safe_line(wording.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
     )

@@ -80,7 +80,7 @@ class PastSource:
         except KeyError:
             return None
         except (BadRecording, OSError) as error:
-            text = unreadable(document, clean_line(f"It cannot be read: {error}"))
+            text = unreadable(document, clean_line(f"Could not read the collaboration: {error}"))
         if document.state == "not recorded":
             text = unreadable(document, "not recorded")
         return text if place == self.place else None

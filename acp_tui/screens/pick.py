@@ -49,12 +49,12 @@ class PickScreen(ModalScreen[str | None]):
         self._title = title
         self._items = tuple(items)
         self._selected = selected
-        self._list = RowList(id="pick-list", empty="Nothing like that.")
+        self._list = RowList(id="pick-list", empty="No match.")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="pick"):
             yield Static(line(self._title), id="pick-title")
-            yield Input(placeholder="type to narrow", id="pick-words", compact=True)
+            yield Input(placeholder="type to filter", id="pick-words", compact=True)
             yield self._list
 
     def on_mount(self) -> None:

@@ -81,13 +81,15 @@ class ReadingScreen(ModalScreen[None]):
         snapshot = self.app.fleet.snapshots.get(self._key)
         known = snapshot.document(self._document) if snapshot else None
         if known is None:
-            self.app.tell(f"{self._document} is not there.")
+            self.app.tell(f"{self._document} does not exist.")
             self.dismiss()
             return
         try:
             loaded = await self.app.fleet.call(self._key, lambda opened: opened.load(known.id))
         except Exception as error:  # somebody else's protocol: reported, not raised
-            self.app.tell(f"Could not read it: {trouble(self.app, self._key, error)}", "error")
+            self.app.tell(
+                f"Could not read the document: {trouble(self.app, self._key, error)}", "error"
+            )
             self.dismiss()
             return
         view.now = self.app.now()

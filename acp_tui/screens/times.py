@@ -88,7 +88,7 @@ class TimesScreen(Screen[None]):
         """Read the past, and again when something changes."""
         self.view = self.query_one(LogView)
         self.view.wrapped = self.view.follow = False
-        self.view.clear("Working out where the time went…")
+        self.view.clear("Computing the figures…")
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(GROWS, self._grow)
@@ -117,7 +117,7 @@ class TimesScreen(Screen[None]):
         try:
             self._measurements = await asyncio.to_thread(read)
         except (BadRecording, OSError, KeyError) as error:
-            self.view.clear(clean_line(f"It cannot be worked out: {error}"))
+            self.view.clear(clean_line(f"Could not compute the figures: {error}"))
             return
         self._draw()
 
@@ -148,7 +148,7 @@ class TimesScreen(Screen[None]):
             if len(self._measurements) > 1:
                 rows += [*([()] if rows else []), ((name, "heading"),)]
             rows += self._lines(each)
-        return rows or [(("No times are recorded: there is nothing to draw.", "muted"),)]
+        return rows or [(("Nothing to draw: no times are recorded.", "muted"),)]
 
     def _lines(self, drawn: Chart) -> list[Row]:
         made = lines(drawn, self._room(), utc=self.app.utc, fit=fit)

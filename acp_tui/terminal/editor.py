@@ -54,7 +54,7 @@ def editor(setting: str | None, environment: Mapping[str, str]) -> list[str]:
             try:
                 return shlex.split(text)
             except ValueError as error:
-                raise EditorProblem(f"{source} cannot be understood: {error}") from None
+                raise EditorProblem(f"could not parse {source}: {error}") from None
     for name in FALLBACKS:
         if shutil.which(name):
             return [name]
@@ -94,11 +94,11 @@ def edit(app: App[Any], path: Path, line: int | None = None, setting: str | None
             except OSError as error:
                 failed = error.strerror or str(error)
     except SuspendNotSupported:
-        raise EditorProblem("there is no terminal here for an editor; copy the path") from None
+        raise EditorProblem("no terminal for an editor here; copy the path instead") from None
     if failed:
-        raise EditorProblem(f"{argv[0]} cannot be started: {failed}")
+        raise EditorProblem(f"could not start {argv[0]}: {failed}")
     if code:
-        raise EditorProblem(f"{argv[0]} ended with exit code {code}")
+        raise EditorProblem(f"{argv[0]} exited with code {code}")
 
 
 def open_folder(folder: Path) -> None:
@@ -122,4 +122,4 @@ def open_folder(folder: Path) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        raise EditorProblem(f"{opener} cannot be started: {error.strerror or error}") from None
+        raise EditorProblem(f"could not start {opener}: {error.strerror or error}") from None

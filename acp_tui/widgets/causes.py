@@ -10,7 +10,7 @@ from acp_core.model import Cause, Target
 from acp_core.model.format import age, exact
 from acp_tui.widgets.row_list import Item
 
-EMPTY = "Nothing is known to keep it from going on."
+EMPTY = "No problem found."
 
 
 def items(
@@ -93,7 +93,7 @@ def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> l
         label = (labels or {}).get(name, plain[:1].upper() + plain[1:])
         hint = f"{fix_key} or enter" if fix_key and not rank and cause.remedy else "enter"
         if labels is not None and name not in labels:
-            hint = "cannot be done now"
+            hint = "not possible now"
         rows.append(
             Item(
                 (("  ▸ ", "accent"), (label, "accent"), (f"  {hint}", "muted")),

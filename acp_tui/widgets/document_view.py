@@ -222,12 +222,12 @@ class DocumentView(Vertical):
         document, text = reading.document, reading.text
         words = ""
         if document.state != "present":
-            words = document.note or f"{document.title} is not there ({document.state})."
+            words = document.note or f"{document.title} does not exist ({document.state})."
         elif text is None:
             words = ""  # it comes within a moment: a word would only flicker
         elif not text.text.strip():
-            words = (
-                text.note or f"{document.title} is empty. It shows here when somebody writes it."
+            words = text.note or (
+                f"{document.title} is empty. The text appears here as soon as it is written."
             )
         self.set_class(bool(words), "-empty")
         self.query_one("#document-empty", Static).update(plain(words), layout=False)

@@ -8,7 +8,7 @@ from acp_core.model import Gate, Target
 from acp_tui.widgets.row_list import Item
 
 SIGNS = {True: ("[x]", "success"), False: ("[ ]", ""), None: ("[?]", "muted")}
-EMPTY = "No gates are named: nothing but its phases keeps this collaboration from ending."
+EMPTY = "No completion gates: only the phases decide when this collaboration ends."
 
 
 def tally(gates: Sequence[Gate]) -> str:
@@ -21,7 +21,7 @@ def items(gates: Sequence[Gate]) -> list[Item]:
     rows = []
     for number, gate in enumerate(gates):
         sign, style = SIGNS[gate.met]
-        words = {True: "met", False: "not met", None: "cannot be known"}[gate.met]
+        words = {True: "met", False: "not met", None: "unknown"}[gate.met]
         details = [(f"{words}{': ' if gate.evidence else ''}{gate.evidence}", "muted")]
         if gate.document:
             line = f":{gate.line}" if gate.line else ""

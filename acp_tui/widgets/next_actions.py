@@ -176,7 +176,7 @@ def _hints(
 
 def _empty(snapshot: Snapshot) -> str:
     if snapshot.status.value == "completed":
-        return "It is completed: nobody has anything to do."
+        return "Completed: nothing is left to do."
     if snapshot.status.value == "blocked":
-        return "It is blocked: x lists what you can do."
-    return "Nobody is known to have anything to do. x lists what you can do."
+        return "Blocked: press x for actions."
+    return "No pending work. Press x for actions."

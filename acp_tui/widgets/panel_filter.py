@@ -104,7 +104,7 @@ class PanelFilter(Vertical):
         columns = panel.columns if panel is not None else ()
         names = [column.replace(" ", "").lower() for column in columns if column]
         example = f"  {safe_line(names[min(1, len(names) - 1)])}:WORD" if names else ""
-        self._typed.placeholder = f"words that a row must hold{example}"
+        self._typed.placeholder = f"words to search for{example}"
         self._typed.value = words
         self.add_class("-typing")
         self._typed.focus()

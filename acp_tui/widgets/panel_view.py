@@ -110,7 +110,7 @@ class PanelView(RowList):
         words, rows = self.words, narrowed(panel, self.words)
         self.empty = panel.empty or "Nothing here yet."
         if words and panel.rows:
-            self.empty = "No row holds these words."
+            self.empty = "No row contains these words."
         self._fitted = self.scrollable_content_region.width
         columns = self._fitted - GUTTER
         self.items = tuple(items(replace(panel, rows=rows), self.called, columns))

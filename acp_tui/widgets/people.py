@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
 
 Loops = Sequence["RunnerState"]
-EMPTY = "Nobody takes part yet."
+EMPTY = "No participants yet."
 
 COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}
 
@@ -103,12 +103,12 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
         yield activity.note, ""
     if loop.account:  # the rest is known to that account alone
         return
-    facts = [wording.program(loop), f"{activity.turns} turns taken"]
+    facts = [wording.program(loop), f"{activity.turns} turns done"]
     if activity.restarts:
         facts.append(f"{activity.restarts} restarts")
     yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"
     if loop.run is not None and loop.run.exit:
-        yield f"last run: {loop.run.exit}", "muted"
+        yield f"last attempt: {loop.run.exit}", "muted"
     for line in loop.lines[-3:]:
         yield f"  {line}", "muted"
     yield "p: its log", "accent"

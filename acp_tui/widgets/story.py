@@ -56,7 +56,7 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
     for number, link in enumerate(links, 1):
         name = link.name + " " * max(0, widest - width(link.name))
         if isinstance(link, Link):
-            words = link.summary or "not looked into"
+            words = link.summary or "not read"
             state = "" if link.found else "not found  "
             pieces = (("? ", "muted"), (f"{number} {name}  ", ""), (f"{state}{words}", "muted"))
             rows.append(Item(pieces, ((link.location, "muted"),), key=link.location))

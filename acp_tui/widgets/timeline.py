@@ -94,7 +94,7 @@ class Timeline(Vertical):
     def compose(self) -> ComposeResult:
         yield self.view
         yield Static(
-            Content("Nothing has happened yet. The first event appears here by itself."),
+            Content("No events yet. The first event appears here by itself."),
             id="timeline-empty",
         )
         yield self._status
@@ -315,7 +315,7 @@ class Timeline(Vertical):
 
     def action_search(self) -> None:
         """Type words to look for."""
-        self._type("search", "words to look for", self._search.words if self._search else "")
+        self._type("search", "words to search for", self._search.words if self._search else "")
 
     def action_filter(self) -> None:
         """Type what to show."""

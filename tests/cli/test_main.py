@@ -107,7 +107,7 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
     ran = acp(".")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "error: the dashboard needs a terminal; `acp status` prints the same as text\n"
+        "error: the dashboard needs a terminal; use `acp status` to print the fleet as text\n"
     )
 
 

@@ -349,7 +349,7 @@ async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
         assert "D-2" in visible_text(pilot.app) and "D-3" not in visible_text(pilot.app)
         await pilot.press(*" [/x]")
         await settle(pilot)
-        assert "No row holds these words." in visible_text(pilot.app)
+        assert "No row contains these words." in visible_text(pilot.app)
         await pilot.press("escape")
         await settle(pilot)
         assert documents.panel.has_focus and "❯ D-1" in visible_text(pilot.app)

@@ -203,7 +203,7 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.click("#do")
         await until(pilot, lambda: "not allowed from phase completed" in screen_text(app))
-        await until(pilot, lambda: "✗ refused, nothing was done" in screen_text(app))
+        await until(pilot, lambda: "✗ refused, nothing was changed" in screen_text(app))
         await until(pilot, lambda: view(app, "summary").query_one(Input).value == "kept")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
         fleet.show(replace(snapshot("a"), headline="what was refused left a trace"))
@@ -382,7 +382,7 @@ async def test_the_list_of_actions_leads_to_their_forms(tmp_path: Path, stage: S
     async with app.run_test(size=(120, 60)) as pilot:
         await pilot.pause()
         await pilot.press("x")
-        await until(pilot, lambda: "Another (cannot be taken back)" in screen_text(app))
+        await until(pilot, lambda: "Another (cannot be undone)" in screen_text(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.screen.query(forms.FieldView))
         await until(pilot, lambda: "Another" in screen_text(app))
@@ -430,7 +430,7 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
         fleet.offered = (hostile_action(text),)
         app.list_actions("/work/a")
-        await until(pilot, lambda: "What you can do here now:" in screen_text(app))
+        await until(pilot, lambda: "Possible actions:" in screen_text(app))
         await pilot.press("enter")
         await until(pilot, lambda: allowed(app))
         assert not ORDERS & set(screen_text(app))

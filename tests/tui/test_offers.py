@@ -112,7 +112,7 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
         await until(pilot, lambda: "Burn" in screen_text(app))
         listed = app.screen.query_one(OptionList)
         labels = [str(option.prompt).split("\n")[0] for option in listed.options]
-        assert labels == ["A", "B", "Freeze", "Burn (cannot be taken back)"]
+        assert labels == ["A", "B", "Freeze", "Burn (cannot be undone)"]
         assert listed.highlighted == 0
         await pilot.press("escape")
         fleet.offered = (stop,)

@@ -1,4 +1,4 @@
-"""Why it does not go on, and what everybody's loop does, as the collaboration screen shows it."""
+"""Why it is stuck, and what everybody's loop does, as the collaboration screen shows it."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ async def test_remedies_bear_their_labels_and_the_key_that_does_them(tmp_path: P
         await settle(pilot)
         shown = seen(pilot)
         assert "▸ Start again  F5 or enter" in shown
-        assert "▸ Hand over  cannot be done now" in shown
+        assert "▸ Hand over  not possible now" in shown
 
 
 @pytest.mark.asyncio
