@@ -73,7 +73,7 @@ def agent(root: Path) -> Path:
 
 
 KINDS: dict[str, tuple[Callable[[Path], Path], str, str]] = {
-    "folder": (folder, "Conclusion", "Page through orders by an opaque cursor"),
+    "folder": (folder, "Conclusion", "Page through orders by"),
     "workspaces": (run, "final output", "Take the durable queue."),
     "governed": (governed_run, "Outcome", "The lamp lights the hall."),
     "initiative": (initiative, "Outcome", "The part auth is lit."),

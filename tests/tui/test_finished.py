@@ -80,7 +80,7 @@ async def test_a_report_is_saved_in_the_format_and_the_file_that_are_asked_for(
     app = AcpApp([str(made)], settings=Settings(utc=True))
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: "opaque cursor" in screen_text(app))
+        await until(pilot, lambda: "Page through orders by" in screen_text(app))
         await pilot.press("x")
         await until(pilot, lambda: "Save a report…" in screen_text(app))
         await pilot.press("escape")
