@@ -143,7 +143,7 @@ for routed in BOTH["routing"].values():
         ({"delegations": [delegation(required_decision_ids=["X"])]}, "schema", "DEC-NNN"),
         ({"delegations": [delegation(required_decision_ids=["DEC-1"] * 2)]}, "schema", "twice"),
         ({"delegations": [delegation(to_role="dev")]}, "protocol", "itself"),
-        ({"delegations": [delegation(to_role="cook")]}, "protocol", "no defined role"),
+        ({"delegations": [delegation(to_role="cook")]}, "protocol", "not a defined role"),
         ({"delegations": [delegation(to_role="pm")]}, "protocol", "allowed_next_roles"),
         ({"delegations": [delegation(), delegation()]}, "protocol", "is used twice"),
         ({"delegations": [delegation(id=f"del-00{i}") for i in range(6)]}, "protocol", "at most 5"),

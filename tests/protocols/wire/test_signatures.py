@@ -174,7 +174,7 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, content: str) -> None:
     place = tmp_path / "identity.json"
     place.write_text(content)
     place.chmod(0o600)
-    with pytest.raises(IdentityError, match="holds no Ed25519 key"):
+    with pytest.raises(IdentityError, match="not an Ed25519 key"):
         load_or_make(place)
 
 

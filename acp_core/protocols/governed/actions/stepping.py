@@ -53,7 +53,7 @@ def _say_taken(values: Values, turn: Dispatched, came: TakenTurn) -> int:
             f"{turn.role} takes the turn manually: read {turn.bundle}/PROMPT.md, write {turn.staging}"
         )
     else:
-        say(f"not staged: {came.reason}; `acp governed step {values.folder}` tries again")
+        say(f"not staged: {came.reason}; retry with `acp governed step {values.folder}`")
     return 0 if came.staged or came.waits else 1
 
 

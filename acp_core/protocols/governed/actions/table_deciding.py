@@ -203,8 +203,8 @@ MIGRATION = ActionSpec(
     (given.BY, options.YES),
     Intent.REPAIR,
     command="governed migrate",
-    help="Schema versions where there are none, mandatory objections, a state that can be linked. What "
-    "is under way goes on.",
+    help="Schema versions where there are none, mandatory objections, a state that can be linked. Active "
+    "turns are kept.",
     examples=("acp governed migrate --dry-run",),
     exits=given.DECISION,
     place=given.RUN,

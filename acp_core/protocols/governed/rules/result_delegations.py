@@ -79,7 +79,7 @@ def check_delegations(result: Object, state: Object, config: Object) -> list[str
         if to == result["role"]:
             errors.append(f'delegation "{item["id"]}" goes to the delegating role "{to}" itself.')
         elif to not in roles:
-            errors.append(f'delegation "{item["id"]}" goes to "{to}", which is no defined role.')
+            errors.append(f'delegation "{item["id"]}" goes to "{to}", which is not a defined role.')
         elif allowed and to not in allowed:
             errors.append(
                 f'delegation "{item["id"]}" goes to "{to}", which is not in the'

@@ -77,8 +77,8 @@ AGENT = ActionSpec(
 BRIDGE = ActionSpec(
     "bridge",
     "Serve a folder",
-    "Serve the collaboration in a folder as an ACP agent, until interrupted: whoever has the link sees "
-    "it live (acp LINK), and can do nothing that --allow does not name.",
+    "Serve the collaboration in a folder as an ACP agent, until interrupted. Everyone with the link sees "
+    "it live (acp LINK), but can do only what --allow names.",
     fields=(
         Field("name", "Name", "The agent's name [default: the folder's name].", metavar="NAME"),
         given.HOST._replace(help="Listen at this address; the usual one is reached from this machine "

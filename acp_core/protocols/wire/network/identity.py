@@ -101,12 +101,12 @@ def _load(place: Path) -> Identity:
         raise IdentityError(f"{place}: {error.reason}") from None
     mode = stat.S_IMODE(os.stat(place).st_mode)
     if os.name == "posix" and mode & 0o077:
-        raise IdentityError(f"{place}: others can read the private key (chmod 600 mends it)")
+        raise IdentityError(f"{place}: others can read the private key (chmod 600 fixes this)")
     try:
         content = json.loads(data)
         seed = from_base64(content["private_key"]) if content["scheme"] == SCHEME else None
     except (ValueError, KeyError, TypeError, RecursionError):
         seed = None
     if seed is None or len(seed) != 32:
-        raise IdentityError(f"{place}: holds no Ed25519 key")
+        raise IdentityError(f"{place}: not an Ed25519 key")
     return of_seed(seed)

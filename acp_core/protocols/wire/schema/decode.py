@@ -75,7 +75,7 @@ def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -63,8 +63,8 @@ def _check(values: Values) -> None:
         raise Refused("--advertise-mdns: what it announces is reached without TLS alone")
     if is_loopback(values.host):
         raise Refused(
-            "--advertise-mdns: nobody could reach the agent, which listens on this machine alone"
-            " (--host 0.0.0.0 lets others in)"
+            "--advertise-mdns: no other machine can reach the agent"
+            " (allow others with --host 0.0.0.0)"
         )
     check_interface("--mdns-interface", values.mdns_interface)
 

@@ -119,7 +119,7 @@ class Visit(Frames):
             await asyncio.sleep(0.5)
             now = time.monotonic()
             if not self._following and now - self._left > AWAY:
-                await self.close("nobody follows it any more")
+                await self.close("no peer follows it any more")
             elif now - self._heard > SILENT:
                 await self.close("nothing is heard any more")
 
