@@ -25,7 +25,7 @@ def test_a_card_says_what_the_decision_depends_on_and_its_commands_decide(
     ran = acp("card", str(root))
     assert ran.returncode == 1
     for fact in (
-        "pm asks to go on to implementation",
+        "pm asks to enter implementation",
         "“Planned the lamp.”",
         "No switch.",
         "✓ .planning/ROADMAP.md",

@@ -35,7 +35,7 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         await open_card(pilot)
         shown = seen(pilot)
         for fact in (
-            "pm finished its turn and asks to go on to implementation",
+            "pm finished its turn and asks to enter implementation",
             "“Planned the lamp.”",
             "OBJ-001  high  No switch.",
             "DEC-001  One lamp.  because Hall.",
@@ -80,7 +80,7 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
     async with dashboard(root, tmp_path) as pilot:
         screen = await open_card(pilot)
         shown = seen(pilot)
-        assert "pm asks to go on to implementation" in shown
+        assert "pm asks to enter implementation" in shown
         assert "✗ .planning/SYSTEM_SPEC.md" in shown and "OBJ-001  high  No switch." in shown
         await pilot.press("2")
         await until(pilot, lambda: "What is missing" in seen(pilot))
