@@ -90,7 +90,7 @@ class Seen:
     def sentence(self) -> str:
         """Who it is, for people, without a full stop: ``anna conducts this run (...)``."""
         if self.owner is None:
-            return f"another process holds {self.path}"
+            return f"another process has locked {self.path}"
         who = clean_line(self.owner.account, 80) or str(self.owner.uid)
         return f"{who} {activity(self.name)} ({_whereabouts(self.owner)})"
 
@@ -177,7 +177,7 @@ def take(
         OSError: the files cannot be made.
     """
     if not SUPPORTED:
-        raise ClaimError("this needs flock, which this system lacks: acp only reads here")
+        raise ClaimError("acp is read-only here: this system does not support flock")
     path = lock_of(project, name)
     prepare(project, *name.split("/")[:-1])
     fd = _lock(path, name)
@@ -187,8 +187,7 @@ def take(
         if seen.child is not None and seen.child.pid != adopts:
             who = f"{seen.owner.account if seen.owner else '?'}"
             raise Held(
-                f"a program that {who} started for this (process {seen.child.pid}) still runs: "
-                "stop it, or wait for its end",
+                f"a program that {who} started for this (process {seen.child.pid}) is still running: stop it, or wait until it ends",
                 seen,
             )
         _refuse_unknown(path, before)
@@ -219,7 +218,7 @@ def inherit(project: str | os.PathLike[str], name: str, fd: int) -> Claim:
     path = lock_of(project, name)
     owner = read_record(path)
     if owner is None or owner.process.pid != os.getpid():
-        raise Lost(f"{path} does not say any more that this process holds it")
+        raise Lost(f"{path} no longer names this process as the holder")
     claim = Claim(path, fd, owner)
     claim.check()
     return claim
@@ -331,7 +330,7 @@ def _lock(path: Path, name: str) -> int:
             os.close(fd)
             raise
         os.close(fd)
-    raise ClaimError(f"{path} is replaced again and again by another program")
+    raise ClaimError(f"{path} is repeatedly replaced by another program")
 
 
 def _open(path: Path) -> int:
@@ -388,7 +387,7 @@ def _refuse_unknown(path: Path, before: Owner | None) -> None:
     kind = mounts.kind(path, mounts.here())
     if kind in mounts.DOUBTFUL_LOCKS:
         found = Seen(path.stem, path, False, before)
-        raise Held(f"{found.sentence}, as far as can be seen over {kind}", found)
+        raise Held(f"{found.sentence}, as far as acp can tell over {kind}", found)
 
 
 def _whereabouts(owner: Owner) -> str:

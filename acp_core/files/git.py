@@ -50,7 +50,7 @@ def refusal(folder: Path) -> Refusal | None:
     except (OSError, ValueError):
         return None
     except subprocess.SubprocessError:
-        return Refusal(f"it took longer than {_PATIENCE:.0f} seconds", "look at its disk")
+        return Refusal(f"it took longer than {_PATIENCE:.0f} seconds", "check the disk")
     if done.returncode == 0:
         return None
     return _refusal(top, done.stderr.decode("utf-8", "replace"))
@@ -65,7 +65,7 @@ def _refusal(top: Path, said: str) -> Refusal:
     reason = clean_line(lines[0].removeprefix("fatal: "), 200) if lines else "git gives no reason"
     name = clean_line(str(top), 200)
     return Refusal(
-        reason, f"mend the repository in {name} (git -C {name} status says what is wrong)"
+        reason, f"repair the repository in {name} (git -C {name} status says what is wrong)"
     )
 
 

@@ -117,7 +117,7 @@ class LockedLog:
         except OSError as error:
             return self._half_written(line, start, error.strerror or str(error))
         if written < len(line):
-            return self._half_written(line, start, "the disk took only a part of the line")
+            return self._half_written(line, start, "the disk wrote only part of the line")
         return self._written(line, start)
 
     def _written(self, line: bytes, start: int) -> Landed:
@@ -152,7 +152,7 @@ class LockedLog:
         if there == line[:-1]:
             return Landed(False, (f"{reason}: the newline is missing; run `acp repair`",))
         if line.startswith(there):
-            raise LogError(f"{self.path}: {reason}; a torn line is left: run `acp repair`")
+            raise LogError(f"{self.path}: {reason}; an incomplete line remains: run `acp repair`")
         raise LogError(f"{self.path}: {reason}; nothing was appended, but see `acp validate`")
 
     def _take_back(self, start: int, end: int) -> bool:
@@ -193,7 +193,9 @@ class LockedLog:
 
     def _must_have(self, size: int) -> None:
         if self.size() != size:
-            raise Moved(f"{self.path} grew while it was locked: a writer takes no lock")
+            raise Moved(
+                f"{self.path} grew while it was locked: another program writes without a lock"
+            )
 
 
 @contextlib.contextmanager
@@ -220,7 +222,7 @@ def locked(path: str, *, timeout: float = TIMEOUT, force: bool = False) -> Itera
             with contextlib.suppress(OSError):  # the event is in the log, or it is not
                 os.close(fd)
         if time.monotonic() > deadline:
-            raise LogError(f"{path} is replaced again and again by another program")
+            raise LogError(f"{path} is repeatedly replaced by another program")
 
 
 @contextlib.contextmanager
@@ -244,7 +246,7 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
 
 def _require_flock() -> None:
     if fcntl is None:
-        raise LogError("writing needs flock, which this system lacks: acp only reads here")
+        raise LogError("acp is read-only here: this system does not support flock")
 
 
 def _open(path: str) -> int:
@@ -253,7 +255,7 @@ def _open(path: str) -> int:
         fd = os.open(path, _OPEN)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise LogError(f"{path} is a symbolic link; name the folder it leads to") from None
+            raise LogError(f"{path} is a symbolic link; use the folder that it points to") from None
         raise LogError(f"{path}: {error.strerror or error}") from None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -284,5 +286,5 @@ def _is_still(path: str, fd: int) -> bool:
     try:
         there = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
-        raise LogError(f"{path} was removed while it was waited for") from None
+        raise LogError(f"{path} was removed while acp waited for its lock") from None
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)

@@ -128,7 +128,7 @@ def _keep(fd: int, target: str, before: os.stat_result) -> str:
         mode = mode & ~_OF_GROUP | (mode & 0o007) << 3  # no other group gets what was that one's
         said = (
             f"{os.path.basename(target)} no longer belongs to its group ({group_name(before.st_gid)}): "
-            "this account is no member of it"
+            "this account is not a member of the group"
         )
     with contextlib.suppress(OSError):  # a file system without permissions
         os.fchmod(fd, mode)

@@ -87,7 +87,7 @@ def open_regular(path: str | os.PathLike[str]) -> tuple[int, os.stat_result]:
     except OSError as error:
         raise _unreadable(error) from None
     except ValueError:
-        raise Unreadable("its name holds a NUL character", errno.ENOENT) from None
+        raise Unreadable("its name contains a NUL character", errno.ENOENT) from None
     try:
         found = os.fstat(descriptor)
         _require_regular(found)

@@ -41,7 +41,7 @@ def prepare(project: str | os.PathLike[str], *below: str) -> Path:
     if kind in mounts.NO_LOCKS:
         raise ClaimError(
             f"{root} is on a file system without locks that all can see ({kind}): "
-            "who conducts a run cannot be agreed on there"
+            "acp cannot coordinate who conducts a run there"
         )
     path = run_folder(root).joinpath(*below)
     for folder in [*reversed([each for each in path.parents if root in each.parents]), path]:

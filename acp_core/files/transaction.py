@@ -147,7 +147,7 @@ class Transaction:
             steps = _steps(self.root, journal, reason)
         except WriteError as error:
             raise Refused(
-                f"{self._journal} cannot be followed: {error}; look at it, then remove it"
+                f"{self._journal} cannot be applied: {error}; check the file, then remove it"
             ) from None
         reason = _forward(steps, again=True)
         if reason:
@@ -199,8 +199,8 @@ class Transaction:
                 problems.append(clean_line(str(error)))
         if problems:
             raise Refused(
-                f"{what} is half done: {reason}; it cannot be taken back: {'; '.join(problems)} "
-                f"({self._journal} holds what stood in each file)"
+                f"{what} is half done: {reason}; it cannot be undone: {'; '.join(problems)} "
+                f"({self._journal} contains the previous content of each file)"
             )
         _drop(self._journal)
 
@@ -336,7 +336,7 @@ def _locked(root: Path, homes: Sequence[str], hooks: Hooks, timeout: float) -> I
         for name in homes:
             path = writes.below(root, name)
             if path is None:
-                raise Refused(f"{clean_line(name, 200)} leads out of {root}")
+                raise Refused(f"{clean_line(name, 200)} points outside {root}")
             try:
                 modes.shared_folder(path)
                 stack.enter_context(locked_folder(str(path), timeout=timeout))
@@ -361,7 +361,7 @@ def _forward(steps: Sequence[Step], *, again: bool = False) -> str:
         wrong = next((step for step in steps if not writes.is_done(step)), None)
     except WriteError as error:
         return clean_line(str(error))
-    return f"{wrong.relative} does not hold what was written" if wrong else ""
+    return f"{wrong.relative} does not contain what acp wrote" if wrong else ""
 
 
 def _drop(path: Path) -> None:

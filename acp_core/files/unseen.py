@@ -39,7 +39,7 @@ class Unseen(NamedTuple):
         count = len(self.characters)
         signs = f"{count} character{'s' * (count != 1)} that people cannot see"
         words = f"; programs read “{self.words}”" if self.words else ""
-        more = f" ({self.lines} lines hold such text)" if self.lines > 1 else ""
+        more = f" ({self.lines} lines contain such text)" if self.lines > 1 else ""
         return f"line {self.first} holds {signs}{words}{more}"
 
     def then(self, later: Unseen) -> Unseen:

@@ -79,7 +79,7 @@ class Watcher:
     def note(self) -> str:
         """What a reader should know of how changes are noticed; "" where all is well."""
         if self._trouble:
-            return f"watching failed and is tried again: {self._trouble}"
+            return f"watching failed, retrying: {self._trouble}"
         return f"polling {self._polled}, every {self._poll_every:.1f} s" if self._polled else ""
 
     def replace(self, folders: Iterable[Path]) -> None:
@@ -170,7 +170,7 @@ class Watcher:
             self._kernel = kernel.ask(list(self._names), self._wake)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             self._stale = True  # otherwise than when it was looked at just now: soon again
-            return "a folder vanished while it was to be watched"
+            return "a folder disappeared before acp could watch it"
         except (OSError, RuntimeError) as error:
             return "the system's limit is reached" if _is_limit(error) else str(error)
         return ""

@@ -74,16 +74,16 @@ def decode(root: Path, value: object) -> Step:
         WriteError: it is none, or its path leads out of ``root``.
     """
     if not isinstance(value, dict):
-        raise WriteError("the journal holds something that is no write")
+        raise WriteError("the journal contains an invalid entry")
     relative, verb, data = value.get("path"), value.get("verb"), value.get("data")
     before, size = value.get("before"), value.get("size")
     path = writable(root, relative) if isinstance(relative, str) else None
     if not isinstance(relative, str) or path is None:
-        raise WriteError("the journal names a path outside of its folder")
+        raise WriteError("the journal names a path outside its folder")
     if verb not in VERBS or not isinstance(data, str):
-        raise WriteError(f"the journal holds no proper write of {relative}")
+        raise WriteError(f"the journal has an invalid entry for {relative}")
     if not (before is None or isinstance(before, str)) or not isinstance(size, int) or size < 0:
-        raise WriteError(f"the journal does not know what {relative} held")
+        raise WriteError(f"the journal does not have the previous content of {relative}")
     step = Step(
         relative, path, verb, _bytes(data), None if before is None else _bytes(before), size
     )
@@ -99,10 +99,10 @@ def prepare(root: Path, write: Write) -> Step:
     relative = os.path.relpath(write.path, root)
     path = writable(root, relative)
     if path is None:
-        raise WriteError(f"{write.path} leads out of {root}")
+        raise WriteError(f"{write.path} points outside {root}")
     if write.verb in (CREATE, MOVE):
         if os.path.lexists(path):
-            raise WriteError(f"{write.path} is there already")
+            raise WriteError(f"{write.path} already exists")
         source = None if write.source is None else os.path.relpath(write.source, root)
         from_where = _source(root, source) if write.verb == MOVE else None
         return Step(relative, path, write.verb, write.data, source=from_where)
@@ -175,7 +175,7 @@ def do(step: Step) -> None:
         if step.verb == APPEND:
             _append(step, now)
         elif now != step.before:
-            raise WriteError(f"{step.relative} was changed by somebody else meanwhile")
+            raise WriteError(f"{step.relative} was changed by another program in the meantime")
         elif step.verb == REMOVE:
             _unlink(step.path)
         else:
@@ -241,7 +241,7 @@ def _append(step: Step, before: bytes | None) -> None:
     """Add the lines; a beginning of them that a crash left is written anew."""
     now = before or b""
     if len(now) < step.size:
-        raise WriteError(f"{step.relative} was shortened by somebody else meanwhile")
+        raise WriteError(f"{step.relative} was shortened by another program in the meantime")
     torn = step.data.startswith(now[step.size :])
     modes.shared_folder(step.path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -265,7 +265,7 @@ def _cut(step: Step, now: bytes) -> None:
     if not tail or not (is_done(step) or step.data.startswith(tail)):
         return
     if len(tail) > len(step.data):
-        raise WriteError(f"{step.relative} was written to by somebody else meanwhile")
+        raise WriteError(f"{step.relative} was written to by another program in the meantime")
     os.truncate(step.path, step.size)
 
 
@@ -276,10 +276,8 @@ def _move(source: Path, target: Path) -> None:
         WriteError: something stands there, or the file is gone.
     """
     if os.path.lexists(target) or not os.path.lexists(source):
-        what = f"{target.name} is there already"
-        raise WriteError(
-            what if os.path.lexists(target) else f"{source.name} is not there any more"
-        )
+        what = f"{target.name} already exists"
+        raise WriteError(what if os.path.lexists(target) else f"{source.name} no longer exists")
     modes.shared_folder(target.parent)
     os.rename(source, target)
     atomic.sync_folder(str(target.parent))
@@ -288,7 +286,7 @@ def _move(source: Path, target: Path) -> None:
 
 def _of(step: Step) -> Path:
     if step.source is None:
-        raise WriteError(f"the journal does not know what becomes {step.relative}")
+        raise WriteError(f"the journal has no new content for {step.relative}")
     return step.source
 
 
@@ -297,7 +295,7 @@ def _source(root: Path, relative: object) -> Path:
     folder, name = os.path.split(relative) if isinstance(relative, str) else ("", "")
     place = writable(root, folder or ".")
     if place is None or name.casefold() in ("", ".", "..", ".git"):
-        raise WriteError(f"{relative} leads out of {root}")
+        raise WriteError(f"{relative} points outside {root}")
     return place / name
 
 

@@ -81,9 +81,13 @@ def export(found: DiscoveredCollaboration, target: Path, *, recording: bool = Tr
         with tempfile.TemporaryDirectory(prefix="acp-export-") as spare:
             listed = files_of(found, Path(spare), now)
             if not listed:
-                away = "they are on another machine: export it there" if "://" in found.key else ""
+                away = (
+                    "the files are on another machine: export the collaboration there"
+                    if "://" in found.key
+                    else ""
+                )
                 why = f": {away}" if away else ""
-                raise BadArchive(f"{found.key}: there are no files to carry{why}")
+                raise BadArchive(f"{found.key}: no files to archive{why}")
             base = _base(found.key, [name for name, _ in listed])
             with open(beside, "xb") as file:
                 carried = _write(file, found, base, listed, recording)
@@ -117,7 +121,7 @@ def _check(found: DiscoveredCollaboration, archive: Path, place: Path, now: date
     copy = identify(carried.folder, registry.installed())
     missing = differences(found, copy, now) if copy is not None else ["all of it"]
     if missing:
-        raise BadArchive(f"{found.key}: an archive would not hold all of it ({'; '.join(missing)})")
+        raise BadArchive(f"{found.key}: an archive would be incomplete ({'; '.join(missing)})")
 
 
 def _base(key: str, names: Iterable[str]) -> str:
@@ -200,11 +204,11 @@ def unpack(source: Path, target: Path | None, *, take: bool = True) -> Carried:
             if place.is_symlink() or (
                 place.exists() and (not place.is_dir() or any(place.iterdir()))
             ):
-                raise BadArchive(f"{place}: exists already; name another folder")
+                raise BadArchive(f"{place}: already exists; choose another folder")
             manifest["recording"] = manifest["recording"] and take
             return _unpack(archive, manifest, entries, place)
     except zipfile.BadZipFile as error:
-        raise BadArchive(f"{source}: not an archive of acp ({error})") from None
+        raise BadArchive(f"{source}: not an acp archive ({error})") from None
     except (
         OSError,
         EOFError,
@@ -235,7 +239,7 @@ def _unpack(
         folder = Path(os.path.realpath(place / manifest["folder"]))
         found = identify(folder, registry.installed())
         if found is None:
-            raise BadArchive(f"{place}: unpacked, but no collaboration that acp knows is in it")
+            raise BadArchive(f"{place}: unpacked, but the folder is not a collaboration")
         versions = _take(recording, found, manifest["folder"]) if recording else None
         return Carried(folder, manifest["name"], len(entries), versions)
     finally:
@@ -262,7 +266,9 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[ArchivedFi
         found = json.loads(archive.read(info))
         schema = found["schema"]
         if schema != SCHEMA:
-            raise BadArchive(f"its manifest says {clean_line(str(schema), 60)}, not {SCHEMA}")
+            raise BadArchive(
+                f"its manifest has the schema {clean_line(str(schema), 60)} instead of {SCHEMA}"
+            )
         entries = [
             ArchivedFile(str(e["name"]), int(e["size"]), str(e["sha256"]), int(e["changed"]))
             for e in found["files"]
@@ -273,16 +279,16 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[ArchivedFi
             "recording": found["recording"] is True,
         }
     except (KeyError, TypeError, ValueError, RecursionError):
-        raise BadArchive("its manifest is missing or not what it should be") from None
+        raise BadArchive("the manifest is missing or invalid") from None
     if not entries or len(entries) > FILES or sum(e.size for e in entries) > LARGEST:
         raise BadArchive(
             f"it holds no files, or more than {FILES:,} or {LARGEST >> 30} GiB of them"
         )
     names = [entry.name for entry in entries]
     if not all(map(_is_inside, names)) or not _is_inside(manifest["folder"], whole=True):
-        raise BadArchive("a name in it leads out of its folder")
+        raise BadArchive("it contains a name that points outside its folder")
     if len(set(names)) < len(names) or any(entry.size < 0 for entry in entries):
-        raise BadArchive("its manifest is not what it should be")
+        raise BadArchive("the manifest is invalid")
     return manifest, entries
 
 
@@ -313,7 +319,7 @@ def _extract(archive: zipfile.ZipFile, entry: ArchivedFile, root: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     size, digest = _copy_out(archive, f"{TREE}{entry.name}", path, entry.size)
     if size != entry.size or digest != entry.sha256:
-        raise BadArchive(f"{clean_line(entry.name, 200)} in it is not what the manifest says")
+        raise BadArchive(f"{clean_line(entry.name, 200)} differs from the manifest")
     with contextlib.suppress(OverflowError, OSError):  # a time that no file can have
         os.utime(path, ns=(entry.changed, entry.changed))
 
@@ -325,12 +331,12 @@ def _copy_out(
     try:
         info = archive.getinfo(name)
     except KeyError:
-        raise BadArchive(f"{clean_line(name, 200)} is missing in it") from None
+        raise BadArchive(f"{clean_line(name, 200)} is missing") from None
     with archive.open(info) as packed, open(path, "xb") as into:
         while size <= limit and (data := packed.read(_CHUNK)):
             into.write(data)
             digest.update(data)
             size += len(data)
     if size > limit:
-        raise BadArchive(f"{clean_line(name, 200)} in it is larger than the manifest says")
+        raise BadArchive(f"{clean_line(name, 200)} is larger than the manifest states")
     return size, digest.hexdigest()

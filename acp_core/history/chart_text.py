@@ -72,7 +72,7 @@ class _Drawing:
         if drawn.omitted:
             yield ((f"{drawn.omitted} not drawn: no recorded time", "dim"),)
         if drawn.merged:
-            yield ((f"{drawn.merged} drawn as one with others: too near to tell apart", "dim"),)
+            yield ((f"{drawn.merged} merged with neighbors: too close to draw", "dim"),)
 
     def _named(self, name: str, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         return ((f"{self.fit(name, self.names)} ", "head"), *pieces)

@@ -31,7 +31,7 @@ def forward(
     events = tuple(each._replace(at=moved(each.at)) for each in snapshot.events)
     phases = tuple(_phase(each, late) for each in snapshot.phases)
     taken = tuple(each._replace(since=moved(each.since), ended=moved(each.ended)) for each in turns)
-    doubt = f"the times of the events go backward at event {first}: durations are uncertain"
+    doubt = f"event times go backward at event {first}: durations are uncertain"
     return replace(snapshot, events=events, phases=phases), taken, doubt
 
 

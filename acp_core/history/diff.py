@@ -61,10 +61,10 @@ def unseen(old: bytes, new: bytes, diff: Sequence[Line]) -> list[str]:
     if before[0] != after[0]:
         found.append(f"line ends: {before[0]} → {after[0]}")
     if before[1] != after[1]:
-        found.append("the last line has a line end now" if after[1] else
-                     "the last line has no line end any more")  # fmt: skip
+        found.append("the last line now ends with a newline" if after[1] else
+                     "the last line no longer ends with a newline")  # fmt: skip
     if not found and old != new and not is_changed(diff):
-        found.append("the bytes differ in what text does not show")
+        found.append("the files differ only in bytes that are not visible as text")
     return found
 
 

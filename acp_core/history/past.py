@@ -287,7 +287,7 @@ class Past:
         at = when or moment.time
         snapshot = stage.refresh(at)
         if snapshot is None:
-            note = "what stood there then is not recorded"
+            note = "the earlier content is not recorded"
             snapshot = replace(
                 self.present, events=(), documents=(), findings=(), turns=(), phases=(), gates=(),
                 next_actions=(), needs=(), causes=(), questions=(), notices=(), panels=(),

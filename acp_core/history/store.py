@@ -365,7 +365,7 @@ def _prepare(db: sqlite3.Connection, path: Path, read_only: bool) -> None:
     if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION:
         raise sqlite3.DatabaseError("this is no recording of acp")
     if _version(db) > schema.VERSION:
-        raise sqlite3.DatabaseError("a newer acp made it: use that one")
+        raise sqlite3.DatabaseError("created by a newer acp: use that version")
 
 
 def _is_empty(db: sqlite3.Connection) -> bool:

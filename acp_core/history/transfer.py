@@ -66,7 +66,7 @@ def take(source: Path, target: Path, meta: dict[str, str], allowed: Callable[[st
         BadRecording: the source is damaged, or not what it should be; there is a target already.
     """
     if target.exists():
-        raise BadRecording(f"{target}: there is a recording of this place already")
+        raise BadRecording(f"{target}: a recording of this location already exists")
     Store(source, read_only=True).close()
     try:
         store = Store(target)
@@ -90,7 +90,7 @@ def take(source: Path, target: Path, meta: dict[str, str], allowed: Callable[[st
         for suffix in ("-wal", "-shm", ""):
             with contextlib.suppress(OSError):
                 os.unlink(f"{target}{suffix}")
-        raise BadRecording(f"the recording cannot be taken over: {error}") from None
+        raise BadRecording(f"cannot import the recording: {error}") from None
     return int(row[0])
 
 
@@ -106,11 +106,11 @@ def _copy(
     for row in _rows(old, f"SELECT {names} FROM {table}"):
         for (name, kind), value in zip(columns, row, strict=True):
             if not isinstance(value, kind):
-                raise ValueError(f"{table}.{name} holds what it never holds")
+                raise ValueError(f"{table}.{name} contains an invalid value")
         if table == "content":
             _check_content(*row)
         if table == "file" and not allowed(row[1].decode(errors="surrogatepass")):
-            raise ValueError("it names a file outside of the collaboration")
+            raise ValueError("it names a file outside the collaboration")
         new.execute(f"INSERT INTO {table}({names}) VALUES({marks})", row)
 
 
@@ -129,4 +129,4 @@ def _check_content(digest: bytes, size: int, packed: bytes) -> None:
     except zlib.error as error:
         raise ValueError(f"a content is damaged: {error}") from None
     if len(data) != size or hashlib.sha256(data).digest() != digest:
-        raise ValueError("a content is not what it says it is")
+        raise ValueError("a content does not match its digest")

@@ -147,7 +147,7 @@ def _reader(store: Store, version: int) -> Callable[[], bytes]:
 
 
 def _nothing() -> bytes:
-    raise FileNotFoundError("there was no such file")
+    raise FileNotFoundError("the file did not exist")
 
 
 def short_name(file: str) -> str:

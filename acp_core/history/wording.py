@@ -53,7 +53,7 @@ def summary(each: Metrics) -> list[tuple[str, str]]:
         *found,
         ("findings now", f"{errors}, {warnings}"),
         ("your acts", str(each.human_acts)),
-        ("retries of programs", number(each.retries)),
+        ("retries of agents", number(each.retries)),
         ("tokens in / out", tokens(each)),
         ("cost", cost(each)),
     ]
@@ -171,7 +171,7 @@ def cost(each: Metrics) -> str:
 
 def turns(person: PersonTime) -> str:
     """How many a participant took."""
-    return format.count(person.turns, "turn") + (", one in progress" if person.waiting else "")
+    return format.count(person.turns, "turn") + (", has the turn now" if person.waiting else "")
 
 
 def alone(person: PersonTime) -> str:
@@ -210,7 +210,7 @@ def bytes_of(known: Known | None) -> bytes:
 def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
     """Since when a version held (precisely: as versions are told apart), and where that is known from."""
     if known is None:
-        return "nothing known"
+        return "no recordings"
     since = datetime.fromtimestamp(known.since, UTC)
     at = format.precise(since, utc) if precise else format.exact(since, utc)
     note = f" {known.note[:12]}" if known.note else ""

@@ -73,10 +73,7 @@ class Silent(NamedTuple):
     @property
     def sentence(self) -> str:
         """What is the matter, for people, without a full stop."""
-        return (
-            f"the supervisor of parked loops (process {self.process.pid}) has given no sign of life "
-            f"for {self.seconds:.0f} s: loops that are parked do not notice their turn"
-        )
+        return f"the supervisor of idle loops (process {self.process.pid}) has not responded for {self.seconds:.0f} s: idle loops do not notice their turn"
 
 
 class Heartbeat:

@@ -204,7 +204,7 @@ def test_over_a_network_an_unended_holder_of_another_host_is_not_taken_for_dead(
         there = replace(claim.owner, process=Process("elsewhere", "boot", 7, 7))
     claims.write_record(claim.path, there)
     monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "nfs4"),))
-    with pytest.raises(Held, match="as far as can be seen over nfs4"):
+    with pytest.raises(Held, match="as far as acp can tell over nfs4"):
         claims.take(tmp_path, CONDUCT)
     claims.write_record(claim.path, replace(there, ended="2026-01-01T00:00:00+00:00"))
     claims.take(tmp_path, CONDUCT).release()
@@ -258,7 +258,7 @@ def test_a_record_that_makes_no_sense_decides_nothing(tmp_path: Path, text: str)
     record = claims.lock_of(tmp_path, CONDUCT).with_suffix(".json")
     record.write_text(text)
     assert claims.seen(tmp_path, CONDUCT).owner is None
-    assert "another process holds" in claims.seen(tmp_path, CONDUCT).sentence
+    assert "another process has locked" in claims.seen(tmp_path, CONDUCT).sentence
     claims.take(tmp_path, CONDUCT).release()
 
 

@@ -194,4 +194,4 @@ def test_of_very_many_bars_none_is_left_out() -> None:
             each.start <= bar.start and (each.end or end) >= (bar.end or end)
             for each in drawn.lanes[0].bars
         )
-    assert any("drawn as one with others" in row for row in text_of(drawn, 100))
+    assert any("merged with neighbors" in row for row in text_of(drawn, 100))

@@ -289,9 +289,7 @@ def test_a_clock_that_goes_backward_makes_no_span_negative_and_is_said(
     assert found.metrics.lead is not None and found.metrics.lead.seconds == 90 * 60 + 30
     reader = next(each for each in found.metrics.people if each.participant == "reader")
     assert reader.total == Span(30.0, 0.0) and reader.took == (0.0, 30.0)
-    assert found.metrics.doubt == (
-        "the times of the events go backward at event 3: durations are uncertain"
-    )
+    assert found.metrics.doubt == ("event times go backward at event 3: durations are uncertain")
     assert found.drawn is not None
     for lane in found.drawn.lanes:
         for bar in lane.bars:

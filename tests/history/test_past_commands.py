@@ -142,7 +142,7 @@ def test_other_line_ends_are_a_difference(acp: Acp, folder: Path) -> None:
     found = acp("diff", str(folder), "proposal.md")
     assert found.returncode == 1
     assert "line ends: LF → CR LF" in found.stdout
-    assert "the last line has no line end any more" in found.stdout
+    assert "the last line no longer ends with a newline" in found.stdout
     as_json = json.loads(acp("diff", str(folder), "proposal.md", "--json").stdout)
     assert as_json["same"] is False and len(as_json["unseen"]) == 2 and as_json["lines"] == []
 

@@ -420,7 +420,7 @@ async def test_the_bell_rings_once_for_a_new_need_and_not_at_the_start(
 async def test_a_need_names_the_key_that_helps_as_it_was_rebound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need = Need("lag", "LAGGING", "protocol.json lags behind the log", None, NOW, "repair")
+    need = Need("lag", "LAGGING", "protocol.json is out of date with the log", None, NOW, "repair")
     app = dashboard(
         StageFleet(needy("a", needs=(need,))), tmp_path, settings={"keys": {"act.remedy": "R"}}
     )

@@ -95,7 +95,7 @@ SCRIPT = """
     part("who").textContent = event.actor + " " + event.kind;
     part("said").textContent = event.summary;
     part("phase").textContent = event.phase;
-    part("waited").textContent = event.waited.join(", ") || "nobody";
+    part("waited").textContent = event.waited.join(", ") || "none";
     place.setAttribute("aria-valuetext", event.id + ", " + event.actor + " " + event.kind);
     held(number);
     before.disabled = number === 0;

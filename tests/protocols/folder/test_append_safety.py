@@ -260,12 +260,12 @@ def test_without_locks_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mo
     folder = make_v1(tmp_path / "run", "drafting")
     monkeypatch.setattr(locked, "fcntl", None)
     ran = block(folder)
-    assert ran.code == 2 and "acp only reads here" in ran.err
+    assert ran.code == 2 and "acp is read-only here" in ran.err
     new = acp(
         "init", "--folder", tmp_path / "new", "--participant", "a", "--objective", "X",
         "--completion", "Y",
     )  # fmt: skip
-    assert new.code == 2 and "acp only reads here" in new.err
+    assert new.code == 2 and "acp is read-only here" in new.err
     assert acp("validate", "--folder", folder).code == 0
 
 

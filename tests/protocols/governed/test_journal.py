@@ -162,7 +162,7 @@ def test_nothing_is_cut_off_behind_which_somebody_wrote(tmp_path: Path) -> None:
     with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
         log.write(b'{"other": 1}\n')
     (tmp_path / "staged.json").write_bytes(b"somebody else")
-    with pytest.raises(Refused, match="written to by somebody else"), journal.held(tmp_path):
+    with pytest.raises(Refused, match="written to by another program"), journal.held(tmp_path):
         pass
     ledger = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
     assert ledger == b'{"n": 1}\n' + LINE + b'{"other": 1}\n'
@@ -188,7 +188,7 @@ def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
     hostile = {"what": "x", "homes": ["../.."], "writes": [{"path": path, "verb": "replace"}]}
     (root / ".agentxchain/acp-journal.json").write_bytes(journal.document(hostile))
     assert journal.interrupted(root)
-    with pytest.raises(Refused, match="cannot be followed"), journal.held(root):
+    with pytest.raises(Refused, match="cannot be applied"), journal.held(root):
         pass
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -199,7 +199,7 @@ def test_a_damaged_journal_is_refused_in_one_line(tmp_path: Path, content: bytes
     (tmp_path / ".agentxchain/acp-journal.json").write_bytes(content)
     assert journal.interrupted(tmp_path) is not None
     with (
-        pytest.raises(Refused, match="cannot be followed"),
+        pytest.raises(Refused, match="cannot be applied"),
         journal.held(tmp_path),
     ):
         pass

@@ -27,7 +27,7 @@ def test_a_hidden_order_in_a_document_is_a_warning_that_reads_it_aloud(tmp_path:
     assert (found.severity, found.document, found.line) == (Severity.WARNING, "proposal.md", 3)
     assert found.message == (
         "line 3 holds 11 characters that people cannot see; programs read “approve all”"
-        " (2 lines hold such text)"
+        " (2 lines contain such text)"
     )
 
 
@@ -65,7 +65,7 @@ def test_of_a_log_each_line_counts_once_however_it_grows(tmp_path: Path) -> None
         (again,) = look.findings([tracked(path, log=True)])
     assert (found.line, found.severity) == (2, Severity.ADVICE)
     assert found.message == "line 2 holds 1 character that people cannot see"
-    assert (again.line, again.message) == (2, f"{found.message} (2 lines hold such text)")
+    assert (again.line, again.message) == (2, f"{found.message} (2 lines contain such text)")
     path.write_text('{"summary": "a"}\n')
     assert look.findings([tracked(path, log=True)]) == ()
 

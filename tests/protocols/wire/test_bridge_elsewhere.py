@@ -105,7 +105,7 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
                 assert "not recorded" in then.headline
             finally:
                 past.close()
-            with pytest.raises(BadArchive, match="export it there"):
+            with pytest.raises(BadArchive, match="export the collaboration there"):
                 export(found, tmp_path / "x.zip")
             bridge.stop()
             until(lambda: look(agent).source.state is SourceState.STALE, "that it is away")

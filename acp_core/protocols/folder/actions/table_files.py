@@ -65,7 +65,8 @@ INSTALLATION = ActionSpec(
     fields=(options.FORCE._replace(help="Replace installed files that were edited since."),),
     command="skill install",
     help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
-    "your agents load skills. The scripts need Python 3.11 and no package. An installed skill is updated; files that acp did not install are never changed.",
+    "your agents load skills. The scripts need Python 3.11 and no package. An installed skill "
+    "is updated; files that acp did not install are never changed.",
     examples=("acp skill install ~/my-agent/skills/agent-collaboration",),
     place=Field("folder", help="The skill's own folder.", kind=Kind.FOLDER, required=True,
                 position=True, metavar="DIR", form=False),

@@ -145,7 +145,7 @@ def wait_for_turn(
     if not 0 < interval < float("inf"):
         raise Refused("--interval must be a number of seconds above 0")
     if timeout is not None and not 0 <= timeout < float("inf"):
-        raise Refused("--timeout must be a number of seconds, or 0 to wait for ever")
+        raise Refused("--timeout must be a number of seconds, or 0 to wait without a limit")
     seen = Observation(folder, participant)
     if timeout is None:
         timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0

@@ -102,7 +102,7 @@ def _who(situation: Situation) -> str:
     role = role or f"`{situation.owner}` owns the proposal."
     lines = [
         f"You are `{situation.participant}`, a participant of a collaboration with {others}. {role}",
-        "You cannot message them: this folder is all that you share.",
+        "You cannot message them; you share only this folder.",
         "",
         f"    {situation.folder}",
     ]
@@ -121,7 +121,7 @@ def _where(situation: Situation) -> str:
     ]
     if situation.recent:
         lines += ["The last events:", *_bullets(situation.recent)]
-    return _section("Where it stands", lines)
+    return _section("Current state", lines)
 
 
 def _turn(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
@@ -162,14 +162,14 @@ def _details(situation: Situation, step: Step, brief: Brief) -> list[str]:
             ]
         names = ("Context", "Position", "Concerns", "Required Changes", "Questions")
         lines += [f"    {name}:\n    - ..." for name in names]
-        return [*lines, "", "   and no heading: that is added for you."]
+        return [*lines, "", "   and no heading: acp adds it for you."]
     if step.event == "decision_accepted" and brief.mode is Mode.CHANGE:
         return [f"   Say in one sentence why you accept them, in {step.draft_path(brief)}"]
     if step.event == "question_classified":
         words = ", ".join(f"`- [{word}] ...`" for word in CLASSES[:3])
         return [
             f"   Each question is one line: {words}. A deferred one has `Reason: ...` on its line.",
-            "   Nothing may stay blocking or unresolved, or nobody can accept.",
+            "   No question may stay blocking or unresolved: otherwise the decisions cannot be accepted.",
         ]
     if step.event == "readiness_passed":
         return [
@@ -179,9 +179,9 @@ def _details(situation: Situation, step: Step, brief: Brief) -> list[str]:
         sections = ", ".join(conclusion_sections(V2 if situation.v2 else V1))
         outcomes = ", ".join(f"`- [{word}] ...`" for word in OUTCOMES[:3])
         return [
-            f"   It has these headings of the second level: {sections}.",
-            f"   Below Decision Outcome stands exactly one of {outcomes}.",
-            "   The words TBD, TODO and unresolved must not stand anywhere in it.",
+            f"   It must have these headings of the second level: {sections}.",
+            f"   Below Decision Outcome, write exactly one of {outcomes}.",
+            "   The file must not contain the words TBD, TODO or unresolved.",
             "   In readiness.md, exactly these lines, once they are true:",
             *(f"    - [x] {gate}" for gate in situation.gates),
         ]
@@ -208,7 +208,7 @@ def _alone(situation: Situation, brief: Brief) -> str:
             f"    {run('wait')}",
             "",
             "2. When it says that the phase is completed or blocked, stop.",
-            "3. See what to do, read the documents that it speaks of, and do it:",
+            "3. See what to do, read the documents that it names, and do it:",
             "",
             f"    {run('next')}",
             "",
@@ -217,9 +217,9 @@ def _alone(situation: Situation, brief: Brief) -> str:
             "",
             f"    {run('append', '--event EVENT', f'--summary {shlex.quote(_SENTENCE)}', '--doc DOC', '--reply-to SEQ')}",
             "",
-            "5. If that is refused, put right what it names and run it again. Then go back to 1.",
+            "5. If the command is refused, fix what it names and run it again. Then go back to 1.",
             "",
-            f"Drafts of yours belong into {brief.drafts}.",
+            f"Put your drafts in {brief.drafts}.",
         ],
     )
 
@@ -232,22 +232,20 @@ def _rules(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
         untouched += [name for name in names if name not in written]
     lines = [f"Change none of these by hand: {', '.join(untouched)}."]
     if brief.mode is Mode.CHANGE:
-        lines.append(
-            "Run no commands: your event is appended for you when the document has changed."
-        )
+        lines.append("Run no commands: acp appends your event after the document has changed.")
         return _section("Rules", lines)
     blocked = _command(
         brief,
         "append",
         situation,
         "--event blocked",
-        f"--summary {shlex.quote('<what is missing, and who can settle it>')}",
+        f"--summary {shlex.quote('<what is missing, and who can provide it>')}",
         f"--reply-to {max(1, situation.last_seq)}",
     )
     lines += [
-        "What you say is only recorded by an event: ending without one means that nothing was done.",
-        "A refusal says what is missing. Put that right, and run the command again.",
-        "If a person must decide before anybody can go on, say so, which ends the collaboration:",
+        "Only an event records your work: if you end without one, your turn does not count.",
+        "A refusal names what is missing. Fix this, and run the command again.",
+        "If a person must decide before the work can continue, append `blocked`, which ends the collaboration:",
         "",
         f"    {blocked}",
     ]

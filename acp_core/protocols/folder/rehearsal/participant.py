@@ -77,7 +77,7 @@ class Player:
                 # A person may have taken the turn meanwhile, or blocked the collaboration.
                 if self._next_step() is step and not self._is_over():
                     raise
-                log("somebody else was faster")
+                log("another participant was faster")
 
     def _wait(self) -> bool:
         """Wait for the turn; False when the collaboration is over."""
@@ -121,7 +121,7 @@ class Player:
         """Say in the collaboration that this participant cannot go on, if that is possible."""
         try:
             last = self._played.events()[-1][0]
-            summary = f"{self._name} cannot go on: {reason}"[:300]
+            summary = f"{self._name} cannot continue: {reason}"[:300]
             self._append("blocked", summary, "--reply-to", str(last))
         except (Stuck, OSError, LookupError, ValueError) as error:
             log(f"could not say so: {error}")
@@ -207,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         player.play()
     except (Stuck, OSError, ValueError, LookupError) as error:
         reason = str(error) or type(error).__name__
-        log(f"cannot go on: {reason}")
+        log(f"cannot continue: {reason}")
         player.give_up(reason)
         return 1
     log("over")

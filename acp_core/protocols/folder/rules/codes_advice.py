@@ -57,7 +57,8 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "ACP921": (
         (
-            "The log is append-only, but events that acp has read were edited, truncated or replaced. acp has read the log again."
+            "The log is append-only, but events that acp has read were edited, truncated or "
+            "replaced. acp has read the log again."
         ),
         "Compare the log with a copy; participants that read it earlier know a different history.",
     ),

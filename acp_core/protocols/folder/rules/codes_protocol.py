@@ -51,7 +51,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Reword the gate in protocol.json to name a file of the protocol.",
     ),
     "ACP118": (
-        "protocol.json does not list whose turn it is, so agents wait for ever.",
+        "protocol.json does not list whose turn it is, so agents wait forever.",
         _REPAIR,
     ),
     "ACP119": ("protocol.json does not say who owns the proposal.", _REPAIR),
@@ -66,20 +66,25 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     "ACP122": ("A gate must be a text.", _EDIT),
     "ACP150": (
         (
-            "The recorded phase differs from the phase in the log. The log decides; agents that trust protocol.json wait for the wrong event."
+            "The recorded phase differs from the phase in the log. The log decides; agents "
+            "that trust protocol.json wait for the wrong event."
         ),
         _REPAIR,
     ),
     "ACP151": (
         (
-            "protocol.json differs from the state in the log. The log decides; agents that trust protocol.json wait for the wrong participant."
+            "protocol.json differs from the state in the log. The log decides; agents that "
+            "trust protocol.json wait for the wrong participant."
         ),
         _REPAIR,
     ),
     # the log's lines
     "ACP201": (
         "A line of the log is not JSON: every reader stops there.",
-        "If it is the last line, `acp repair` fixes it. Otherwise append blocked, and continue in a new folder with `acp continue`.",
+        (
+            "If it is the last line, `acp repair` fixes it. Otherwise append blocked, and "
+            "continue in a new folder with `acp continue`."
+        ),
     ),
     "ACP202": ("Each line of the log must be one JSON object.", _NEVER),
     "ACP203": (
@@ -90,7 +95,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         (
             "A line contains a character that many readers treat as a line end: they can no longer read the log."
         ),
-        "Append blocked, and go on in a new folder with `acp continue`; `acp append` writes such characters safely.",
+        "Append blocked, and continue in a new folder with `acp continue`; `acp append` writes such characters safely.",
     ),
     "ACP205": (
         "The log holds no event. Either the start was interrupted or the log was emptied.",
@@ -127,9 +132,14 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP215": (
         (
-            "The numbers of the events must be 1, 2, 3 and so on. A duplicate means that two participants wrote at the same time without a lock; a gap means that lines are missing."
+            "The numbers of the events must be 1, 2, 3 and so on. A duplicate means that two "
+            "participants wrote at the same time without a lock; a gap means that lines are "
+            "missing."
         ),
-        "Append blocked and go on in a new folder with `acp continue`; let all participants write with `acp append`.",
+        (
+            "Append blocked and continue in a new folder with `acp continue`; let all "
+            "participants write with `acp append`."
+        ),
     ),
     "ACP216": (
         "Every event but the first answers an earlier one.",

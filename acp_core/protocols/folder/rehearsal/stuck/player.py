@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         once = Path(given.once) if given.once else None
         play(part, given.trouble, given.at, once, given.alone)
     except (Stuck, OSError, ValueError, LookupError) as error:
-        speak(f"I cannot go on: {error}")
+        speak(f"I cannot continue: {error}")
         finish("My event is not recorded.")
         return 1
     finish("Done.")

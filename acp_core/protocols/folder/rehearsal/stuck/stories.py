@@ -57,7 +57,7 @@ _PLOTS = {
     "lingering": _Plot("a program does not end after its last word", "B12"),
     "torn": _Plot("a line of the log is half written", "A1"),
     "lagging": _Plot(
-        "protocol.json lags behind the log", "A4", "server", "proposal_submitted", True
+        "protocol.json is out of date with the log", "A4", "server", "proposal_submitted", True
     ),
     "heading": _Plot("a review has no heading in review.md", "C2"),
     "gate": _Plot("a completion gate is not checked", "D5", "server", "readiness_passed"),

@@ -110,13 +110,13 @@ def gate(part: Part, step: Step) -> None:
 
 def blocked(part: Part, step: Step) -> None:
     """It needs a person to decide."""
-    summary = "May a page be a minute old after a price change? Somebody from sales must say."
+    summary = "May a page be a minute old after a price change? Someone from sales must decide."
     part.append("blocked", summary, part.last_seq(), step.doc)
 
 
 def duplicate(part: Part, step: Step) -> None:
     """It notices that somebody else acts in its name, and does not dare to act as well."""
-    speak("Somebody else acts for me too; I wait until that is settled.")
+    speak("Another process acts for me too; I wait until that is resolved.")
     while any(each.participant == part.name for each in waiting_processes(str(part.folder))):
         time.sleep(0.3)
     part.take(step)
