@@ -272,7 +272,7 @@ class TestTrouble:
         assert "server's process ended with exit 1" in output
         last = json.loads((demo.folder / "events.jsonl").read_text().splitlines()[-1])
         assert (last["from"], last["event"]) == ("server", "blocked")
-        assert last["summary"].startswith("server cannot go on: ")
+        assert last["summary"].startswith("server cannot continue: ")
 
     def test_a_person_who_blocks_it_is_obeyed(self, start: Callable[..., Running]) -> None:
         demo = start("40")
