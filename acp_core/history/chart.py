@@ -85,8 +85,8 @@ class Share:
 class Chart:
     """Lanes from ``start`` to ``end``.
 
-    ``doubt`` says why times are uncertain; ``omitted`` bars have no times; ``merged`` ones are drawn as one with others that begin near them.
-    Below the lanes stand ``levels`` on the same axis of time, and ``shares`` of all of it.
+    ``doubt`` says why times are uncertain; ``omitted`` bars have no times; ``merged`` ones are drawn
+    as one with others that begin near them. Below the lanes stand ``levels`` on the same axis of time, and ``shares`` of all of it.
     """
 
     start: datetime

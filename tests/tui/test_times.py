@@ -55,7 +55,7 @@ async def test_it_follows_what_happens(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 60)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         await pilot.press("T")
-        await until(pilot, lambda: "0 turns, one in progress" in seen(pilot))
+        await until(pilot, lambda: "0 turns, has the turn now" in seen(pilot))
         await until(pilot, lambda: "[red]" in seen(pilot) and "\u202e" not in seen(pilot))
         append(folder, "server", "proposal_submitted", 1)
         await until(pilot, lambda: "1 turn" in seen(pilot))
@@ -69,7 +69,7 @@ async def test_another_stands_beside_it_and_a_chain_is_one_story(tmp_path: Path)
     async with app.run_test(size=(140, 100)) as pilot:
         await until(pilot, lambda: len(app.fleet.snapshots) == 2)
         app.open_times(str(second))
-        await until(pilot, lambda: "0 turns, one in progress" in seen(pilot))
+        await until(pilot, lambda: "0 turns, has the turn now" in seen(pilot))
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, PickScreen))
         await pilot.press("enter")

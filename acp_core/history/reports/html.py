@@ -168,7 +168,7 @@ def _chart(drawn: chart.Chart | None, utc: bool) -> Iterator[str]:
     if drawn.omitted:
         yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time.</p>'
     if drawn.merged:
-        yield f'<p class="dim">{drawn.merged} drawn as one with others: too near to tell apart.</p>'
+        yield f'<p class="dim">{drawn.merged} merged with neighbors: too close to draw.</p>'
 
 
 def _figures(report: Report) -> Iterator[str]:
