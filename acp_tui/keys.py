@@ -354,6 +354,12 @@ CARD = (
     bind("card.close", "escape", "close", "Back", show=True, display="esc"),
 )  # fmt: skip
 
+RESULT = (
+    bind("result.next", "enter", "next", "Next", show=True, display="enter",
+         tooltip="Do the next thing that is to be done here"),
+    bind("result.close", "escape", "close", "Later", show=True, display="esc"),
+)  # fmt: skip
+
 READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display="esc"),)
 
 HELP = (bind("help.search", "slash", "search", "Search", show=True, display="/"),)
@@ -368,7 +374,7 @@ MIDDLE = ("act.actions", "act.block", "collaboration.zoom")
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
     *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
-    *READING, *HELP, *PICK,
+    *RESULT, *READING, *HELP, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""
 

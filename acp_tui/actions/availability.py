@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from acp_tui.actions.intents import UNKNOWN, Halt, halting
+from acp_tui.actions.intents import UNKNOWN, Halt, Start, halting
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -31,25 +31,33 @@ MOST = 2_000
 class Availability:
     """The act that stops work in each collaboration, as it stood when it was last in hand."""
 
-    def __init__(self, screen: Screen[Any], ask: Ask) -> None:
+    def __init__(self, screen: Screen[Any], ask: Ask, changed: Callable[[], None]) -> None:
         """Make it.
 
         Args:
             screen: Its keys are looked at again when more is known.
             ask: Gives what a collaboration offers; slow.
+            changed: Called when more is known.
         """
         self._screen = screen
+        self._changed = changed
         self._offered = ask
         self._timer: Timer | None = None
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
         self._offers: Halt | None = UNKNOWN  # what the keys were last drawn for
         self._known: dict[str, tuple[object, Halt | None]] = {}
+        self._starts: dict[str, Start | None] = {}
 
     def halt(self, snapshot: Snapshot) -> Halt | None:
         """The act that stops work now: None where there is none, `UNKNOWN` before it is known."""
         state, halt = self._known.get(snapshot.key, (None, None))
         return halt if state == _state(snapshot) else UNKNOWN
+
+    def start(self, snapshot: Snapshot) -> Start | None:
+        """The act that starts what runs it; None where there is none, or none is known."""
+        known = self.halt(snapshot) is not UNKNOWN
+        return self._starts.get(snapshot.key) if known else None
 
     def label(self, snapshot: Snapshot) -> str:
         """What the act that stops work is called, or was when it was asked for last."""
@@ -87,13 +95,17 @@ class Availability:
         """
         begun = time.monotonic()
         try:
-            halt = halting(tuple(await self._offered(snapshot.key)))
+            offers = tuple(await self._offered(snapshot.key))
         finally:
             self._took = time.monotonic() - begun
         if len(self._known) >= MOST:
             self._known.clear()
+            self._starts.clear()
+        halt = halting(offers)
         self._known[snapshot.key] = _state(snapshot), halt
+        self._starts[snapshot.key] = _start(offers)
         self._update_keys(snapshot)
+        self._changed()
         return halt
 
     def _update_keys(self, snapshot: Snapshot) -> None:
@@ -104,7 +116,14 @@ class Availability:
             self._screen.refresh_bindings()
 
 
+def _start(offers: tuple[Action, ...]) -> Start | None:
+    from acp_core.diagnosis.next_step import starting
+
+    start = starting(offers)
+    return Start(start.name, start.label) if start is not None else None
+
+
 def _state(snapshot: Snapshot) -> object:
     """What decides which acts there are; most of what happens changes it not."""
     whose = tuple(turn.participant for turn in snapshot.turns)
-    return snapshot.status, snapshot.phase, len(snapshot.needs), whose
+    return snapshot.status, snapshot.phase, len(snapshot.needs), whose, snapshot.runners

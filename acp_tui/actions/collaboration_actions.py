@@ -44,7 +44,7 @@ class CollaborationActions(Screen[None]):
     def _availability(self) -> Availability:
         from acp_tui.actions.availability import Availability
 
-        return Availability(self, lambda key: offered(self.app, key))
+        return Availability(self, lambda key: offered(self.app, key), self.offers_known)
 
     def ask_what_it_offers(self) -> None:
         """Another collaboration is in hand, or it is otherwise than before: which keys are of use?"""
@@ -68,6 +68,16 @@ class CollaborationActions(Screen[None]):
     def _is_fixable(self) -> bool:
         """Whether something needs the person that an action settles."""
         return any(need.action for _, need in self.asking())
+
+    def offers_known(self) -> None:
+        """More is known of what the collaboration in hand offers."""
+
+    def start_label(self, snapshot: Snapshot) -> str:
+        """What the act is called that starts a collaboration that nothing runs; "" if there is none."""
+        from acp_core.diagnosis.next_step import is_idle
+
+        start = self._availability.start(snapshot) if is_idle(snapshot) else None
+        return start.label if start else ""
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
@@ -184,9 +194,10 @@ class CollaborationActions(Screen[None]):
                 self.app.tell("No single action fixes this: open the collaboration and look.")
 
     def action_launch(self) -> None:
-        """Start loops for its participants."""
+        """Start loops for its participants, or what else runs it."""
         if snapshot := self.in_hand():
-            self.app.perform(snapshot.key, LAUNCH, self.performed)
+            start = self._availability.start(snapshot)
+            self.app.perform(snapshot.key, start.name if start else LAUNCH, self.performed)
 
     def action_stop(self) -> None:
         """Stop loops of its participants."""

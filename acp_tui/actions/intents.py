@@ -40,6 +40,13 @@ class Halt(NamedTuple):
 UNKNOWN = Halt()
 
 
+class Start(NamedTuple):
+    """The act that starts what runs a collaboration."""
+
+    name: str
+    label: str
+
+
 def halting(actions: Sequence[Action]) -> Halt | None:
     """The act that stops everything, else the one that stops a part; None where there is neither."""
     candidates = (each for intent in HALTING for each in actions if each.intent is intent)

@@ -61,6 +61,12 @@ def _colour(line: str) -> str:
     return {"+": "$text-success", "-": "$text-error"}.get(line[:1], text.MUTED)
 
 
+def outcome_line(outcome: Outcome) -> Content:
+    """How it ended, as a row: the sign of how, then the sentence."""
+    word, colour = _OUTCOMES[outcome.state]
+    return text.join((f"{word[0]} ", colour), text.safe_line(outcome.sentence))
+
+
 def outcome_content(outcome: Outcome) -> Content:
     """How it ended: a sign and a word, then the sentence."""
     word, colour = _OUTCOMES[outcome.state]

@@ -26,6 +26,7 @@ from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
+from acp_tui.actions.reporting import report
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -282,9 +283,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
 
     def action_do(self) -> None:
         """Do it; where something is wrong, say what instead."""
-        if self.has_class("-over"):
-            self.dismiss(None)
-        elif not self._busy and self.form and self._action:
+        if not self._busy and self.form and self._action:
             self._do(self._action, self.form.values())
 
     @on(Button.Pressed, "#do")
@@ -320,10 +319,10 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _end(self, outcome: Outcome) -> None:
         if self._action is not None and self._action.personal:
             self.app.attention_changed()
-        if outcome.state is OutcomeState.DONE:
+        if outcome.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
             self.app.drafts.pop(self._draft_key, None)
-            self.app.tell(outcome.sentence)
             self.dismiss(outcome)
+            report(self.app, self.collaboration, self._action, outcome)
             return
         self.query_one("#what", Static).update(outcome_content(outcome))
         self.query_one("#preview").scroll_home(animate=False)
@@ -337,6 +336,11 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.add_class("-over")
         self._name_button("#cancel", "Close")
         self.query_one("#cancel", Button).focus()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to do it only while it is not over."""
+        return not (action == "do" and self.has_class("-over"))
 
     # leaving
 

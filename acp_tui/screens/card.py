@@ -26,6 +26,7 @@ from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
+from acp_tui.actions.reporting import report
 from acp_tui.terminal.key_queue import NEVER_HELD
 from acp_tui.widgets.card_rows import items_of, verdict_content
 from acp_tui.widgets.key_line import KeyLine
@@ -322,7 +323,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             outcome = Outcome(OutcomeState.UNKNOWN, f"Result unknown: {why}")
         finally:
             self._busy = False
-        self._end(outcome)
+        self._end(action, outcome)
 
     def _performed(
         self, opened: Collaboration, card: Card, action: Action, values: Mapping[str, object]
@@ -337,15 +338,15 @@ class CardScreen(ModalScreen[Outcome | None]):
             return Outcome(OutcomeState.REFUSED, str(refused))
         return performed(action, values)
 
-    def _end(self, result: Outcome | Evaluation) -> None:
+    def _end(self, action: Action, result: Outcome | Evaluation) -> None:
         if isinstance(result, Evaluation):
             form = next(iter(self.query(forms.Form)), None)
             if form is not None:
                 form.show_wrong(result.errors)
             self._explain(f"✗ {'; '.join(result.errors.values())}", "$text-error")
         elif result.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
-            self.app.tell(result.sentence)
             self.dismiss(result)
+            report(self.app, self.key, action, result)
         elif result.state is OutcomeState.REFUSED:
             self._explain(f"✗ {result.sentence}", "$text-error")
             self._load()

@@ -107,11 +107,17 @@ class CollaborationScreen(SnapshotScreen):
             asked = self.asking(snapshot)
             needs = tuple(need for _, need in asked)
             data = PaneData(snapshot, needs, self.app.now(), self.app.utc, self._gone)
-            current, forecast = self._place_of_need(needs), self.app.fleet.forecast
-            self.show_data(data._replace(current=current, forecast=forecast), asked)
+            current, start = self._place_of_need(needs), self.start_label(snapshot)
+            forecast = self.app.fleet.forecast
+            self.show_data(data._replace(current=current, start=start, forecast=forecast), asked)
             if first:
                 self._begin(snapshot)
             self.ask_what_it_offers()
+
+    def offers_known(self) -> None:
+        """Say how it can be started, where acp runs nothing."""
+        if self.data is not None:
+            self.data = self.data._replace(start=self.start_label(self.data.snapshot))
 
     def _begin(self, snapshot: Snapshot) -> None:
         """The first Snapshot is there: mark what is new since the last visit, go to what is shown first."""

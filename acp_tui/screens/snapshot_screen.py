@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 HINTED = (
     "act.acknowledge", "act.remedy", "act.next_need", "collaboration.why",
-    "collaboration.before", "collaboration.after",
+    "act.launch", "collaboration.before", "collaboration.after",
 )  # fmt: skip
 """The keys that the headline speaks of, as `Keys` has them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
@@ -57,6 +58,10 @@ class Headline(Widget):
         """What fits beside each other in a row depends on the width."""
         if self.content_size.width != self._width:
             self._draw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many rows as are drawn: none of them is longer than the row that it was drawn for."""
+        return max(1, len(self._drawn.rows))
 
     def render(self) -> Content:
         return self._content

@@ -38,6 +38,7 @@ class Keys:
     remedy: str = "f"
     next_need: str = "J"
     why: str = "w"
+    launch: str = "L"
     before: str = "<"
     after: str = ">"
 
@@ -70,7 +71,7 @@ def headlines(data: PaneData, cells: int, keys: Keys, called: Callable[[str], st
         keys: How the keys are called.
         called: What an action is called, by its name.
     """
-    must = [*_source(data), *_alert(data, cells, keys, called), *_waiting(data, cells)]
+    must = [*_source(data), *_alert(data, cells, keys, called), *_waiting(data, cells, keys)]
     must = must[: MOST - 1]
     top = _top(data, cells, MOST - len(must))
     may = [*_doubt(data), *_notices(data), *_lineage(data.snapshot.lineage, keys)]
@@ -240,17 +241,33 @@ def _place(data: PaneData, keys: Keys) -> Content:
 # --- who is waited for
 
 
-def _waiting(data: PaneData, cells: int) -> Iterator[_Row]:
+def _waiting(data: PaneData, cells: int, keys: Keys) -> Iterator[_Row]:
     """Who is waited for, since when, and what it is all about."""
     snapshot = data.snapshot
     turns = [turn for turn in snapshot.turns if not _is_of(turn, data.need)]
     known = snapshot.objective.startswith(snapshot.name)  # a title made of what is wanted
     objective = line("" if known else snapshot.objective, MUTED)
+    hint = _idle(data, keys)
     if turns:
         waiting = _turns(turns, data)
+        both = join(waiting, " · ", hint)
+        if hint.plain and width(both.plain) <= cells:
+            waiting, hint = both, Content("")
         yield _Row(_at_both_ends(waiting, objective, cells) or waiting)
+        if hint.plain:
+            yield _Row(hint)
+    elif hint.plain:
+        yield _Row(_at_both_ends(hint, objective, cells) or hint)
     elif objective.plain:
         yield _Row(objective)
+
+
+def _idle(data: PaneData, keys: Keys) -> Content:
+    """That acp runs nothing here, and the key that starts it; empty where something needs you."""
+    if not data.start or data.need is not None or data.past:
+        return Content("")
+    start = f"{keys.launch}: {safe_line(data.start)}"
+    return join(("acp runs no agent here · ", MUTED), (start, "$text-accent"))
 
 
 def _is_of(turn: Turn, need: Need | None) -> bool:

@@ -49,7 +49,7 @@ class NextActions(RowList):
     def _draw(self, data: PaneData) -> None:
         snapshot, needs, now = data.snapshot, data.needs, data.now
         acknowledged = [] if data.past else [n for n in snapshot.needs if n not in needs]
-        self.empty = _empty(snapshot)
+        self.empty = _empty(snapshot) if not needs else "Nothing besides what stands on top."
         items = (
             *(need_item(need, now, self.called, past=data.past) for need in needs),
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),

@@ -21,7 +21,8 @@ class PaneData(NamedTuple):
     ``needs`` are those that nobody acknowledged, ``gone`` says that it was read before it went
     away, ``utc`` that times are shown so, and ``past`` that it is as it was then: nothing of it can be
     acted on or acknowledged. ``current`` is the place of the need in hand among them;
-    ``forecast`` knows how long things usually take.
+    ``forecast`` knows how long things usually take; ``start`` is what the act is called that starts
+    it where acp runs nothing ("" else).
     """
 
     snapshot: Snapshot
@@ -32,6 +33,7 @@ class PaneData(NamedTuple):
     past: bool = False
     current: int = 0
     forecast: Forecast = Forecast()
+    start: str = ""
 
     @property
     def need(self) -> Need | None:

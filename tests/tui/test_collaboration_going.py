@@ -201,7 +201,7 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
     )
     async with make_app(second, first, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert headline(screen)[2] == "continues checkout-first (blocked) <"
+        assert headline(screen)[2] == "continues checkout-first < (blocked)"
         screen.query_one(Documents).activate("story")
         await settle(pilot)
         assert "■ 1 checkout-first     Blocked: no data." in seen(pilot)
@@ -231,7 +231,8 @@ async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
 
 
 async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> None:
-    async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(200, 50)) as pilot:
+    run = make_snapshot(headline="Reviewing, round 1.", runners=(model.Runner("reader"),))
+    async with make_app(run, folder=tmp_path).run_test(size=(200, 50)) as pilot:
         screen = await open_screen(pilot)
         for size in ((80, 24), (120, 36), (70, 12), (200, 50), (100, 20)):
             await pilot.resize_terminal(*size)

@@ -47,7 +47,10 @@ async def test_what_a_signal_did_not_tell_is_shown_a_moment_later(tmp_path: Path
 
 async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> None:
     for number, rows in ((3, 1), (10, 2), (30, 2)):
-        app = make_app(make_snapshot(headline=("Waiting. " * number).strip()), folder=tmp_path)
+        words = ("Waiting. " * number).strip()
+        app = make_app(
+            make_snapshot(headline=words, runners=(model.Runner("reader"),)), folder=tmp_path
+        )
         async with app.run_test(size=(80, 24)) as pilot:
             lines = headline(await open_screen(pilot))
             assert lines[0].endswith("files valid") and len(lines) == rows + 1

@@ -222,24 +222,29 @@ async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stag
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        (OutcomeState.REQUESTED, "requested: somebody else must pick it up"),
-        (OutcomeState.UNKNOWN, "unknown how it ended"),
-    ],
-)
-async def test_other_outcomes_stay_until_they_were_read(
-    tmp_path: Path, stage: Stage, state: OutcomeState, words: str
-) -> None:
-    stage.outcome = Outcome(state, "The writer did not answer.")
+async def test_what_is_queued_is_told_and_the_form_is_over(tmp_path: Path, stage: Stage) -> None:
+    stage.outcome = Outcome(OutcomeState.REQUESTED, "Asked the writer.")
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: words in screen_text(app))
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        await until(pilot, lambda: [n.message for n in app._notifications] == ["Asked the writer."])
+
+
+async def test_an_outcome_that_is_not_known_stays_until_it_was_read_and_offers_nothing_again(
+    tmp_path: Path, stage: Stage
+) -> None:
+    stage.outcome = Outcome(OutcomeState.UNKNOWN, "The writer did not answer.")
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "unknown how it ended" in screen_text(app))
         await until(pilot, lambda: "The writer did not answer." in screen_text(app))
+        await until(pilot, lambda: "Do it" not in screen_text(app))
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(app.screen, ActionScreen)
@@ -474,3 +479,20 @@ async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage:
             await pilot.pause()
         assert view(app, "summary").query_one(Input).value == "a␛]52;c;eA==␇b"
         assert view(app, "details").query_one(TextArea).text == "a␛]52;c;eA==␇b"
+
+
+async def test_on_a_small_screen_the_preview_has_the_rows_that_the_form_leaves(
+    tmp_path: Path, stage: Stage
+) -> None:
+    class One(BaseModel):
+        summary: str
+
+    one = replace(stage.action, inputs=One, fields=None, defaults={})
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.perform("/work/a", one)
+        await until(pilot, lambda: app.screen.query("#what") and app.screen.query("FieldView"))
+        await pilot.pause()
+        form, preview = app.screen.query_one("#form"), app.screen.query_one("#preview")
+        assert form.size.height < preview.size.height
+        assert preview.region.y == form.region.bottom

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from acp_core.model import Need
+import pytest
+
+from acp_core.diagnosis.next_step import NextStep, is_idle
+from acp_core.model import Need, Outcome, OutcomeState, Participant, Runner, Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -14,6 +18,9 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens.result import ResultScreen
+from tests.protocols.cycle.test_cards import asking
+from tests.protocols.folder.support import make_v1
 from tests.protocols.governed import states
 from tests.tui.screen import headline, seen
 from tests.tui.stage import NOW, StageFleet, dashboard, needy, snapshot, until
@@ -116,3 +123,65 @@ async def test_from_one_decision_to_the_next_and_decided_in_three_keys(tmp_path:
         )
         await pilot.press("1")
         await until(pilot, lambda: states.state(other)["status"] == "paused")
+
+
+async def test_where_acp_runs_nothing_the_key_that_starts_it_is_named(tmp_path: Path) -> None:
+    root = make_v1(tmp_path)
+    soon = datetime(2026, 1, 2, 3, 15, tzinfo=UTC)  # after the last of its events
+    app = AcpApp(
+        [str(root)],
+        clock=lambda: soon,
+        settings=Settings(bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "acp runs no agent here · L: Start loops" in seen(pilot))
+        assert not app.fleet.snapshots[str(root)].needs  # and no bell rings
+        await pilot.press("L")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await until(pilot, lambda: "Start loops" in str(app.screen.query_one("#title").render()))
+
+
+async def test_nothing_is_to_be_started_while_a_loop_runs_or_only_a_person_is_waited_for() -> None:
+    assert is_idle(snapshot())
+    assert not is_idle(snapshot(runners=(Runner("reader"),)))
+    assert not is_idle(snapshot(participants=(Participant("reader", "human"),)))
+    assert not is_idle(snapshot(status=Status.COMPLETED))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    root = asking(tmp_path / "export")
+    app = AcpApp(
+        [str(root)],
+        settings=Settings(bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "f: Decide" in seen(pilot))
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
+        card: Any = app.screen
+        await until(pilot, lambda: card._drawn_at < time.monotonic())
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
+        await until(pilot, lambda: "enter: Start the orchestrator" in seen(pilot))
+        assert "Do it" not in seen(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await until(pilot, lambda: "Conduct it with acp from here on." in seen(pilot))
+
+
+async def test_another_key_leaves_the_result_and_is_not_lost(tmp_path: Path) -> None:
+    app: Any = dashboard(StageFleet(needy("a", needs=(REVIEW, STORE))), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "needs you" in seen(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: "1 of 2" in seen(pilot))
+        step = NextStep("Somebody [bold]asks", "answer", "Answer")
+        app.push_screen(ResultScreen(Outcome(OutcomeState.DONE, "Decided."), step))
+        await until(pilot, lambda: "Next: Somebody [bold]asks · enter: Answer" in seen(pilot))
+        await pilot.press("J")
+        await until(pilot, lambda: "2 of 2" in seen(pilot) and "Decided." not in seen(pilot))

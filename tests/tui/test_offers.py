@@ -139,7 +139,8 @@ async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
 async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> None:
     need = Need("gate", "GATE", "the next step is due", action="step")
     finding = Finding("T1", Severity.ERROR, "it is late", action="mend", given=(("who", "ann"),))
-    one = replace(snapshot("a"), needs=(need,), findings=(finding,))
+    second = replace(need, key="next gate", text="so is another one")
+    one = replace(snapshot("a"), needs=(need, second), findings=(finding,))
     fleet = StageFleet(one)
     fleet.offered = (
         action("step", "Take [the] next step\x1b"),
@@ -149,6 +150,7 @@ async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> 
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: "1 live" in screen_text(app))
         await pilot.press("enter", "4", "up")
+        await until(pilot, lambda: "f: Take [the] next step" in screen_text(app))
         await until(pilot, lambda: "enter: Take [the] next step" in screen_text(app))
         await pilot.press("3", "up")
         await until(pilot, lambda: "f: Mend it" in screen_text(app))

@@ -1,0 +1,61 @@
+"""Tells how an act ended; where there is a next thing to do, one key does it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from acp_core.model.action_spec import Intent
+
+if TYPE_CHECKING:
+    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.model import Action, Outcome
+    from acp_core.protocols.contract import Collaboration
+    from acp_tui.app import AcpApp
+
+RUNNING = frozenset({Intent.STOP, Intent.STOP_EVERYTHING, Intent.START})
+"""Acts after which nobody is asked to start something: it was stopped, or starts now."""
+
+
+def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome) -> None:
+    """Tell how an act ended, with the next thing to do in its collaboration.
+
+    Args:
+        app: The dashboard.
+        key: The collaboration's; None where the act belongs to none.
+        action: The act.
+        outcome: How it ended: done, or queued.
+    """
+    if key is None or action is None or action.personal or outcome.location:
+        app.tell(outcome.sentence)
+    else:
+        app.run_worker(_report(app, key, action, outcome), group="result", exit_on_error=False)
+
+
+async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> None:
+    try:
+        step = await app.fleet.call(key, partial(_next_step, app))
+    except Exception:  # somebody else's protocol, or it is gone: how it ended is known all the same
+        step = None
+    from acp_core.diagnosis.next_step import IDLE
+
+    stopped = step is not None and step.reason == IDLE and action.intent in RUNNING
+    if step is None or stopped or app.screen.is_modal:
+        app.tell(outcome.sentence)
+        return
+    from acp_tui.screens.result import ResultScreen
+
+    then = getattr(app.screen, "performed", None)
+
+    def go_on(wanted: bool | None) -> None:
+        if wanted:
+            app.perform(key, step.action, then, dict(step.given))
+
+    app.push_screen(ResultScreen(outcome, step), go_on)
+
+
+def _next_step(app: AcpApp, opened: Collaboration) -> NextStep | None:
+    """What is to be done next, read anew; for worker threads."""
+    from acp_core.diagnosis.next_step import next_step
+
+    return next_step(opened, app.attention, app.now())
