@@ -57,7 +57,9 @@ _GIVE_WAY = ("state", "findings", "usually", "waiting for", "protocol", "since",
 """Which of the chosen columns are left out first where there is no room for all."""
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
-    (99, (10, 27, 8, 5, 7, 12)),
+    (99, (0, 27, 8, 5, 0, 12)),
+    (108, (10, 27, 8, 5, 0, 12)),
+    (118, (10, 27, 8, 5, 7, 12)),
     (139, (11, 29, 10, 5, 7, 13)),
 )
 _LEAST = {"protocol": 10, "usually": 7}

@@ -154,3 +154,8 @@ def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -
     assert str(error.value) == (
         f"{config}: fleet.views.mine.sort: expected one of attention, name, waiting, last, protocol"
     )
+
+
+def test_a_wider_terminal_never_leaves_less_for_the_name() -> None:
+    widths = [lines.columns(width).name for width in range(80, 139)]
+    assert min(widths) >= 20
