@@ -60,32 +60,49 @@ FILMS = (
         "fix",
         "work/log-retention",
         (
-            frame("A collaboration is stuck: acp says why.", "see protocol.json", seconds=3.5),
-            frame("f shows what the fix would write", "f", "see protocol.json", seconds=3.5),
-            frame("ctrl+s does it", "ctrl+s", "see Fixed", seconds=3.5),
-            frame("The work goes on.", "escape", "see revising", seconds=3.0),
+            frame(
+                "A collaboration is stuck: one red line says why.", "see out of date", seconds=3.5
+            ),
+            frame("f: what the fix writes, before it is done", "f", "see createdAt", seconds=4.0),
+            frame("ctrl+s: fixed", "ctrl+s", "see files valid", seconds=4.0),
         ),
     ),
     Film(
         "decide",
         "work/session-tokens",
         (
-            frame("Somebody has to decide.", "see 13:16", seconds=3.0),
-            frame("f opens the card: the matter, and every verdict", "f", "see 1  ", seconds=4.0),
-            frame("1 decides; the answer is typed", "1", *"All devices.", seconds=3.0),
+            frame("A blocked collaboration needs a decision.", "see 13:16", seconds=3.0),
+            frame(
+                "f: the card has the facts, and a digit for each verdict",
+                "f",
+                "see 1  ",
+                seconds=4.0,
+            ),
+            frame(
+                "1: the verdict asks for an answer, ctrl+s sends it",
+                "1",
+                *"All devices.",
+                seconds=3.0,
+            ),
         ),
     ),
     Film(
         "replay",
         "past",
         (
-            frame("R replays a collaboration.", "see order-retries", "R", "see of", seconds=3.0),
-            frame("{ goes to its beginning", "left_curly_bracket", "see 1 of", seconds=2.5),
+            frame(
+                "R: the replay begins at the last step",
+                "see order-retries",
+                "R",
+                "see of",
+                seconds=3.0,
+            ),
+            frame("{: to the first step", "left_curly_bracket", "see 1 of", seconds=2.5),
             *(
-                frame("shift+right goes from event to event", "shift+right", seconds=1.5)
+                frame("shift+right: to the next event", "shift+right", seconds=1.5)
                 for _ in range(TO_SECOND_ROUND.count("shift+right"))
             ),
-            frame("2 shows the documents as they were then", "2", "see round 2", seconds=3.5),
+            frame("2: the documents as they were at this step", "2", "see round 2", seconds=3.5),
         ),
     ),
 )
