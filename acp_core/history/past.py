@@ -16,7 +16,7 @@ from acp_core.history.stage import Stage
 from acp_core.history.store import Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
 from acp_core.history.whole_log import last_generation, log_of
-from acp_core.model import DocumentText, Snapshot, Verdict
+from acp_core.model import DocumentText, Snapshot, Status, Verdict
 from acp_core.model.derivation import Derivation, Evidence
 from acp_core.model.story import Count, Request
 from acp_core.protocols import registry
@@ -291,7 +291,8 @@ class Past:
             snapshot = replace(
                 self.present, events=(), documents=(), findings=(), turns=(), phases=(), gates=(),
                 next_actions=(), needs=(), causes=(), questions=(), notices=(), panels=(),
-                phase="", headline=note, doubt=note, as_of=at, verdict=Verdict.UNKNOWN,
+                phase="", status=Status.UNKNOWN, outcome=(), summary="", headline=note, doubt=note,
+                as_of=at, verdict=Verdict.UNKNOWN,
             )  # fmt: skip
         else:
             snapshot = self._as_it_was(snapshot, missing, at)

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past, gaps
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Span
-from acp_core.model import Verdict
+from acp_core.model import Status, Verdict
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.folder.rehearsal import samples
@@ -172,6 +173,27 @@ def test_without_a_recording_what_is_not_known_is_said(tmp_path: Path) -> None:
         assert last.missing == ()
         assert "not recorded" not in last.snapshot.doubt
         assert past.text(len(past.moments) - 1, "proposal.md").text
+
+
+def test_a_moment_before_anything_was_recorded_is_not_called_completed(tmp_path: Path) -> None:
+    scenario, folder = load("order-retries"), tmp_path / "orders"
+    begun = utc_now() - timedelta(hours=1)
+    samples.start(scenario, folder, begun)
+    for number, step in enumerate(scenario.steps, 1):
+        at = begun + timedelta(minutes=number)
+        samples.take(step, scenario, folder, at)
+        for name in ("events.jsonl", "protocol.json"):
+            os.utime(folder / name, (at.timestamp(), at.timestamp()))
+        recorder = Recorder("test", clock=at.timestamp)
+        Fleet([folder], recorder=recorder, clock=lambda at=at: at).read()  # type: ignore[misc]
+        recorder.close()
+    with past_of(folder) as past:
+        assert past.present.status is Status.COMPLETED
+        unknown = [
+            then for then in map(past.at, range(len(past.moments))) if not then.snapshot.phase
+        ]
+        assert unknown
+        assert {then.snapshot.status for then in unknown} == {Status.UNKNOWN}
 
 
 def test_committed_versions_are_used(tmp_path: Path) -> None:
