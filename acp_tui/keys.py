@@ -355,7 +355,7 @@ CARD = (
 )  # fmt: skip
 
 RESULT = (
-    bind("result.next", "enter", "next", "Next", show=True, display="enter",
+    bind("result.next", "enter", "open", "Next", show=True, display="enter",
          tooltip="Do the next thing that is to be done here"),
     bind("result.close", "escape", "close", "Later", show=True, display="esc"),
 )  # fmt: skip

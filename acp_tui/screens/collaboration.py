@@ -14,6 +14,7 @@ from acp_tui.screens.collaboration_source import FleetSource
 from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.documents import PEOPLE, WHY, outcome_tab
+from acp_tui.widgets.headline_rows import need_key
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
@@ -143,7 +144,7 @@ class CollaborationScreen(SnapshotScreen):
 
     def _place_of_need(self, needs: Sequence[Need]) -> int:
         """Where the need in hand stands now; the first one where it is gone."""
-        return next((place for place, need in enumerate(needs) if need.key == self._need), 0)
+        return next((place for place, need in enumerate(needs) if need_key(need) == self._need), 0)
 
     @property
     def place_of_need(self) -> int:
@@ -163,7 +164,7 @@ class CollaborationScreen(SnapshotScreen):
             self.app.tell("Nothing else needs you." if data.needs else "Nothing needs you.")
         else:
             current = after % len(data.needs)
-            self._need = data.needs[current].key
+            self._need = need_key(data.needs[current])
             self.data = data._replace(current=current)
 
     # --- what only the present has ---------------------------------------------------------

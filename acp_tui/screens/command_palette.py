@@ -97,6 +97,12 @@ class PlacesProvider(OffersProvider):
         return navigation.places() if navigation else ()
 
 
+class ViewsProvider(PlacesProvider):
+    """How the fleet can be listed: behind the collaborations that one may look for."""
+
+    WEIGHT = 0.9
+
+
 class ActionsProvider(OffersProvider):
     """What can be done with the collaboration in hand, with the keys that do the same."""
 

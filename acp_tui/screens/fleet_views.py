@@ -21,9 +21,9 @@ DEFAULT = "default"
 
 def places() -> type[Provider]:
     """What offers the views in the command palette."""
-    from acp_tui.screens.command_palette import PlacesProvider
+    from acp_tui.screens.command_palette import ViewsProvider
 
-    return PlacesProvider
+    return ViewsProvider
 
 
 class FleetViews:

@@ -70,13 +70,13 @@ class ResultScreen(ModalScreen[bool]):
 
     def on_key(self, event: events.Key) -> None:
         """Leave at any key that is none of its own, and let the screen below take that key."""
-        if event.key not in self._bindings.key_to_bindings:
+        if event.key not in self.active_bindings:
             event.stop()
             event.prevent_default()
             self.dismiss(False)
             self.app.call_later(self.app.simulate_key, event.key)
 
-    def action_next(self) -> None:
+    def action_open(self) -> None:
         """Go on to the next step."""
         self.dismiss(True)
 

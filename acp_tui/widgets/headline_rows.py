@@ -57,6 +57,11 @@ class _Row(NamedTuple):
     whole: str = ""
 
 
+def need_key(need: Need) -> str:
+    """What names a need on the screen: several parts of one collaboration may need the same."""
+    return f"{need.key} {need.text}"
+
+
 def notice_key(code: str, document: str | None) -> str:
     """What names a notice."""
     return f"{code} {document}"
@@ -184,14 +189,14 @@ def _need(
     for hints in (several, fewer):
         row = _at_both_ends(_red(f"{NEED} {text}", since, hints), place, cells)
         if row is not None:
-            return (_Row(row, need.key),)
+            return (_Row(row, need_key(need)),)
     start, stop = _first_piece(text, since, cells - INDENT)
     rest = text[stop:].strip()
     first = _red(f"{NEED} {text[start:stop]}", "" if rest else since, "")
     for hints in (several, fewer):
         row = _at_both_ends(_red(f"  {rest}", since if rest else "", hints), place, cells)
         if row is not None:
-            return _Row(first, need.key), _Row(row)
+            return _Row(first, need_key(need)), _Row(row)
     cut = fit(text, cells - INDENT - width(since)).rstrip()
     below = (_at_both_ends(_red("  ", "", hints), place, cells) for hints in (several, fewer))
     second = next((row for row in below if row is not None), _red("  ", "", fewer))

@@ -11,7 +11,7 @@ from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
 from acp_core.model.format import age
 from acp_tui.text import width
-from acp_tui.widgets.headline_rows import DOUBT, notice_key
+from acp_tui.widgets.headline_rows import DOUBT, need_key, notice_key
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
@@ -89,12 +89,12 @@ def need_item(
     else:
         pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
     if past:
-        return Item(pieces, key=need.key)
+        return Item(pieces, key=need_key(need))
     return Item(
         pieces,
         _hints(need, called, acknowledged),
         Target(action=need.action, given=need.given),
-        key=need.key,
+        key=need_key(need),
     )
 
 

@@ -38,7 +38,8 @@ def test_what_is_no_command_is_completed_as_a_folder(acp: Acp) -> None:
 
 def test_options_of_our_commands_are_offered(acp: Acp) -> None:
     assert completed(acp, "acp status --") == [
-        "plain,--path", "plain,--all", "plain,--json", "plain,--help",
+        "plain,--path", "plain,--all", "plain,--view", "plain,--group", "plain,--sort",
+        "plain,--changed", "plain,--json", "plain,--help",
     ]  # fmt: skip
 
 

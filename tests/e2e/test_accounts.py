@@ -128,7 +128,7 @@ def test_a_folder_collaboration(two: Shared) -> None:
         now = begun(log)
     kill_and_forget(anna, folder, "loops/server")
     said = ben.acp("launch", folder, "server", "--", anna.python, program, log, codes=(1, 2))
-    assert "still runs" in said and begun(log) == now
+    assert "is still running" in said and begun(log) == now
     end_child(folder, "loops/server")
     ben.acp("launch", folder, "server", "--", anna.python, program, log)
     wait_for(lambda: begun(log) == now + 1, "ben's program to begin")
@@ -153,7 +153,7 @@ def test_agent_workspaces(two: Shared) -> None:
     assert f"{anna.name} plays ann (pid " in said and f"ask {anna.name} to stop" in said
     kill_and_forget(anna, folder, "loops/ann")
     said = ben.acp(*dispatch, "--", anna.python, program, log, codes=(0, 1, 2))
-    assert "still runs" in said and begun(log) == 1
+    assert "is still running" in said and begun(log) == 1
     end_child(folder, "loops/ann")
     ben.acp(*dispatch, "--", anna.python, program, log, codes=(0, 1))
     ben.acp("workspaces", "triage", folder, "ann", "gap", "--reason", "not needed")
@@ -193,7 +193,7 @@ def test_a_governed_run(two: Shared) -> None:
     os.kill(step.pid, signal.SIGKILL)
     step.wait()
     shutil.rmtree(anna.state, ignore_errors=True)
-    assert "still runs" in ben.acp("governed", "step", folder, codes=(2,))
+    assert "is still running" in ben.acp("governed", "step", folder, codes=(2,))
     assert begun(log) == 1
     end_child(folder, name)
     again = ben.start(*ben.words("governed", "step", folder))

@@ -313,7 +313,7 @@ class TestOnTheDashboard:
             terminal.send("\x11")
             assert terminal.wait_for_end(PLENTY) == 0
         assert all_gone(children)
-        assert f"The collaboration stays in {folder}".encode() in bytes(terminal.raw)
+        assert f"The collaboration is in {folder}".encode() in bytes(terminal.raw)
 
     @pytest.mark.slow
     def test_participants_end_when_it_is_left_early(self, acp: Acp, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_an_unknown_cause_lists_them(acp: Acp) -> None:
 def test_on_the_dashboard_it_must_be_named(acp: Acp) -> None:
     ended = acp("demo", "--stuck")
     assert ended.returncode == 2
-    assert "say which CAUSE: killed, idle, " in ended.stderr
+    assert "name a CAUSE: killed, idle, " in ended.stderr
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def look(acp: Acp, **environment: str) -> Iterator[Terminal]:
         terminal.wait_for("Timeline", PLENTY)
         yield terminal
         terminal.send("x")
-        terminal.wait_for("here now", PLENTY)
+        terminal.wait_for("Possible actions", PLENTY)
         yield terminal
         terminal.send("\x1b")
         terminal.wait_for("esc Back", PLENTY)

@@ -218,7 +218,7 @@ def test_nobody_takes_over_while_a_program_of_the_last_holder_runs(tmp_path: Pat
     try:
         with claims.take(tmp_path, ALICE) as claim:
             claim.note_child(child.pid)
-        with pytest.raises(Held, match=rf"\(process {child.pid}\) still runs"):
+        with pytest.raises(Held, match=rf"\(process {child.pid}\) is still running"):
             claims.take(tmp_path, ALICE)
     finally:
         child.kill()

@@ -104,7 +104,7 @@ def test_a_new_file_takes_nothing_elses_place(tmp_path: Path) -> None:
     root = make(tmp_path)
     for verb, source in ((CREATE, None), (MOVE, root / "output.md")):
         write = Write(root / "note", verb, b"", source)
-        with transaction.begin(root, HOME) as opened, pytest.raises(Failed, match="there already"):
+        with transaction.begin(root, HOME) as opened, pytest.raises(Failed, match="already exists"):
             opened.commit("take its place", [Write(root / "log.jsonl", APPEND, b"2\n"), write])
     assert stand(root) == BEFORE
 
@@ -115,12 +115,12 @@ def test_nothing_is_moved_in_from_outside(tmp_path: Path, source: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/out").write_bytes(b"secret")
     os.symlink(tmp_path / "elsewhere", root / "link")
-    with transaction.begin(root, HOME) as opened, pytest.raises(Failed, match="leads out"):
+    with transaction.begin(root, HOME) as opened, pytest.raises(Failed, match="points outside"):
         opened.commit("move", [Write(root / "in", MOVE, source=root / source)])
     step = {"path": "in", "verb": "move", "data": "", "before": None, "size": 0, "source": source}
     journal = json.dumps({"what": "x", "writes": [step]})
     (root / HOME / transaction.JOURNAL).write_text(journal)
-    with pytest.raises(Refused, match="leads out"), transaction.begin(root, HOME):
+    with pytest.raises(Refused, match="points outside"), transaction.begin(root, HOME):
         pass
 
 

@@ -297,7 +297,7 @@ def test_a_clock_that_goes_backward_makes_no_span_negative_and_is_said(
     assert "uncertain" in acp("stats", str(folder)).stdout
     told = json.loads(acp("stats", str(folder), "--json").stdout)["collaborations"][0]
     assert "backward at event 3" in told["uncertain"]
-    assert "uncertain: the times" in acp("chart", str(folder)).stdout
+    assert "uncertain: even" in acp("chart", str(folder)).stdout
 
 
 def test_a_review_counts_from_the_event_that_submits_it(tmp_path: Path) -> None:

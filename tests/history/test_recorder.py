@@ -295,7 +295,7 @@ def test_of_one_large_recording_old_contents_go_and_that_is_said(
 def test_by_command(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     acp = Acp(tmp_path)
-    assert "Nothing is recorded" in acp("recordings").stdout
+    assert "No recordings yet" in acp("recordings").stdout
     first = acp("record", "--once", str(folder))
     assert first.returncode == 0
     assert "recorded cache: " in first.stdout

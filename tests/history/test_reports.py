@@ -129,7 +129,7 @@ def test_a_report_is_written_whole_or_not_at_all(acp: Acp, folder: Path, tmp_pat
     assert acp("report", str(folder), "-o", str(target)).returncode == 0
     assert json.loads(target.read_text())["schema"] == "acp.report/1"
     unknown = acp("report", str(folder), "-o", str(tmp_path / "report.docx"))
-    assert unknown.returncode == 2 and "say --format" in unknown.stderr
+    assert unknown.returncode == 2 and "use --format" in unknown.stderr
     assert not (tmp_path / "report.docx").exists()
     refused = acp("report", str(folder), "-o", str(tmp_path / "no" / "where.md"))
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1

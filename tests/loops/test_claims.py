@@ -146,7 +146,7 @@ def test_nobody_starts_a_program_beside_the_one_that_a_killed_loop_left(
     os.kill(first.pid, signal.SIGKILL)
     wait_for(lambda: is_gone(first.pid), "the loop to be gone")
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    with pytest.raises(LaunchError, match=rf"\(process {run.process.pid}\) still runs"):
+    with pytest.raises(LaunchError, match=rf"\(process {run.process.pid}\) is still running"):
         start_unplanned(folder, tmp_path)
     assert not is_gone(run.process.pid)
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))

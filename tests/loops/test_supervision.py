@@ -181,7 +181,7 @@ def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixtur
             "'nobody' is not a participant of c (participants: server, reader, reviewer)",
         ),
         (["reader", "--", "no-such-program"], "no-such-program: not found on PATH"),
-        (["reader=nothing"], "there is no preset 'nothing' (there are: claude, codex,"),
+        (["reader=nothing"], "unknown preset 'nothing' (available: claude, codex,"),
         (["reader"], "reader never had a loop here"),
         ([], "no loop was started here before"),
         (["--", "sh"], "name the participant for the command after --"),
@@ -210,7 +210,7 @@ def test_a_folder_without_collaboration_has_no_loops(
     assert code == 2
     assert "not a collaboration" in err
     assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loops are running.")
-    assert "there is no loop in" in acp(capsys, "logs", str(tmp_path))[2]
+    assert "has no loops; start some with" in acp(capsys, "logs", str(tmp_path))[2]
 
 
 # --- the commands --------------------------------------------------------------------------
@@ -378,7 +378,9 @@ def test_the_doctor_names_the_program_that_is_really_there(
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     _, out, _ = acp(capsys, "doctor", "--json")
     checks = {each["name"]: each for each in json.loads(out)["checks"]}
-    assert checks["codex"]["value"].startswith(f"9.9.9 ({tmp_path / 'codex'}); 0.169.0 was tried")
+    assert checks["codex"]["value"].startswith(
+        f"9.9.9 ({tmp_path / 'codex'}); acp was tested with 0.169.0"
+    )
     assert checks["aider"]["state"] == "optional"
     assert checks["aider"]["advice"] == "pip install aider-chat"
 

@@ -183,7 +183,7 @@ def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> 
     start(folder, "server", command(tmp_path, behave(tmp_path, "limited act")), retries=0)
     paused = wait_for_phase(folder, "server", Phase.PAUSING)
     shown = Acp(tmp_path)("ps", env={"ACP_STATE": os.environ["ACP_STATE"]}).stdout
-    assert "goes on at" in shown and "limit" in shown
+    assert "resumes at" in shown and "limit" in shown
     (found,) = causes_of(folder)
     assert found.code == "B4" and not found.wanted
     assert "resumes at" in found.headline

@@ -156,14 +156,14 @@ def test_doctor_says_where_what_it_imports_is_now(
     tmp_path: Path, line: str, old: str, now: str
 ) -> None:
     assert doctor(tmp_path, f"{line}\n{BEGINNING}{METHODS}") == [
-        f"acp-earlier: cannot be loaded: {old} is called {now} now"
+        f"acp-earlier: cannot be loaded: {old} was renamed to {now}"
     ]
 
 
 def test_doctor_says_which_methods_are_called_otherwise_now(tmp_path: Path) -> None:
     assert doctor(tmp_path, BEGINNING + METHODS + KEPT + TOLD) == [
-        "acp-earlier: Talk.kept is never called: it is called tracked_files now",
-        "acp-earlier: Talk.told is never called: it is called past_log now",
+        "acp-earlier: Talk.kept is never called: it was renamed to tracked_files",
+        "acp-earlier: Talk.told is never called: it was renamed to past_log",
     ]
 
 

@@ -182,7 +182,7 @@ def test_acp_act_does_it_and_its_form_asks_for_it(tmp_path: Path) -> None:
     who, reason = forms.fields(offered)
     assert (who.kind, who.choices, reason.kind) == ("choice", ("ann", "ben"), "lines")
     wrong = acp("act", one, "end", "--who", "zoe", "--reason", "x", "--yes")
-    assert wrong.returncode == 2 and "is none of" in wrong.stderr
+    assert wrong.returncode == 2 and "is not one of" in wrong.stderr
     assert acp("act", one, "close_down", "--who", "ann", "--reason", "x", "--yes").returncode == 0
     assert "ann done x" in (one / toy.LOG).read_text()
 

@@ -132,7 +132,7 @@ async def test_the_palette_begins_with_what_can_be_done_here_and_tells_equal_nam
         shown = screen_text(app)
         fix, other = "Halt everything: checkout  (f)", "Pause one: checkout"
         opened = [f"Open checkout  /work/{folder}" for folder in "ab"]
-        places = [shown.index(each) for each in (fix, other, *opened, "Open other", "Quit")]
+        places = [shown.index(each) for each in (fix, other, *opened, "Open other", "Sort by name")]
         assert places == sorted(places)
         await pilot.press(*"checkout")
         await until(pilot, lambda: "Open other" not in screen_text(app))

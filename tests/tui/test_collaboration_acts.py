@@ -272,4 +272,4 @@ async def test_what_was_seen_and_cannot_be_kept_is_said(tmp_path: Path) -> None:
         await open_screen(pilot)
         await pilot.press("escape")
         await settle(pilot)
-        assert "What you saw cannot be kept" in seen(pilot)
+        assert "Could not save what you have seen" in seen(pilot)

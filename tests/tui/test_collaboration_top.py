@@ -130,7 +130,7 @@ async def test_before_the_first_reading_it_says_so(tmp_path: Path) -> None:
         from acp_core.fleet import Batch
 
         app.snapshots_changed.publish(Batch(()))
-        await until(pilot, lambda: "There is no collaboration here" in seen(pilot))
+        await until(pilot, lambda: "No collaboration here" in seen(pilot))
         change(app, make_snapshot())
         await settle(pilot)
         assert "initialized" in seen(pilot)

@@ -221,7 +221,7 @@ async def test_an_empty_and_a_missing_document_say_so() -> None:
     async with Stage().run_test(size=(80, 20)) as pilot:
         documents = await start(pilot, snapshot)
         empty = pilot.app.query_one("#document-empty")
-        assert str(empty.render()) == "Proposal is not there (missing)." and empty.display
+        assert str(empty.render()) == "Proposal does not exist (missing)." and empty.display
         documents.activate("document conclusion.md")
         await settle(pilot)
         assert str(empty.render()).startswith("Conclusion is empty.")

@@ -199,7 +199,7 @@ async def test_a_filter_shows_what_has_all_the_words_and_escape_shows_all_again(
         await pilot.press("backspace", "backspace", "n")
         await settled(pilot)
         assert names(app) == []
-        assert "Nothing is called “sessions aun”." in screen_text(app)
+        assert "No collaboration matches “sessions aun”." in screen_text(app)
         await pilot.press("escape")
         await settled(pilot)
         assert names(app) == ["auth", "cache", "old"]

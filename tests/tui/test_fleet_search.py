@@ -43,7 +43,7 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
             pilot, lambda: "1 hit in the documents of 30 collaborations" in screen_text(app)
         )
         shown = screen_text(app)
-        assert "Nothing is called “lamps ELEVEN”." in shown
+        assert "No collaboration matches “lamps ELEVEN”." in shown
         assert "talk-17  notes.md:5" in shown
         assert "- Lamps cost [b]eleven[/b] crowns." in shown
         await pilot.press("enter")

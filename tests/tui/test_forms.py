@@ -174,7 +174,7 @@ async def test_errors_stand_beside_their_field_once_it_was_touched(
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", stage.action)
-        await until(pilot, lambda: "Fill in what is missing" in screen_text(app))
+        await until(pilot, lambda: "Fill in the required fields" in screen_text(app))
         assert wrong(app, "summary") == "", "nobody is told off before they began"
         view(app, "summary").query_one(Input).value = "NO"
         await until(pilot, lambda: "at least 3 characters" in wrong(app, "summary"))

@@ -171,7 +171,7 @@ async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
         assert "Do it" not in seen(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: "Conduct it with acp from here on." in seen(pilot))
+        await until(pilot, lambda: "Run the cycle with acp from now on." in seen(pilot))
 
 
 async def test_another_key_leaves_the_result_and_is_not_lost(tmp_path: Path) -> None:

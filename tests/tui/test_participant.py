@@ -169,7 +169,7 @@ async def test_who_has_no_loop_has_no_log_and_the_next_one_is_a_key_away(tmp_pat
         await pilot.press("right_square_bracket")
         await settle(pilot)
         assert screen.participant == "server"
-        assert "It has no loop on this machine" in seen(pilot)
+        assert "No log: the participant has no loop on this machine" in seen(pilot)
         await pilot.press("left_square_bracket")
         await until(pilot, lambda: "I read the proposal." in seen(pilot))
 
@@ -215,7 +215,7 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
             assert not state(folder, "reader").alive
             await until(pilot, lambda: "no process" in seen(pilot))
             await pilot.press("m")
-            await until(pilot, lambda: "no loop that runs; L starts it" in seen(pilot))
+            await until(pilot, lambda: "no running loop; press L to start one" in seen(pilot))
             await by_form(pilot, "L", "Starts reader in the background.")
             assert state(folder, "reader").alive
             assert state(folder, "reader").pid != pid
@@ -239,6 +239,8 @@ async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> No
         await pilot.press("p")
         await until(pilot, lambda: "no loop on this machine" in seen(pilot))
         await pilot.press("m")
-        await until(pilot, lambda: "reader has no loop that runs; L starts it" in seen(pilot))
+        await until(
+            pilot, lambda: "reader has no running loop; press L to start one" in seen(pilot)
+        )
         await pilot.press("S")
         await until(pilot, lambda: "Nothing of reader runs here" in seen(pilot))

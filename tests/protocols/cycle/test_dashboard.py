@@ -148,7 +148,7 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
         "run", "feedback", "extend", "pause", "rerun", "limit", "stop",
     ]  # fmt: skip
     conduct = actions["run"]
-    assert "no command" in conduct.preview(conduct.inputs(program="command")).refused
+    assert "the command is empty" in conduct.preview(conduct.inputs(program="command")).refused
     given = conduct.inputs(program="command", command="no-such-program --fast")
     assert "not found on PATH" in conduct.perform(given).sentence
     pause = actions["pause"]

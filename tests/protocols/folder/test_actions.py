@@ -286,7 +286,7 @@ def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
     }  # fmt: skip
     proposal = next(c for c in shown.changes if c.path.endswith("proposal.md"))
     assert proposal.verb == "create" and "+Choose a cache" in proposal.diff
-    assert shown.command[:3] == ("acp", "init", str(folder))
+    assert shown.command[:3] == ("acp", "new", str(folder))
     assert perform(action, **given).state is OutcomeState.DONE
     assert rules.validate(folder).lines() == VALID
     assert "already contains protocol.json" in preview(action, **given).refused

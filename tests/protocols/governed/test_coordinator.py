@@ -155,7 +155,7 @@ def test_the_coordinator_polls_until_all_is_over(
     capsys.readouterr()
     assert coordinator(["poll", str(tmp_path), "--every", "0.1"]) == 0
     assert coordinator(["poll", str(tmp_path), "--every", "soon"]) == 2
-    assert "'soon' is no duration" in capsys.readouterr().err
+    assert "'soon' is not a duration" in capsys.readouterr().err
     assert coordinator(["poll", str(tmp_path), "--every", "2h"]) == 2
     assert "--every: must be at most 3600" in capsys.readouterr().err
 

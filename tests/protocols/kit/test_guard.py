@@ -81,7 +81,7 @@ def test_all_obstacles_stand_in_the_refusal() -> None:
 
 def test_only_what_mends_it_is_offered_and_the_cause_says_the_same() -> None:
     torn = Log(TORN)
-    assert [each.name for each in actions.actions(torn, torn.read)] == ["repair"]
+    assert [each.name for each in actions.actions(torn, torn.read)] == ["repair", "report"]
     with pytest.raises(Refused, match="line 7 of the log is no JSON: acp repair"):
         actions.action(torn, torn.read, "append")
     assert actions.action(torn, torn.read, "repair") is not None
@@ -91,7 +91,11 @@ def test_only_what_mends_it_is_offered_and_the_cause_says_the_same() -> None:
 
 def test_without_an_obstacle_everything_is_offered() -> None:
     whole = Log()
-    assert [each.name for each in actions.actions(whole, whole.read)] == ["append", "repair"]
+    assert [each.name for each in actions.actions(whole, whole.read)] == [
+        "append",
+        "repair",
+        "report",
+    ]
 
 
 def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:

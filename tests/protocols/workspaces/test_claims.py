@@ -67,7 +67,7 @@ def test_a_killed_watcher_and_a_lost_state_folder_start_no_agent_twice(tmp_path:
     shutil.rmtree(os.environ["ACP_STATE"])
     ended = acp("dispatch", root, "--limit", "1", "--detach", "--", *words)
     child = claims.seen(root, "loops/ann").child
-    assert child is not None and f"(process {child.pid}) still runs" in ended.text, ended.text
+    assert child is not None and f"(process {child.pid}) is still running" in ended.text, ended.text
     assert begun(tmp_path / "own") == ["ann"]
     os.killpg(child.pid, signal.SIGKILL)
 
