@@ -1,6 +1,6 @@
-"""Makes the moving pictures in this folder: what happens when a few keys are pressed.
+"""Makes the moving pictures in the folder films: what happens when a few keys are pressed.
 
-    python screenshots/films.py            # all of them, here
+    python screenshots/films.py            # all of them, into films/
     python screenshots/films.py -o DIR     # somewhere else
     python screenshots/films.py fix        # only this one
 
@@ -171,7 +171,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Make the moving pictures.")
     names = [film.name for film in FILMS]
     parser.add_argument("films", nargs="*", metavar="FILM", help=f"of {', '.join(names)}")
-    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parent, metavar="DIR")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path(__file__).parent / "films", metavar="DIR"
+    )
     given = parser.parse_args()
     unknown = sorted(set(given.films) - set(names))
     if unknown:

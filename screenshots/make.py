@@ -170,7 +170,7 @@ PICTURES = (
         "past",
         keys("see order-retries", "R", *TO_SECOND_ROUND, "2", "C", "see changed below"),
     ),
-    Picture("empty", "empty", keys("see acp init")),
+    Picture("empty", "empty", keys("see acp new")),
 )
 
 
