@@ -148,7 +148,7 @@ PICTURES = (
     Picture(
         "completed",
         "work/page-cursors",
-        keys("see 10:53", "2", "see Outcome"),
+        keys("see Outcome"),
     ),
     Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
