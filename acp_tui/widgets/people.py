@@ -103,7 +103,7 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
         yield activity.note, ""
     if loop.account:  # the rest is known to that account alone
         return
-    facts = [wording.program(loop), f"{activity.turns} turns done"]
+    facts = [wording.program(loop), f"{activity.turns} turns taken"]
     if activity.restarts:
         facts.append(f"{activity.restarts} restarts")
     yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"

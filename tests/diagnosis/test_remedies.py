@@ -178,7 +178,7 @@ class TestNobodyLaunched:
         assert blocked.state is OutcomeState.DONE
         assert person.codes() == ["E1"]
         new = tmp_path / "cache-2"
-        given = {"answer": "We do.", "folder": str(new)}
+        given = {"answer": "We do.", "folder": str(new), "start": False}
         assert person.do("continue", **given).sentence.endswith("Fixed.")
         assert person.codes() == ["E2"]
         there = Person(new)

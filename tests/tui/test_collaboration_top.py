@@ -81,7 +81,10 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         assert lines[3].startswith("waiting for reader 48 min") and len(lines) == 4
         next_list = screen.query_one(NextActions)
         below = ["doubt", "LATE proposal.md"]  # for which there is no room on top
-        assert [item.key for item in next_list.items[:5]] == ["n1", "n2", "n3", *below]
+        assert [item.key for item in next_list.items[:5]] == [
+            *(f"n{n} reason {n}" for n in (1, 2, 3)),
+            *below,
+        ]
         assert screen.query_one("#pane-next", Pane).heading == "Next · 4 for you"
 
 

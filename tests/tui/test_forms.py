@@ -262,7 +262,7 @@ async def test_an_action_that_fails_by_a_bug_is_said_and_never_a_traceback(tmp_p
         app.perform("/work/a", replace(stage.action, defaults=defaults, perform=bug))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "It is not known how this ended" in screen_text(app))
+        await until(pilot, lambda: "Result unknown" in screen_text(app))
         await until(pilot, lambda: "[/x] broken" in screen_text(app))
 
 
@@ -296,7 +296,7 @@ async def test_the_dashboard_is_left_from_a_form_but_not_with_words_half_written
         view(app, "summary").control.focus()
         await pilot.press("H", "i")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "again leaves all the same" in screen_text(app))
+        await until(pilot, lambda: "again to quit anyway" in screen_text(app))
         assert app.is_running
         assert view(app, "summary").value == "Hi"
         await pilot.press("ctrl+q")
@@ -373,8 +373,8 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
         await pilot.press("escape")
         await pilot.pause()
         app.perform("/work/a", "[/block]")
-        await until(pilot, lambda: "“[/block]” cannot be done here now." in screen_text(app))
-        await until(pilot, lambda: "What can be done now: Try it." in screen_text(app))
+        await until(pilot, lambda: "“[/block]” is not possible here now." in screen_text(app))
+        await until(pilot, lambda: "Possible now: Try it." in screen_text(app))
         await pilot.press("enter")
         await pilot.pause()
         assert not isinstance(app.screen, ActionScreen)

@@ -117,7 +117,7 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
         await pilot.press("escape")
         fleet.offered = (stop,)
         await pilot.press("x")
-        await until(pilot, lambda: "What you can do" in screen_text(app))
+        await until(pilot, lambda: "Possible actions" in screen_text(app))
         assert app.screen.query_one(OptionList).highlighted is None
         await pilot.press("enter")
         await pilot.pause()
@@ -148,7 +148,7 @@ async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> 
     )
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await until(pilot, lambda: "1 needs you" in screen_text(app))
         await pilot.press("enter", "4", "up")
         await until(pilot, lambda: "f: Take [the] next step" in screen_text(app))
         await until(pilot, lambda: "enter: Take [the] next step" in screen_text(app))

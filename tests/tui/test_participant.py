@@ -243,4 +243,4 @@ async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> No
             pilot, lambda: "reader has no running loop; press L to start one" in seen(pilot)
         )
         await pilot.press("S")
-        await until(pilot, lambda: "Nothing of reader runs here" in seen(pilot))
+        await until(pilot, lambda: "reader has no running loop here" in seen(pilot))

@@ -244,5 +244,5 @@ def test_nothing_is_created_where_a_loop_of_an_earlier_folder_still_runs(tmp_pat
     folder.rename(tmp_path / "old")
     words = ("--objective", "Choose a cache", "--completion", "The key is agreed")
     ran = acp("new", "cache", "server=codex", "reader=claude", *words)
-    assert ran.returncode == 2 and "server has a loop already (process" in ran.stderr, ran
+    assert ran.returncode == 2 and "server already has a loop (process" in ran.stderr, ran
     assert not folder.exists() and not registry.find(str(folder), "reader")

@@ -197,9 +197,9 @@ async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path:
         assert "run by anna 3m" in seen(pilot)
         assert "reader (pid 4711 on workshop since 10:02): ask anna" in seen(pilot)
         await pilot.press("end", "p")
-        await until(pilot, lambda: "Its log stays with anna" in seen(pilot))
+        await until(pilot, lambda: "The log belongs to anna" in seen(pilot))
         await pilot.press("m")
-        await until(pilot, lambda: "`acp stop` asks for it" in seen(pilot))
+        await until(pilot, lambda: "Use `acp stop`" in seen(pilot))
 
 
 @pytest.mark.asyncio

@@ -86,6 +86,7 @@ def snapshot(
         location=clean_line(key),
         as_of=project.now,
         headline=_headline(cycle, found, obstacles),
+        summary=clean_line(_summary(cycle, found)) if cycle.value else "",
         status=_status(cycle, found),
         phase=state.current(cycle) if cycle.value else "",
         source=_source(cycle),
@@ -128,15 +129,20 @@ def _headline(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
 def _claim(cycle: Cycle, found: str) -> str:
     if not cycle.value:
         return f"the state file {cycle.record.problem or 'holds nothing'}"
+    tests = state.tests(cycle)
+    covered = f", coverage {tests.covered}" if tests.proven else ""
+    return f"{_summary(cycle, found)}; {tests}{covered}"
+
+
+def _summary(cycle: Cycle, found: str) -> str:
+    """What is claimed and what the files show, without the tests, which a panel tells."""
     limit = cycle.state.max_iterations
     of = f"/{limit}" if limit is not None else ""
     claimed = cycle.status or "no status"
     reason = cycle.state.failure_reason
     if cycle.status == "failed" and reason:
         claimed += f" ({reason[:_REASON]})"
-    tests = state.tests(cycle)
-    covered = f", coverage {tests.covered}" if tests.proven else ""
-    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {tests}{covered}"
+    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}"
 
 
 def _status(cycle: Cycle, found: str) -> Status:
