@@ -42,10 +42,10 @@ def doubles_nothing(house: House) -> None:
         (("launch", folders["checkout"], "owner"), "already has a loop"),
         (("loop", "--folder", folders["checkout"], "--participant", "reader", "--", *agent),
          "already has a loop"),
-        (("cycle", "run", "--folder", folders["report"]), "an orchestrator runs"),
+        (("cycle", "run", "--folder", folders["report"]), "an orchestrator is already running"),
         (("governed", "step", folders["lamp"]), "already assigned"),
-        (("act", folders["lamp"], "step", "--yes"), "is not available"),
-        (("agent", "--name", "Writer", "--port", "0", "--http-port", "0"), "runs already"),
+        (("act", folders["lamp"], "step", "--yes"), "is not possible"),
+        (("agent", "--name", "Writer", "--port", "0", "--http-port", "0"), "is already running"),
     ):  # fmt: skip
         ended = house.result(*words)
         assert ended.returncode == 2, (words, ended)
