@@ -185,8 +185,6 @@ def play(stage: Stage, speed: float) -> int:
         stage.folders.append(location)
         follower = _Follower(location, PATIENCE / min(speed, 3))
         follower.read()
-    for name, inputs in story.then:
-        follower.do(name, inputs)
     ended = follower.until(lambda seen: seen.status is Status.COMPLETED, "its end")
     if ended.verdict is not Verdict.VALID:
         raise CommandError(f"completed, but {ended.verdict.value}", NOT_FIXED)

@@ -75,7 +75,7 @@ def test_hostile_files_leave_the_terminal_alone(tmp_path: Path, theme: str) -> N
     (tmp_path / "config" / "config.toml").write_text(f'theme = "{theme}"\n')
     with Terminal([sys.executable, "-m", "acp_tui", str(work)], env=env) as terminal:
         terminal.wait_for("2 need you")
-        terminal.wait_for("a [@click=app.quit] ␛]2;evil␇")
+        terminal.wait_for("␛]2;evil␇")
         terminal.send(
             "\x1b[<35;20;3M\x1b[<0;20;5M\x1b[<0;20;5m"
         )  # the mouse over one, on the other

@@ -32,7 +32,6 @@ class _Plot(NamedTuple):
         twice: a second process acts for the reader.
         retries: how often a loop tries a turn again.
         answers: what the remedy asks a person for.
-        then: actions that follow the remedy, with their inputs.
     """
 
     title: str
@@ -44,7 +43,6 @@ class _Plot(NamedTuple):
     twice: bool = False
     retries: int = 0
     answers: Mapping[str, str] = {}
-    then: tuple[tuple[str, Mapping[str, str]], ...] = ()
 
 
 _PLOTS = {
@@ -65,7 +63,6 @@ _PLOTS = {
         "a participant asks for a decision",
         "E1",
         answers={"answer": "Sales says: a minute is fine."},
-        then=(("launch_all", {"program": "as before"}),),
     ),
     "duplicate": _Plot("two loops act for one participant", "B13", twice=True),
     "belief": _Plot("a program waits for the wrong one", "B10", alone=True),
@@ -105,7 +102,6 @@ def tell(name: str, folder: Path | None = None, *, speed: float = 1.0) -> Story:
         code=plot.code,
         roles=tuple(_role(plot, name, who, drafts, speed) for who in ("server", "reader")),
         answers=plot.answers,
-        then=plot.then,
     )
 
 
