@@ -109,6 +109,13 @@ class Forecast:
         self._lasted = {key: sorted(each) for key, each in lasted.items() if len(each) >= LEAST}
         self._usual = {key: _usual(each) for key, each in self._lasted.items()}
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same: a screen is drawn anew only for another one."""
+        return isinstance(other, Forecast) and self._lasted == other._lasted
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._lasted))
+
     def usual(self, protocol: str, kind: str, phase: str) -> Usual | None:
         """How long turns in a phase, or stays in it, usually take.
 
