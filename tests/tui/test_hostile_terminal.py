@@ -81,7 +81,7 @@ def test_hostile_files_leave_the_terminal_alone(tmp_path: Path, theme: str) -> N
         )  # the mouse over one, on the other
         terminal.run(0.3)
         terminal.send("x")
-        terminal.wait_for("here now")
+        terminal.wait_for("Possible actions")
         terminal.send("\r")
         terminal.wait_for("Do it")
         terminal.send("\x1b")
