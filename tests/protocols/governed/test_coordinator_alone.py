@@ -16,6 +16,7 @@ from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.actions import ActionsScreen
 from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens.result import ResultScreen
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import NAMES, ledger, state
 from tests.protocols.governed.test_engine_dashboard import dashboard, opened, ready, until
@@ -41,6 +42,9 @@ class Person:
         await self.until(lambda: str(folder) in self.app.fleet.snapshots, f"finding {folder.name}")
         await self.pilot.press("home")
         for _ in range(20):
+            if isinstance(self.app.screen, ResultScreen):  # what could be done next, later
+                await self.pilot.press("escape")
+                await self.until(lambda: isinstance(self.app.screen, FleetScreen), "the list")
             screen = self.app.screen
             assert isinstance(screen, FleetScreen)
             selected = screen.in_hand()
@@ -73,7 +77,7 @@ class Person:
         await self.pilot.press("ctrl+s")
         await self.until(self._is_over, "doing it")
         said = "\n".join(screen_lines(self.app))
-        if isinstance(self.app.screen, ActionScreen):
+        if isinstance(self.app.screen, (ActionScreen, ResultScreen)):
             await self.pilot.press("escape")
         await self.until(lambda: isinstance(self.app.screen, FleetScreen), "closing")
         return said
@@ -91,7 +95,7 @@ class Person:
     async def work(self, root: Path) -> None:
         """Each workstream's next turn is taken by its agent and accepted."""
         for name in NAMES:
-            await self.do(root / name, "Give the next turn")
+            await self.do(root / name, "Assign the next turn")
             await self.do(root / name, "Accept the turn")
 
 
@@ -157,7 +161,7 @@ async def test_an_initiative_from_the_dashboard_alone(tmp_path: Path) -> None:
         await until(pilot, lambda: not app.screen.query_one("#do", Button).loading, "its end")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, FleetScreen), "closing")
-        await you.do(root, "Mend web")
+        await you.do(root, "Repair web")
         assert state(root, "web")["blocked_on"] == "barrier:ship-sync"
         assert state(root)["status"] == "blocked:resync_failed", "mending alone crosses nothing"
         await you.do(root, "Resync")

@@ -55,7 +55,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
     hooks = {"on_barrier_reached": "hooks/note.sh", "on_super_run_completed": "hooks/note.sh",
              "on_workstream_failed": "hooks/note.sh"}  # fmt: skip
     making.write(root / "agentxchain-multi.json", multi.configuration(hooks=hooks))
-    assert "begin a run in planning" in ok("coordinator", "init", str(root), "--dry-run")
+    assert "start a run in planning" in ok("coordinator", "init", str(root), "--dry-run")
     assert not (root / ".coordinator").exists()
     coordinator("init", root, *YES)
 

@@ -131,7 +131,7 @@ def test_starting_a_run(tmp_path: Path) -> None:
         try:
             work()
         except Refused as error:
-            assert "stands in" in str(error)  # it was done before it was killed
+            assert "already contains" in str(error)  # it was done before it was killed
         assert interrupted(root) is None
         assert state(root)["status"] == "idle"
         assert not open_folder(str(root)).refresh(NOW).findings
