@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NARROW = 100
 """With fewer columns one pane shows at a time."""
-TALL = 30
-"""With so many rows there is room for summaries that are wrapped."""
 FRAME = 2
 SCROLL_BAR = 1
 STEP = 6
@@ -103,7 +101,7 @@ class PaneLayout:
         if columns < NARROW or screen.has_class("-zoom"):
             self._apply(None)
             return
-        screen.timeline.view.wrapped = rows >= TALL
+        screen.timeline.view.wrapped = True
         needed = screen.timeline.view.needed_width
         held = screen.findings.rows_in, screen.next.rows_in
         wanted = sizes(columns, rows, needed, *held, self._front)

@@ -22,10 +22,9 @@ REPLY_WIDTH = 5
 """How wide the column of replies is at most."""
 KIND_WIDTH = 24
 """How wide the column of kinds is at most."""
-SUMMARY_WIDTH = 18
-"""How wide the column of summaries is at least: with less room there is none."""
-WRAPPED_WIDTH = 14
-"""The same where summaries are wrapped."""
+SUMMARY_WIDTH = 14
+"""How wide the column of summaries is at least: with less room there is none; wrapped ones then
+stand below their events."""
 SUMMARY_LINES = 4
 """How many lines the summary of the selected event takes at most."""
 EVENT_LINES = 3
@@ -58,7 +57,7 @@ class Columns:
         return GUTTER + self.time + 1
 
     @property
-    def beside(self) -> int:
+    def summary_column(self) -> int:
         """Where the column of summaries begins."""
         before = GUTTER + self.time + 1 + self.order + 3 + self.actor + 1
         return before + self.kind + self.reply + 2
@@ -66,8 +65,8 @@ class Columns:
     @property
     def summary(self) -> int:
         """What the summary gets on the row of its event; 0 where it has no room there."""
-        left = self.width - self.beside
-        return left if left >= (WRAPPED_WIDTH if self.wrapped else SUMMARY_WIDTH) else 0
+        left = self.width - self.summary_column
+        return left if left >= SUMMARY_WIDTH else 0
 
 
 def columns(
@@ -109,7 +108,7 @@ def columns(
 
 def needed_width(events: Iterable[Event], form: Columns) -> int:
     """How wide a row must be for the longest summary of these events to stand on it whole."""
-    return form.beside + max((width(_aside(event)) for event in events), default=0)
+    return form.summary_column + max((width(_summary_text(event)) for event in events), default=0)
 
 
 def event_rows(
@@ -132,7 +131,7 @@ def event_rows(
         pieces.append((fit(event.kind, form.kind), style))
         pieces.append((fit(_reply(event), form.reply) + "  ", "muted"))
         pieces.append((fit(lines[0], form.summary), aside))
-        below, indent = lines[1:], form.beside
+        below, indent = lines[1:], form.summary_column
     else:
         reply = _reply(event)
         kind = event.kind + (" illegal" if event.problem else "")
@@ -146,7 +145,7 @@ def event_rows(
 
 def event_height(event: Event, form: Columns) -> int:
     """How many rows `event_rows` makes."""
-    if not form.wrapped or (form.summary and width(_aside(event)) <= form.summary):
+    if not form.wrapped or (form.summary and width(_summary_text(event)) <= form.summary):
         return 1
     lines = len(_summary_lines(event, form))
     return lines if form.summary else 1 + lines
@@ -156,14 +155,14 @@ def _reply(event: Event) -> str:
     return f" {REPLY}{event.reply_to}" if event.reply_to is not None else ""
 
 
-def _aside(event: Event) -> str:
+def _summary_text(event: Event) -> str:
     """What an event says beside its kind."""
     return f"illegal: {event.problem}" if event.problem else " ".join(event.summary.split())
 
 
 def _summary_lines(event: Event, form: Columns) -> list[str]:
     """What shows of the summary of an event that is not selected."""
-    text = _aside(event)
+    text = _summary_text(event)
     if form.summary and (not form.wrapped or width(text) <= form.summary):
         return [text]
     if not form.wrapped or not text:
@@ -197,7 +196,7 @@ def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row
 def _is_whole(event: Event, form: Columns) -> bool:
     """Whether the whole summary shows also while the event is not selected."""
     if form.wrapped:
-        text = _aside(event)
+        text = _summary_text(event)
         shown = " ".join(_summary_lines(event, form))
         return len(shown) >= len(text) and not shown.endswith("…")
     return width(event.summary) <= form.summary

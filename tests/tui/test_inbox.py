@@ -115,7 +115,7 @@ async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
         await settle(pilot)
         await pilot.press("exclamation_mark")
         await settle(pilot)
-        assert "Nothing needs you, and nothing is asked." in seen(pilot)
+        assert "Nothing needs you, and no questions are open." in seen(pilot)
         await pilot.press("f", "a", "Z", "enter", "escape")
         await settle(pilot)
         assert isinstance(app.screen, FleetScreen)

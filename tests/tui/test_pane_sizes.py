@@ -74,6 +74,14 @@ async def test_every_word_of_a_small_terminal_is_on_larger_ones(scene: str, tmp_
             assert not (missing and after), (size, missing, after)
 
 
+async def test_a_low_terminal_shows_summaries_beside_documents_too(tmp_path: Path) -> None:
+    events = (*make_events(), make_event(4, summary=LONG), make_event(5, summary="short"))
+    app = make_app(make_snapshot(events=events), folder=tmp_path)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await open_screen(pilot)
+        assert "wants a limit on the size of a session" in words(shown(pilot, "timeline"))
+
+
 async def test_long_summaries_go_on_below_their_events(tmp_path: Path) -> None:
     events = (*make_events(), make_event(4, summary=LONG), make_event(5, summary="short"))
     app = make_app(make_snapshot(events=events), folder=tmp_path)
