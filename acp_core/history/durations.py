@@ -95,7 +95,7 @@ class Durations:
         try:
             meta = store.meta()
             demo = _DEMO in meta.get("key", "")
-            cases = () if demo else forecast.cases_of_recording(store.looks(), store.spans())
+            cases = () if demo else forecast.cases_of_recording(store.observations(), store.spans())
         finally:
             store.close()
         learned = Learned(meta.get("protocol", ""), stamp, stat.st_mtime, cases[-CASES:])

@@ -206,7 +206,7 @@ def _stays(snapshot: Snapshot) -> Iterator[Case]:
                 yield Case(PHASE, phase.id, (visit.left - visit.entered).total_seconds())
 
 
-def cases_of_recording(looks: Iterable[Seen], spans: Sequence[Span]) -> tuple[Case, ...]:
+def cases_of_recording(observations: Iterable[Seen], spans: Sequence[Span]) -> tuple[Case, ...]:
     """The same, of what a recording kept of each look, oldest first.
 
     What ended while nobody looked is no case, unless what came next says since when.
@@ -216,15 +216,15 @@ def cases_of_recording(looks: Iterable[Seen], spans: Sequence[Span]) -> tuple[Ca
     """
     try:
         reading = _Reading(spans)
-        for seen in looks:
-            reading.look(seen)
+        for seen in observations:
+            reading.add(seen)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"not what a recording keeps: {error}") from None
     return tuple(case for case in reading.cases if case.seconds >= _SHORTEST)
 
 
 class _Reading:
-    """Goes through looks, and keeps what lasts."""
+    """Goes through observations, and keeps what lasts."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.cases: list[Case] = []
@@ -234,7 +234,7 @@ class _Reading:
         self._entered: float | None = None
         self._waits: dict[str, tuple[float, str]] = {}  # by participant: since when, in which phase
 
-    def look(self, seen: Seen) -> None:
+    def add(self, seen: Seen) -> None:
         """Take the next one."""
         content = json.loads(seen.content)
         waiting = {

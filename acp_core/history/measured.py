@@ -57,7 +57,7 @@ def measured(
     steady, turns, doubt = forward(snapshot, waits)
     story = past.story._replace(turns=turns)
     metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
-    points, changes = findings_over_time(past.looks), counts_over_time(past)
+    points, changes = findings_over_time(past.observations), counts_over_time(past)
     findings = tuple(each for each in points if charged.is_of_run(each.at, snapshot))
     counts = tuple(each for each in changes if charged.is_of_run(each.at, snapshot))
     drawn = chart.of_snapshot(steady, turns, now)

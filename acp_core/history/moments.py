@@ -81,7 +81,7 @@ def moments(
     events: Sequence[Event],
     times: Sequence[tuple[float, bool]],
     versions: Sequence[Known],
-    looks: Sequence[Seen],
+    observations: Sequence[Seen],
     loops: Sequence[LoopChange],
 ) -> list[Moment]:
     """All moments, oldest first.
@@ -90,7 +90,7 @@ def moments(
         events: of the log, in its order; ``times`` as `event_times` gives them.
         times: see there.
         versions: of documents, not of the log.
-        looks: what was made of the collaboration.
+        observations: what was made of the collaboration.
         loops: changes of participants' loops.
     """
     found: list[tuple[float, int, int, Moment]] = []
@@ -103,7 +103,7 @@ def moments(
             what = f"{known.file} changed ({known.lost})"
         moment = Moment(known.since, DOCUMENT, 0, what, known.file, known.source == RECORDED)
         found.append((known.since, _RANK[DOCUMENT], len(found), moment))
-    for at, what in _verdicts(looks):
+    for at, what in _verdicts(observations):
         moment = Moment(at, FINDINGS, 0, what, exact=True)
         found.append((at, _RANK[FINDINGS], len(found), moment))
     for change, what in _phases(loops):
@@ -125,11 +125,11 @@ def _counted(ordered: list[Moment]) -> list[Moment]:
     return counted
 
 
-def _verdicts(looks: Sequence[Seen]) -> list[tuple[float, str]]:
+def _verdicts(observations: Sequence[Seen]) -> list[tuple[float, str]]:
     """When the validator's findings became others."""
     found = []
     last = None
-    for reading in looks:
+    for reading in observations:
         if last is not None and reading.findings != last:
             count = len(json.loads(reading.findings))
             found.append((reading.at, f"{count} finding{'' if count == 1 else 's'}"))

@@ -33,10 +33,10 @@ class Change(NamedTuple):
     new: int | None
 
 
-def findings_over_time(looks: Iterable[Seen]) -> tuple[Point, ...]:
+def findings_over_time(observations: Iterable[Seen]) -> tuple[Point, ...]:
     """A point for each change of the numbers; nothing where nothing was recorded."""
     found: list[Point] = []
-    for reading in looks:
+    for reading in observations:
         counted = Counter(each[1] for each in json.loads(reading.findings))
         point = Point(datetime.fromtimestamp(reading.at, UTC), counted["error"], counted["warning"])
         if not found or found[-1][1:] != point[1:]:

@@ -77,7 +77,7 @@ class Past:
         self._log = log_of(self.present.events, self._versions) if past_log is None else past_log
         if past_log is not None:
             self._versions.files[past_log.name] = []
-        self.looks: list[Seen] = self._store.looks() if self._store else []
+        self.observations: list[Seen] = self._store.observations() if self._store else []
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []
         self.moments: list[Moment] = self._moments()
@@ -261,7 +261,7 @@ class Past:
             if name != self._log.name and name not in self._follows
             for known in versions
         ]
-        return moments(self.present.events, times, documents, self.looks, self.loops)
+        return moments(self.present.events, times, documents, self.observations, self.loops)
 
     def _known(self, place: int, file: str) -> Known | None:
         """The content that a file had at a moment.

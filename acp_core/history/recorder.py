@@ -41,7 +41,7 @@ class _Sight:
     key: str
     meta: tuple[tuple[str, str], ...]
     tracked: tuple[TrackedFile, ...]
-    looks: list[Snapshot] = field(default_factory=list)
+    observations: list[Snapshot] = field(default_factory=list)
     loops: list[tuple[RunnerState, datetime]] = field(default_factory=list)
     not_before: float = 0.0
 
@@ -131,7 +131,7 @@ class Recorder:
             if readable:
                 sight.tracked = files
                 if not same:
-                    sight.looks.append(snapshot)
+                    sight.observations.append(snapshot)
             sight.loops.extend((loop, now) for loop in loops)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._work, name="acp-recorder", daemon=True)
@@ -211,11 +211,11 @@ class Recorder:
             files = self._files[sight.key] = Observing(store.latest())
         now = self._clock()
         found = files.read_changes(sight.tracked, time.time_ns())
-        looks = [seen(snapshot) for snapshot in sight.looks]
+        observations = [seen(snapshot) for snapshot in sight.observations]
         loops = [loop_change(loop, at) for loop, at in sight.loops]
         for last in (False, True):
             try:
-                store.add(found, looks, loops, now=now, span=self._span, meta=sight.meta)
+                store.add(found, observations, loops, now=now, span=self._span, meta=sight.meta)
                 break
             except OutOfStep:  # another recorder was quicker: begin where it is
                 if last:

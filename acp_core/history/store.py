@@ -59,7 +59,7 @@ class Store:
     def add(
         self,
         files: Iterable[Observed] = (),
-        looks: Iterable[Seen] = (),
+        observations: Iterable[Seen] = (),
         loops: Iterable[LoopChange] = (),
         *,
         now: float,
@@ -70,7 +70,7 @@ class Store:
 
         Args:
             files: As they were found; a version that is kept already is not kept again.
-            looks: What was made of the collaboration; one that says what the last says is left out.
+            observations: What was made of the collaboration; one that says what the last says is left out.
             loops: States of loops, likewise.
             now: The time of the look.
             span: The recorder's own id, and the program's name: it looks until ``now``.
@@ -82,7 +82,7 @@ class Store:
         try:
             with self._transaction():
                 new = sum(self._add_file(file, now) for file in files)
-                for seen in looks:
+                for seen in observations:
                     self._insert_reading(seen)
                 for loop in loops:
                     self._add_loop(loop)
@@ -263,15 +263,15 @@ class Store:
                 raise BadRecording(_why(self.path, error)) from None
         raise BadRecording(f"{self.path}: the content of a version is missing")
 
-    def looks(self) -> list[Seen]:
+    def observations(self) -> list[Seen]:
         """What was made of the collaboration, oldest first."""
         found: dict[bytes, str] = {}
-        looks = []
+        observations = []
         for at, content, digest in self._rows("SELECT at, said, findings FROM look ORDER BY id"):
             if digest not in found:
                 found[digest] = self._content(digest).decode(errors="surrogatepass")
-            looks.append(Seen(at, content, found[digest]))
-        return looks
+            observations.append(Seen(at, content, found[digest]))
+        return observations
 
     def loops(self) -> list[LoopChange]:
         """The states of participants' loops, oldest first."""

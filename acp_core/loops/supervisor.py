@@ -69,7 +69,7 @@ class Supervisor:
         self._worker = Worker()
         self._heartbeat = Heartbeat()
         self._selector = selectors.DefaultSelector()
-        self._look_at = 0.0
+        self._inspect_at = 0.0
         self._most = _connections()
 
     def run(self) -> int:
@@ -103,11 +103,11 @@ class Supervisor:
         changed: set[Path] = set()
         while self._reports:
             changed |= self._reports.popleft()
-        if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + _ANYWAY
-            self._look(list(self._where))
+        if time.monotonic() >= self._inspect_at:
+            self._inspect_at = time.monotonic() + _ANYWAY
+            self._inspect(list(self._where))
         else:
-            self._look(self._concerned(changed))
+            self._inspect(self._concerned(changed))
         self._read()
 
     def _concerned(self, changed: set[Path]) -> list[socket.socket]:
@@ -120,7 +120,7 @@ class Supervisor:
     def _seconds(self, now: float) -> float:
         if not self._where:
             return min(_IDLE, max(0.01, self._heartbeat.seconds_left()))
-        due = [self._look_at, *(each.read_at for each in self._folders.values())]
+        due = [self._inspect_at, *(each.read_at for each in self._folders.values())]
         soon = min(min(due) - now, self._heartbeat.seconds_left())
         deadlines = [d for each in self._where if (d := self._parked(each).deadline)]
         if deadlines:
@@ -149,7 +149,7 @@ class Supervisor:
             self._drop(connection)
             return
         self._watch()
-        self._look([connection])
+        self._inspect([connection])
 
     def _drop(self, connection: socket.socket) -> None:
         key = self._where.pop(connection)
@@ -182,7 +182,7 @@ class Supervisor:
         folders = {Path(path).parent for path in (*parked.signs, *parked.own)}
         return folders | {run_folder(parked.folder) / requests.FOLDER}
 
-    def _look(self, connections: list[socket.socket]) -> None:
+    def _inspect(self, connections: list[socket.socket]) -> None:
         """Compare the files of loops with how they were."""
         for each in dict.fromkeys(connections):
             parked = self._parked(each)

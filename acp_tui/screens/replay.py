@@ -176,7 +176,7 @@ class ReplayScreen(SnapshotScreen):
             self._follow(past)
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)
-        words, aside = self._words(then, past), self._aside(past)
+        words, aside = self._words(then, past), self._details(past)
         self.scrubber.position = Position(past.moments, self._place, words, aside, self._mark)
 
     def _words(self, then: Then, past: Past) -> str:
@@ -184,7 +184,7 @@ class ReplayScreen(SnapshotScreen):
         what = clean_line(then.moment.what, 200)
         return f"step {self._place + 1} of {len(past.moments)} · {at} · {what}"
 
-    def _aside(self, past: Past) -> str:
+    def _details(self, past: Past) -> str:
         """How it is replayed, and how well the time is known."""
         unsure = self._then is not None and not self._then.moment.exact
         said = (

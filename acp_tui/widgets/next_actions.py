@@ -117,7 +117,7 @@ def notice_item(notice: Notice, now: datetime) -> Item:
     )
 
 
-def _together(
+def _by_action(
     actions: Sequence[NextAction], since: Mapping[str, Turn]
 ) -> Iterator[tuple[str, NextAction]]:
     """Those first who are waited for; who should do the same, waited for equally long, as one."""
@@ -135,7 +135,7 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
     since = {turn.participant: turn for turn in turns}
     named = min(16, max((width(action.participant) for action in actions), default=0))
     rows, said = [], dict[str, str]()
-    for names, action in _together(actions, since):
+    for names, action in _by_action(actions, since):
         text = f"the same as {said[action.text]}" if action.text in said else action.text
         said.setdefault(action.text, names)
         turn = since.get(action.participant)

@@ -139,12 +139,12 @@ def look(
 
 
 def test_a_recording_tells_turns_and_phases_that_it_saw_begin_and_end() -> None:
-    looks = [
+    observations = [
         look(100, "drafting", 1, ("writer", 90)),
         look(200, "reviewing", 2, ("reader", 199)),
         look(400, "revising", 3, ("writer", 399)),
     ]
-    assert cases_of_recording(looks, []) == (
+    assert cases_of_recording(observations, []) == (
         Case(TURN, "drafting", 109),
         Case(TURN, "reviewing", 200),
         Case(PHASE, "reviewing", 200),

@@ -173,13 +173,13 @@ def test_several_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_findings_over_time_come_from_the_recording() -> None:
-    looks = [
+    observations = [
         Seen(0.0, "{}", "[]"),
         Seen(5.0, "{}", '[["ACP1","error","m",null,null,null],["ACP2","warning","m",null,null,null]]'),
         Seen(6.0, "{}", '[["ACP3","error","m",null,null,null],["ACP2","warning","m",null,null,null]]'),
         Seen(9.0, "{}", '[["ACP2","warning","m",null,null,null]]'),
     ]  # fmt: skip
-    points = [(point.at.timestamp(), *point[1:]) for point in findings_over_time(looks)]
+    points = [(point.at.timestamp(), *point[1:]) for point in findings_over_time(observations)]
     assert points == [(0.0, 0, 0), (5.0, 1, 1), (9.0, 0, 1)]
 
 

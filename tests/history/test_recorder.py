@@ -80,7 +80,7 @@ async def test_every_version_of_a_document_is_kept_while_a_fleet_is_followed(fol
     assert contents(folder, "events.jsonl")[-1] == (folder / "events.jsonl").read_bytes()
     store = recorded(folder)
     assert store.meta()["protocol"] == "folder"
-    assert json.loads(store.looks()[0].content)["phase"] == "drafting"
+    assert json.loads(store.observations()[0].content)["phase"] == "drafting"
     assert [span.program for span in store.spans()] == ["test"]
     assert not any(name.endswith("recording") for name in os.listdir(folder))
 
@@ -91,10 +91,10 @@ async def test_findings_and_verdicts_are_kept_as_they_were(folder: Path) -> None
             log.write(b'{"seq": 99, "event": "completed"}\n')
 
     def invalid() -> bool:
-        return json.loads(recorded(folder).looks()[-1].content)["verdict"] == "invalid"
+        return json.loads(recorded(folder).observations()[-1].content)["verdict"] == "invalid"
 
     await recording(folder, steps, invalid)
-    first, *_, last = recorded(folder).looks()
+    first, *_, last = recorded(folder).observations()
     assert json.loads(first.content)["verdict"] != "invalid"
     assert len(json.loads(last.findings)) > len(json.loads(first.findings))
 

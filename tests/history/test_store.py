@@ -105,18 +105,20 @@ def test_since_is_the_files_own_time_only_where_that_can_be(store: Store) -> Non
     assert [each.since for each in store.versions()] == [5.0, 12.0, 20.0, 30.0]
 
 
-def test_looks_and_loops_are_kept_when_they_change(store: Store) -> None:
+def test_observations_and_loops_are_kept_when_they_change(store: Store) -> None:
     for at in range(3):
         store.add(
-            looks=[Seen(float(at), '{"phase":"drafting"}', "[]")],
+            observations=[Seen(float(at), '{"phase":"drafting"}', "[]")],
             loops=[LoopChange(float(at), "reader", '{"phase":"waiting"}')],
             now=float(at),
             span=("me", "watch"),
         )
     store.add(
-        looks=[Seen(3.0, '{"phase":"drafting"}', '[["ACP1"]]')], now=3.0, span=("me", "watch")
+        observations=[Seen(3.0, '{"phase":"drafting"}', '[["ACP1"]]')],
+        now=3.0,
+        span=("me", "watch"),
     )
-    assert [(look.at, look.findings) for look in store.looks()] == [
+    assert [(look.at, look.findings) for look in store.observations()] == [
         (0.0, "[]"),
         (3.0, '[["ACP1"]]'),
     ]

@@ -138,7 +138,7 @@ def _replay(held: Sequence[_HeldDocument]) -> Iterator[str]:
 
 def _outcome(report: Report) -> Iterator[str]:
     yield "<h2>Outcome</h2>"
-    for sentence in report.standing:
+    for sentence in report.status_sentences:
         yield f"<p>{escape(sentence)}</p>"
     for part in report.outcome:
         if isinstance(part, Panel) or not part.has_title:

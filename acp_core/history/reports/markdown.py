@@ -32,7 +32,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
         yield ""
     yield "## Outcome"
     yield ""
-    for sentence in report.standing:
+    for sentence in report.status_sentences:
         yield plain(sentence)
         yield ""
     for part in report.outcome:

@@ -106,7 +106,7 @@ class Report:
         return tuple(each for each in self.texts if each.document not in told)
 
     @property
-    def standing(self) -> tuple[str, ...]:
+    def status_sentences(self) -> tuple[str, ...]:
         """Where it stands, in sentences: the headline, who it waits for, what the validator found."""
         snapshot = self.snapshot
         found = [snapshot.headline]

@@ -232,7 +232,7 @@ class Machine:
         if not self.count and self.owner is None:
             text = f"seq {entry.name}: {event} is not allowed from phase none"
             return [Illegal("ACP401", text)]
-        if event not in ALLOWED_FROM or self._is_beside(entry):
+        if event not in ALLOWED_FROM or self._keeps_state(entry):
             return []
         phase = self.phase or "none"
         if phase not in ALLOWED_FROM[event]:
@@ -254,7 +254,7 @@ class Machine:
             return False
         return sender == self.owner
 
-    def _is_beside(self, entry: Entry) -> bool:
+    def _keeps_state(self, entry: Entry) -> bool:
         """Whether the event is about a deliverable that the state does not depend on."""
         return entry.event in DELIVERABLE_EVENTS and (
             entry.role == "supporting" or self.dialect != V2
@@ -385,7 +385,7 @@ class Machine:
         self._enter(entry, entry.event, [])
 
     def _deliverable(self, entry: Entry) -> None:
-        if not self._is_beside(entry):
+        if not self._keeps_state(entry):
             self.drafted = self.drafted or entry.event == "deliverable_drafted"
             self.frozen = self.frozen or entry.event == "deliverable_frozen"
 
