@@ -27,6 +27,8 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
             _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
         )
 
+_LONGEST_NAME = 200  # characters of a parameter that stand in a test's name
+
 # How long an example takes says nothing on a machine that does other things, too.
 settings.register_profile("acp", deadline=None)
 settings.load_profile("acp")
@@ -41,6 +43,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if config.option.numprocesses != "auto" or config.option.markexpr == "slow":
         return None
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A short name for a long parameter: pytest puts a test's name into the environment.
+
+    No program can be started with a variable of more than 128 kB.
+    """
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_NAME:
+        return f"{argname}-of-{len(val)}"
+    return None
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,30 @@ def proposed(folder: Path, preset: presets.Preset) -> None:
     registry.stop(str(folder), "server")
 
 
+def began(folder: Path) -> str:
+    """When the log says that the collaboration began: to the second."""
+    first = (folder / "events.jsonl").read_text().splitlines()[0]
+    return str(json.loads(first)["at"])
+
+
+def begin_in_another_second(folder: Path, before: str) -> None:
+    """The time of the beginning tells two collaborations of one place apart."""
+    make(folder)
+    while began(folder) == before:
+        shutil.rmtree(folder)
+        time.sleep(0.1)
+        make(folder)
+
+
 def test_a_deleted_collaboration_is_not_charged_to_the_next_one_in_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, preset = tmp_path / "c", paying(tmp_path)
     proposed(folder, preset)
     assert stats(folder, capsys)["cost"] == paid.COST
+    before = began(folder)
     shutil.rmtree(folder)
-    make(folder)
+    begin_in_another_second(folder, before)
     told = stats(folder, capsys)
     assert (told["cost"], told["tokens"], told["retries"]) == (None, None, None)
     shutil.rmtree(folder)
