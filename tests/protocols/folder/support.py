@@ -182,7 +182,9 @@ def _last_time(folder: Path) -> datetime:
     log = folder / "events.jsonl"
     for line in reversed(log.read_bytes().splitlines() if log.is_file() else []):
         try:
-            return datetime.fromisoformat(json.loads(line)["at"])
+            at = datetime.fromisoformat(json.loads(line)["at"])
+            if at < datetime.now(at.tzinfo):  # no file was changed later than now
+                return at
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return START

@@ -181,6 +181,17 @@ class TestTheLogOrTheStateIsBroken:
         found = cause(folder, "A6", minutes=-30)
         assert (found.certain, found.wanted) == (False, False)
 
+    def test_a_turn_that_a_wrong_clock_began_grows_old(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        log = folder / "events.jsonl"
+        *lines, last = log.read_text().splitlines()
+        lines.append(json.dumps(json.loads(last) | {"at": "9999-12-31T23:59:59Z"}))
+        log.write_text("\n".join(lines) + "\n")
+        age(folder, "events.jsonl", at=datetime.now(UTC) - timedelta(hours=2))
+        collaboration = FolderCollaboration(str(folder))
+        (turn, *_) = collaboration.refresh(datetime.now(UTC)).turns
+        assert turn.since is not None and turn.since < datetime.now(UTC) - timedelta(hours=1)
+
     def test_an_event_that_was_not_allowed(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         say(folder, "reader", "completed", at=last_event(folder), doc="conclusion.md")

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line, clean_name
@@ -22,7 +22,6 @@ from acp_core.protocols.kit.diagnosis import Case, mark
 
 BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
 _SHOWN = 4  # findings that are quoted for one cause
-_AHEAD = timedelta(seconds=300)  # a last event this far in the future keeps others waiting
 _ROOM = 1 << 20  # bytes without which nothing can be written
 _CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORECASE)
 
@@ -239,7 +238,7 @@ def _clock(facts: Facts, case: Case) -> Cause | None:
     last = facts.history.last
     at = schema.parse_time(last.at) if last else None
     read = case.snapshot.as_of
-    if last is None or at is None or at - read <= _AHEAD:
+    if last is None or at is None or (at - read).total_seconds() <= schema.CLOCKS_DIFFER:
         return None
     return Cause(
         "A6",

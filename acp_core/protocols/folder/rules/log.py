@@ -55,7 +55,7 @@ def log_ahead(facts: Facts) -> Iterator[Finding]:
     """The last event is not dated in the future: whatever follows cannot be dated before it."""
     last = facts.history.last
     at = schema.parse_time(last.at) if last else None
-    if last is not None and at is not None and at.timestamp() > time.time() + _AHEAD:
+    if last is not None and at is not None and at.timestamp() > time.time() + schema.CLOCKS_DIFFER:
         text = f"seq {last.name}: at {last.at!r} is in the future"
         yield Finding("ACP955", text, ADVICE, LOG_FILE, last.line, last.seq)
 
@@ -70,5 +70,4 @@ def log_can_become_valid(facts: Facts) -> Iterator[Finding]:
         yield Finding("ACP922", text, ADVICE, LOG_FILE, broken.line)
 
 
-_AHEAD = 300.0  # seconds by which clocks may differ
 RULES = (log_readable, log_lines, log_tail, log_ahead, log_can_become_valid)

@@ -426,6 +426,10 @@ def is_digest(text: str | None) -> bool:
     return text is not None and _DIGEST.fullmatch(text) is not None
 
 
+CLOCKS_DIFFER = 300.0
+"""Seconds by which clocks may differ: an event further in the future comes from a wrong clock."""
+
+
 def parse_time(at: str) -> datetime | None:
     """An event's ``at`` as an aware UTC time; None where it is no ISO-8601 timestamp.
 

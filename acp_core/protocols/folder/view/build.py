@@ -81,7 +81,7 @@ class Builder:
         self._trouble.judge(facts, seconds)
         events = self._event_log(facts)
         kinds = participants.kinds(facts, self._humans)
-        turns = participants.turns(facts)
+        turns = participants.turns(facts, now)
         links = self._links(facts)
         continued = continued_in(links)
         documents = papers.documents(facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from acp_core.files.text import clean_name
 from acp_core.model import NextAction, Participant, Turn
@@ -54,17 +55,28 @@ def participants(
     return tuple(shown)
 
 
-def turns(facts: Facts) -> tuple[Turn, ...]:
-    """Who is waited for, to do what, and since which event; nobody in an unknown dialect."""
+def turns(facts: Facts, now: datetime) -> tuple[Turn, ...]:
+    """Who is waited for, to do what, and since which event; nobody in an unknown dialect.
+
+    Where a wrong clock dated the event in the future, the turn began when the log was last changed.
+    """
     machine = facts.history.machine
     if facts.dialect == UNKNOWN_DIALECT:
         return ()
+    log = facts.others[schema.LOG_FILE]
+    changed = None if log.modified is None else datetime.fromtimestamp(log.modified, UTC)
+
+    def began(at: str) -> datetime | None:
+        time = schema.parse_time(at)
+        wrong = time is not None and (time - now).total_seconds() > schema.CLOCKS_DIFFER
+        return changed if wrong else time
+
     what = prompts.duty(machine)
     return tuple(
         Turn(
             participant=clean_name(name, ID) or "?",
             what=what,
-            since=schema.parse_time(wait.at),
+            since=began(wait.at),
             since_event=None if wait.seq is None else str(wait.seq),
         )
         for name, wait in machine.waits.items()

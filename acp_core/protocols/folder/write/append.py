@@ -34,7 +34,6 @@ CONFLICT = 3  # exit code: nothing appended, the log had moved on
 RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
 _TRIES = 5
 _OUT_OF_TURN = frozenset({"ACP401", "ACP402", "ACP403", "ACP404"})
-_AHEAD = timedelta(seconds=300)  # a last event this far in the future is worth a warning
 
 
 class Request(NamedTuple):
@@ -220,7 +219,7 @@ def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
         at = schema.format_time(clamped)
     except OverflowError:
         at = last.at
-    if before - now < _AHEAD:
+    if (before - now).total_seconds() < schema.CLOCKS_DIFFER:
         return at, ()
     return at, (f"the last event is dated {last.at}, ahead of this machine's clock",)
 
