@@ -20,18 +20,27 @@ def quick(arguments: Sequence[str], fields: Sequence[Field]) -> SimpleNamespace 
 
     Returns:
         The values by the fields' names, those that are not given at their ``empty``. None where
-        anything is abbreviated, joined, by position, missing or wrong: then the parser must say
-        what it means (see `parser`).
+        anything is abbreviated, joined, missing or wrong: then the parser must say what it means
+        (see `parser`).
     """
     known = {each.option: each for each in fields}
     given: dict[str, Any] = {}
+    placed = []
     words = iter(arguments)
     for word in words:
         field = known.get(word)
         if field is None:
-            return None
+            placed.append(word)
+            continue
         value = True if field.kind is Kind.FLAG else _value(field, next(words, "-"))
         if value is None:
+            return None
+        given[field.name] = value
+    by_position = (each for each in fields if each.position and each.name not in given)
+    for word in placed:
+        field = next(by_position, None)
+        value = None if field is None else _value(field, word)
+        if field is None or value is None:
             return None
         given[field.name] = value
     if any(each.required and not given.get(each.name) for each in fields):

@@ -42,7 +42,8 @@ def test_the_quick_way_says_what_the_parser_says(name: str, data: st.DataObject)
     for option in data.draw(st.permutations([*options, *options[:2]])):
         if option.required or data.draw(st.booleans()):
             written = option.option
-            words.append(written if data.draw(st.integers(0, 19)) else written[:-1])
+            if not option.position or data.draw(st.booleans()):
+                words.append(written if data.draw(st.integers(0, 19)) else written[:-1])
             if option.kind is not Kind.FLAG and data.draw(st.integers(0, 19)):
                 usual = option.choices or USUAL.get(option.kind, ("ana", "a b"))
                 words.append(data.draw(st.sampled_from((*usual, *usual, *usual, *VALUES))))
@@ -91,3 +92,10 @@ def test_what_agents_write_goes_the_quick_way() -> None:
     assert found is not None and (found.reply_to, found.json, found.unlocked) == (7, True, False)
     assert quick([*words, "--help"], PLAIN["append"]) is None
     assert quick(words[2:], PLAIN["append"]) is None
+
+
+def test_a_folder_by_position_goes_the_quick_way() -> None:
+    found = quick(["c", "--json"], PLAIN["validate"])
+    assert found is not None and (found.folder, found.json) == ("c", True)
+    assert quick(["c", "d"], PLAIN["validate"]) is None
+    assert quick(["c", "--folder", "d"], PLAIN["validate"]) is None
