@@ -12,7 +12,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,7 +136,7 @@ class Observer:
             strangers: tuple[Stranger, ...] = ()
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 strangers = self._processes().of(snapshot.key, loops)
-            runners = _runners(snapshot, loops)
+            runners = _runners(snapshot, loops, strangers)
             return diagnosis.diagnose(collaboration, snapshot, loops, strangers, now, runners)
         except Exception:
             _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
@@ -155,8 +155,8 @@ class Observer:
             return self._strangers
 
 
-def _runners(snapshot: Snapshot, loops: Loops) -> tuple[Runner, ...]:
-    """Who runs the collaboration now: this account's loops, and those of others by their claims."""
+def _runners(snapshot: Snapshot, loops: Loops, strangers: Sequence[Stranger]) -> tuple[Runner, ...]:
+    """Who runs the collaboration now: loops, those of others by their claims, and other agents."""
     running = [loop for loop in loops if loop.alive]
     if "://" not in snapshot.key and run_folder(snapshot.key).is_dir():
         from acp_core.agents.conductor import seen_of_others
@@ -165,6 +165,9 @@ def _runners(snapshot: Snapshot, loops: Loops) -> tuple[Runner, ...]:
         running += [loop for loop in seen_of_others(snapshot.key, known) if loop.alive]
     people = {participant.id for participant in snapshot.participants}
     named = [(safe_id(loop.participant), loop.account) for loop in running]
+    known_names = {name for name, _ in named}
+    strange = (safe_id(each.participant) for each in strangers)
+    named += [(name, "") for name in strange if name not in known_names]
     found = (Runner(name if name in people else "", account) for name, account in named)
     return tuple(dict.fromkeys(found))
 

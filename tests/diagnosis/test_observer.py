@@ -8,17 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
+from acp_core.diagnosis.next_step import is_idle
 from acp_core.diagnosis.observer import Observer, Pulse
 from acp_core.diagnosis.processes import Strangers, busy
 from acp_core.fleet import Fleet
-from acp_core.model import Snapshot
+from acp_core.model import Runner, Snapshot
 from acp_core.model.turn import Mode
+from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Patience
 from tests.agents.support import ROOT, wait_for
 from tests.loops import support
@@ -85,6 +88,25 @@ class TestStrangers:
         (claim,) = strangers.of(str(folder), ())
         assert (claim.participant, claim.pid, claim.waits) == ("reader", waiter.pid, True)
         assert strangers.of(str(tmp_path), ()) == ()
+
+    def test_an_agent_that_waits_by_itself_runs_the_collaboration(
+        self, spawn: Spawn, tmp_path: Path
+    ) -> None:
+        folder = support.make(tmp_path / "cache")
+        collaboration = FolderCollaboration(str(folder))
+        observer = Observer()
+
+        def diagnosed() -> Snapshot:
+            observer.forget_processes()
+            now = datetime.now(UTC)
+            return observer.diagnosed(
+                observer.diagnosis(), collaboration, collaboration.refresh(now), now
+            )
+
+        assert is_idle(diagnosed())
+        self.waiter(spawn, folder)
+        wait_for(lambda: diagnosed().runners == (Runner("reader"),), "the agent")
+        assert not is_idle(diagnosed())
 
     def test_what_our_own_loop_runs_is_no_stranger(self, tmp_path: Path) -> None:
         folder = support.make(tmp_path / "cache")
