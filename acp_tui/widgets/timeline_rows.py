@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from acp_core.cli.signs import TONE
 from acp_core.model import Event, Tone
@@ -12,7 +13,7 @@ from acp_core.model.format import age, clock, count, exact, zoned
 from acp_tui.style.colours import TONE_COLOURS
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Row
-from acp_tui.widgets.wrap import wrap
+from acp_tui.widgets.wrap import wrap, wrap_path
 
 ILLEGAL = "✗"
 REPLY = "↳"
@@ -23,8 +24,10 @@ REPLY_WIDTH = 5
 KIND_WIDTH = 24
 """How wide the column of kinds is at most."""
 SUMMARY_WIDTH = 14
-"""How wide the column of summaries is at least: with less room there is none; wrapped ones then
-stand below their events."""
+"""How wide the column of summaries is at least: with less room there is none."""
+WRAPPED_WIDTH = 30
+"""How wide it is at least where the longer ones are wrapped within it; with less room these stand
+below their events, over the whole width."""
 SUMMARY_LINES = 4
 """How many lines the summary of the selected event takes at most."""
 EVENT_LINES = 3
@@ -37,7 +40,7 @@ _STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.i
 class Columns:
     """How wide each column is, in cells; ``width`` is the whole row.
 
-    ``wrapped``: a summary that is too long for its row goes on below it.
+    ``wrapped``: a summary that is too long for its row goes on below it; ``below``: stands there.
     """
 
     width: int
@@ -50,23 +53,33 @@ class Columns:
     dated: bool = False
     utc: bool = False
     wrapped: bool = False
+    below: bool = False
 
     @property
     def indent(self) -> int:
-        """Where the lines under the selected event begin."""
-        return GUTTER + self.time + 1
+        """Where the lines under an event begin: below its actor."""
+        return GUTTER + self.time + 1 + self.order + 3
 
     @property
     def summary_column(self) -> int:
         """Where the column of summaries begins."""
-        before = GUTTER + self.time + 1 + self.order + 3 + self.actor + 1
-        return before + self.kind + self.reply + 2
+        return self.indent + self.actor + 1 + self.kind + self.reply + 2
 
     @property
     def summary(self) -> int:
         """What the summary gets on the row of its event; 0 where it has no room there."""
         left = self.width - self.summary_column
         return left if left >= SUMMARY_WIDTH else 0
+
+    @property
+    def lines_column(self) -> int:
+        """Where the lines of a wrapped summary begin."""
+        return self.summary_column if self.summary and not self.below else self.indent
+
+    @property
+    def lines_width(self) -> int:
+        """How wide the lines of a wrapped summary are."""
+        return max(10, self.width - self.lines_column)
 
 
 def columns(
@@ -103,7 +116,8 @@ def columns(
     widest = max([4, *(len(event.kind) for event in events)])
     kind = max(4, min(widest, KIND_WIDTH, rest))
     reply = min(REPLY_WIDTH, max([0, *(len(_reply(event)) for event in events)]))
-    return Columns(width, time, order, actor, kind, reply, relative, dated, utc, wrapped)
+    form = Columns(width, time, order, actor, kind, reply, relative, dated, utc, wrapped)
+    return replace(form, below=True) if wrapped and form.summary < WRAPPED_WIDTH else form
 
 
 def needed_width(events: Iterable[Event], form: Columns) -> int:
@@ -125,13 +139,13 @@ def event_rows(
         (fit(event.actor, form.actor) + " ", ""),
     ]
     rest = form.width - sum(width(text) for text, _ in pieces)
-    lines = _summary_lines(event, form)
+    lines = _summary_lines(event, form, cut=not selected)
     aside = "error" if event.problem else "muted"
     if form.summary:
         pieces.append((fit(event.kind, form.kind), style))
         pieces.append((fit(_reply(event), form.reply) + "  ", "muted"))
-        pieces.append((fit(lines[0], form.summary), aside))
-        below, indent = lines[1:], form.summary_column
+        if _begins_on_row(event, form):
+            pieces.append((fit(lines.pop(0), form.summary), aside))
     else:
         reply = _reply(event)
         kind = event.kind + (" illegal" if event.problem else "")
@@ -139,8 +153,8 @@ def event_rows(
         pieces.append((fit(kind, min(room, width(kind))), style))
         if room < rest:
             pieces.append((reply, "muted"))
-        below, indent = lines, form.indent
-    return (tuple(pieces), *(((" " * indent, ""), (line, aside)) for line in below))
+    indent = " " * form.lines_column
+    return (tuple(pieces), *(((indent, ""), (line, aside)) for line in lines))
 
 
 def event_height(event: Event, form: Columns) -> int:
@@ -148,7 +162,13 @@ def event_height(event: Event, form: Columns) -> int:
     if not form.wrapped or (form.summary and width(_summary_text(event)) <= form.summary):
         return 1
     lines = len(_summary_lines(event, form))
-    return lines if form.summary else 1 + lines
+    return lines if _begins_on_row(event, form) else 1 + lines
+
+
+def _begins_on_row(event: Event, form: Columns) -> bool:
+    """Whether the summary begins on the row of its event."""
+    fits = not form.below or width(_summary_text(event)) <= form.summary
+    return bool(form.summary) and fits
 
 
 def _reply(event: Event) -> str:
@@ -160,46 +180,62 @@ def _summary_text(event: Event) -> str:
     return f"illegal: {event.problem}" if event.problem else " ".join(event.summary.split())
 
 
-def _summary_lines(event: Event, form: Columns) -> list[str]:
-    """What shows of the summary of an event that is not selected."""
+def _summary_lines(event: Event, form: Columns, *, cut: bool = True) -> list[str]:
+    """What shows of the summary of an event; ``cut``: it ends in "…" where there is more."""
     text = _summary_text(event)
     if form.summary and (not form.wrapped or width(text) <= form.summary):
         return [text]
     if not form.wrapped or not text:
         return []
-    return _lines(text, form.summary or max(10, form.width - form.indent), EVENT_LINES)
+    if cut:
+        return _lines(text, form.lines_width, EVENT_LINES)
+    return [text[start:stop] for start, stop in wrap(text, form.lines_width)[:EVENT_LINES]]
 
 
 def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row, ...]:
-    """The rows under the selected event: what it answers, its summary, what is wrong with it."""
+    """The rows under the selected event: the rest of its summary, what it answers, its document."""
     indent = " " * form.indent
     cells = max(10, form.width - form.indent - 2)
-    rows: list[Row] = []
+    rows = _rest_rows(event, form)
     if event.reply_to is not None:
         what = f"{REPLY} replies to {event.reply_to}"
         if replied is not None:
             what += f" {replied.actor} {replied.kind}"
         rows += _wrapped(what, cells, indent, "muted")
-    if event.problem:
+    if event.problem and not form.wrapped:
         rows += _wrapped(f"{ILLEGAL} illegal: {event.problem}", cells, indent, "error")
-    if event.summary and (event.problem or not _is_whole(event, form)):
+    cut = not form.wrapped and width(event.summary) > form.summary
+    if event.summary and (event.problem or cut):
         rows += _wrapped(event.summary, cells, indent, "")
     if event.at is not None and event.at_source not in ("", "recorded"):
         when = f"time: {event.at_source}, {exact(event.at, form.utc)}"
         rows += _wrapped(when, cells, indent, "muted")
     if event.document:
-        where = f"→ {event.document}" + (f":{event.line}" if event.line else "")
-        rows += _wrapped(where, cells, indent, "primary")
+        where = event.document + (f":{event.line}" if event.line else "")
+        rows += _path_rows(where, cells, indent)
     return tuple(rows)
 
 
-def _is_whole(event: Event, form: Columns) -> bool:
-    """Whether the whole summary shows also while the event is not selected."""
-    if form.wrapped:
-        text = _summary_text(event)
-        shown = " ".join(_summary_lines(event, form))
-        return len(shown) >= len(text) and not shown.endswith("…")
-    return width(event.summary) <= form.summary
+def _rest_rows(event: Event, form: Columns) -> list[Row]:
+    """What of a wrapped summary had no room in the rows of its event."""
+    text = _summary_text(event)
+    if not form.wrapped:
+        return []
+    rest = [text[start:stop] for start, stop in wrap(text, form.lines_width)[EVENT_LINES:]]
+    indent, style = " " * form.lines_column, "error" if event.problem else "muted"
+    return _wrapped(" ".join(rest), form.lines_width, indent, style) if rest else []
+
+
+def _path_rows(path: str, cells: int, indent: str) -> list[Row]:
+    """A path behind an arrow; a long one goes on below, behind one of its slashes."""
+    rows: list[Row] = []
+    room, lead = cells - 2, "→ "
+    for start, stop in islice(wrap_path(path, room), SUMMARY_LINES):
+        last = len(rows) == SUMMARY_LINES - 1
+        piece = fit(path[start:], room).rstrip() if last else path[start:stop]
+        rows.append(((indent, ""), (lead + piece, "primary")))
+        lead = "  "
+    return rows
 
 
 def rule_row(form: Columns, unread: int, since: datetime | None, now: datetime) -> Row:

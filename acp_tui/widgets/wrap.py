@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.cells import get_character_cell_size
 
 from acp_tui.text import width
@@ -48,3 +50,20 @@ def wrap(text: str, cells: int, rest: int = 0) -> list[tuple[int, int]]:
     if start < len(text) or not spans:
         spans.append((start, len(text)))
     return spans
+
+
+def wrap_path(path: str, cells: int) -> Iterator[tuple[int, int]]:
+    """The spans of characters of the pieces of a path, cut behind slashes where there are any.
+
+    Args:
+        path: A path, or any other line.
+        cells: How wide a piece may be; less than 2 counts as 2.
+    """
+    start = 0
+    while width(path[start:]) > max(2, cells):
+        stop = start + wrap(path[start:].replace(" ", "_"), cells)[0][1]
+        slash = path.rfind("/", start, stop)
+        stop = slash + 1 if slash > start else stop
+        yield start, stop
+        start = stop
+    yield start, len(path)

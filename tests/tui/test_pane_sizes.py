@@ -83,27 +83,30 @@ async def test_a_low_terminal_shows_summaries_beside_documents_too(tmp_path: Pat
 
 
 async def test_long_summaries_go_on_below_their_events(tmp_path: Path) -> None:
-    events = (*make_events(), make_event(4, summary=LONG), make_event(5, summary="short"))
+    long = f"{LONG}, and where a session goes that nobody has used for a month and who ends it"
+    events = (*make_events(), make_event(4, summary=long), make_event(5, summary="short"))
     app = make_app(make_snapshot(events=events), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         view = screen.timeline.view
         lines = shown(pilot, "timeline")
-        assert "size of a session, and says…" in words(lines)
+        assert "and where a session goes that nobody has used for a month a…" in words(lines)
         assert sum("review_submitted" in line for line in lines) == 3
+        assert any("review_submitted" in line and "short" in line for line in lines)
         await pilot.press("up", "up")
         await settle(pilot)
         assert view.selected is not None and view.selected.order == 3
         region = screen.query_one("#pane-timeline", Pane).content_region
-        below = next(n for n, line in enumerate(shown(pilot, "timeline")) if "and says…" in line)
+        below = next(n for n, line in enumerate(shown(pilot, "timeline")) if "month a…" in line)
         await pilot.click(offset=(region.x + 50, region.y + below))
         await settle(pilot)
         assert view.selected.order == 4, "a click on any of its rows selects an event"
-        assert LONG in words(shown(pilot, "timeline")), "the selected one says all"
+        assert words(shown(pilot, "timeline")).count(long) == 1, "the selected one says all, once"
+        assert "month a…" not in words(shown(pilot, "timeline"))
         for size in LARGER[1], (160, 40):
             await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert LONG in words(shown(pilot, "timeline"))
+            assert words(shown(pilot, "timeline")).count(long) == 1
 
 
 async def test_an_empty_pane_is_one_line_and_findings_are_as_high_as_they_need(

@@ -83,8 +83,8 @@ async def test_the_selected_event_says_what_it_replies_to_and_where() -> None:
         rows = visible_rows(pilot.app)
         assert rows[2].startswith("❯ 12:03Z")
         assert [rows[3].strip(), rows[4].strip()] == ["↳ replies to 2 server", "proposal_submitted"]
-        assert rows[5].strip() == "Wants a limit on the size of a session"
-        assert rows[6].strip() == "→ review.md:5"
+        assert [rows[5].strip(), rows[6].strip()] == ["Wants a limit on the size of a", "session"]
+        assert rows[7].strip() == "→ review.md:5"
         await pilot.press("k")
         assert visible_rows(pilot.app)[2].strip() == "↳ replies to 1 server initialized"
 

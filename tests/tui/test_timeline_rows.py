@@ -15,7 +15,7 @@ from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import Filter, find_event, parse
 from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
 from acp_tui.widgets.timeline_rows import columns, detail_rows, event_height, event_rows, rule_row
-from acp_tui.widgets.wrap import wrap
+from acp_tui.widgets.wrap import wrap, wrap_path
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
 
 ACTORS = ("server", "reader", "reviewer")
@@ -120,6 +120,17 @@ def test_wrapped_text_loses_nothing_but_the_blanks_at_its_cuts(
         assert width(text[start:end]) <= max(2, rest if number else first)
         at = end
     assert text[at:] in ("", " ")
+
+
+@given(st.text(alphabet="ab/ 日"), st.integers(2, 9))
+def test_a_path_loses_nothing_and_is_cut_behind_its_slashes(path: str, cells: int) -> None:
+    from acp_tui.text import width
+
+    pieces = [path[start:stop] for start, stop in wrap_path(path, cells)]
+    assert "".join(pieces) == path
+    assert all(width(each) <= max(2, cells) for each in pieces)
+    for each in pieces[:-1]:
+        assert each.endswith("/") or "/" not in each[1:]
 
 
 @given(st.text(), st.text(max_size=3))
