@@ -25,6 +25,8 @@ DETAIL_ROWS = 12
 """How many rows one paragraph of the details takes at most."""
 UNPLACED = 120
 """Cells that a list is arranged for before it has a place: arranged for none, it would fill the screen."""
+NARROWEST = 12
+"""Cells that a row has at least, in however narrow a list."""
 WRAPPED_UP_TO = 500
 """Lists with more items show each of them in one row."""
 
@@ -123,8 +125,15 @@ class RowList(Lines):
             above = 1 if index and self.items[index - 1].heading else 0
             self.jump(first - above, context=0)
 
+    @property
+    def _room(self) -> int:
+        """Cells of a row, whether or not a scroll bar leaves any of them."""
+        if not self.outer_size.width:
+            return UNPLACED
+        return max(NARROWEST, self.scrollable_content_region.width)
+
     def _arrange(self) -> None:
-        self._width = max(12, self.scrollable_content_region.width or UNPLACED)
+        self._width = self._room
         self._starts = array("l")
         if self._wrapped and len(self.items) <= WRAPPED_UP_TO:
             row = 0
@@ -303,7 +312,7 @@ class RowList(Lines):
         self.refresh()
 
     def on_resize(self) -> None:
-        if self.scrollable_content_region.width != self._width:
+        if self._room != self._width:
             self._arrange()
         if self._unseen:
             self.select(self.cursor)

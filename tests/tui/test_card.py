@@ -49,6 +49,18 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
 
 
+async def test_the_terminal_takes_any_size_while_a_card_is_open(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path, (80, 24)) as pilot:
+        screen = await open_card(pilot)
+        for size in ((120, 36), (80, 24), (200, 50), (80, 24), (20, 5), (101, 9), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause(0.1)
+        assert pilot.app.screen is screen and "1  Accept" in seen(pilot)
+        await pilot.press("1")
+        await until(pilot, lambda: status(root) == ("paused", "planning"))
+
+
 async def test_how_long_it_waits_stands_on_one_row_of_a_narrow_card(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "staged")
     async with dashboard(root, tmp_path, (80, 24)) as pilot:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import App, ComposeResult
 
 from acp_core.model.action import Intent, Preview
 from acp_tui.actions.preview import preview_content
 from acp_tui.screens.pick import PickScreen
-from acp_tui.widgets.row_list import Item
+from acp_tui.widgets.row_list import Item, RowList
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 from tests.tui.test_drawing import BLOCK
 
@@ -44,6 +46,26 @@ async def test_the_last_of_many_things_to_choose_from_can_be_seen(
         await until(pilot, lambda: "thing 0" in screen_text(app))
         await pilot.press("pagedown", "pagedown", "pagedown")
         await until(pilot, lambda: "❯ thing 29" in screen_text(app))
+
+
+async def test_a_list_of_any_size_is_drawn() -> None:
+    class Listed(App[None]):
+        def compose(self) -> ComposeResult:
+            yield RowList(id="list", wrapped=True)
+
+    item = Item((("some words that go on and on", ""),), key="1")
+    async with Listed().run_test(size=(80, 24)) as pilot:
+        rows = pilot.app.query_one(RowList)
+        for wide, high in product(range(14), range(5)):
+            rows.styles.width, rows.styles.height = wide, high
+            for number in (1, 3):
+                rows.items = tuple(replace(item, key=f"{n}") for n in range(number))
+                await pilot.pause()
+                rows.select(0)
+                await pilot.pause()
+        rows.styles.width, rows.styles.height = 40, 5
+        await pilot.pause()
+        assert "❯ some words that go on and on" in screen_text(pilot.app)
 
 
 def test_a_sentence_that_stands_above_is_not_repeated() -> None:
