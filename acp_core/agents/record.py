@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
+from acp_core.agents.failures import moment
 from acp_core.agents.logs import rotate
 from acp_core.agents.output import Output
 from acp_core.agents.spawn import Exit
@@ -17,7 +18,7 @@ Prices = tuple[float | None, float | None]
 """US dollars per million tokens read and written, where known."""
 
 _LIMIT = 1 << 20  # bytes of a file of records; then a new one is begun
-_LEFT_OUT = ("process", "lines", "tool", "retrying", "retrying_until")
+_LEFT_OUT = ("process", "lines", "complaints", "tool", "retrying", "retrying_until")
 
 
 def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
@@ -31,14 +32,14 @@ def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
     finished = run.finished or (now if progress.finished else None)
     return replace(
         run,
-        first_output=_moment(output.first),
-        last_output=_moment(output.last),
+        first_output=moment(output.first),
+        last_output=moment(output.last),
         tool=progress.tool,
         refused=tuple(progress.refused),
         refusals=tuple(progress.refusals),
         retries=progress.retries,
         retrying=progress.retrying,
-        retrying_until=_moment(progress.retrying_until),
+        retrying_until=moment(progress.retrying_until),
         retry_reason=progress.retry_reason,
         tokens_in=progress.tokens_in,
         tokens_out=progress.tokens_out,
@@ -51,6 +52,10 @@ def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
         finished=finished if progress.finished else None,
         is_error=progress.is_error,
         error=progress.error,
+        error_name=progress.error_name,
+        error_status=progress.error_status,
+        resets_at=moment(progress.resets_at),
+        complaints=tuple(progress.complaints),
         cut_off=progress.cut_off,
         lines=tuple(output.lines),
     )
@@ -65,6 +70,7 @@ def ended(run: Run, how: Exit, now: datetime) -> Run:
         signal=how.signal,
         exit=str(how),
         tool="",
+        unanswered=run.retrying,
         retrying=False,
         retrying_until=None,
     )
@@ -87,10 +93,3 @@ def append(path: Path, run: Run, facts: dict[str, object]) -> None:
             rotate(path)
         with path.open("ab") as file:
             file.write(line)
-
-
-def _moment(seconds: float | None) -> datetime | None:
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -143,6 +143,8 @@ def _safe_run(run: Run) -> Run:
         model=_show(run.model),
         version=_show(run.version),
         error=_show(run.error),
+        error_name=_show(run.error_name),
+        complaints=_show_all(run.complaints),
         lines=_show_all(run.lines),
     )
 

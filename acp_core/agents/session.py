@@ -13,7 +13,8 @@ files, and the next session takes it over. What all who run programs share stand
   its attempt is found again by its name, by its environment, or by what it printed.
 * `Shielded` (`acp_core.agents.shielded`): a program whose end is written down beside it, for
   whoever keeps its attempts in folders of its own.
-* `transcript`: what a program said, read once it has ended; `limits`: when it may go on.
+* `transcript`: what a program said, read once it has ended; `failures`: why it failed, and when
+  it may go on.
 * `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
 
 A program that stays for many turns is one more `Process` for `Session.watch`.
@@ -54,6 +55,7 @@ KEPT_RUNS = 30
 _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
 _CARRIED = ("turn", "own", "attempt", "run")
+_PAUSE = ("failure", "limited", "retry_at", "waits", "troubled")  # of the same command
 _FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated")
 _EARLIER = 50  # runs whose figures are kept
 
@@ -207,6 +209,7 @@ class Session:
             return
         same = before.run_id == self.state.run_id
         names = (*_CARRIED, *_FIGURES) if same else _CARRIED
+        names = (*names, *_PAUSE) if before.command == self.state.command else names
         changes: dict[str, Any] = {name: getattr(before, name) for name in names}
         earlier = before.earlier if same else (*before.earlier, before.figures)
         changes["earlier"] = earlier[-_EARLIER:]

@@ -45,6 +45,10 @@ class Run:
         cost: US dollars, None where not known; ``cost_estimated`` where worked out from prices.
         finished: when its last record was seen: alive after that, it lingers.
         is_error, error: whether the program itself says that it failed, and why.
+        error_name, error_status: the error's name and status, where the program gives them.
+        resets_at: when its limit is reset, where the program says so in a field.
+        unanswered: it ended while it waited for its model service.
+        complaints: the last lines that it printed beside its records.
         cut_off: it ended in the middle of its work.
         lines: the last lines that it printed, for people.
         out, err: the files that hold all of it.
@@ -78,6 +82,11 @@ class Run:
     finished: datetime | None = None
     is_error: bool = False
     error: str = ""
+    error_name: str = ""
+    error_status: int = 0
+    resets_at: datetime | None = None
+    unanswered: bool = False
+    complaints: tuple[str, ...] = ()
     cut_off: bool = False
     lines: tuple[str, ...] = ()
     out: str = ""
@@ -136,6 +145,9 @@ class Saved:
         tokens_in, tokens_out, cost: of all runs together; ``estimated`` where a part is.
         retry_at: when a pause ends.
         limited: whether it pauses until the limit of its model service is reset.
+        failure: the class of the last attempt's failure (`acp_core.agents.failures.FailureClass`),
+            "" where none failed in this turn.
+        waits, troubled: attempts in a row that the model service ended, and since when.
         turn_deadline, deadline: when the turn, and the whole, must be through.
         nudged: when the loop took the last message from a person.
         ended: when the loop ended and said so; None while it runs, and for one that was killed.
@@ -168,6 +180,9 @@ class Saved:
     estimated: bool = False
     retry_at: datetime | None = None
     limited: bool = False
+    failure: str = ""
+    waits: int = 0
+    troubled: datetime | None = None
     turn_deadline: datetime | None = None
     deadline: datetime | None = None
     nudged: datetime | None = None

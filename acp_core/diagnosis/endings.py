@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from acp_core.agents import presets
+from acp_core.agents.failures import FailureClass, failure_of
 from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
-from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE
+from acp_core.files.text import clean_line
+from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE, RELAUNCH
 
+_LONG = 200  # characters of a reason that are quoted
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles
 _MISSED = "Your last attempt ended without recording an event. Do the step and append its event."
 
@@ -27,6 +30,7 @@ class Ending(NamedTuple):
         certain: whether that was seen, or inferred from what the program printed.
         evidence: further lines.
         message: what a nudge should say.
+        kind: the class of the failure, where it is not the agent's own.
     """
 
     code: str
@@ -36,6 +40,7 @@ class Ending(NamedTuple):
     certain: bool = True
     evidence: tuple[str, ...] = ()
     message: str = ""
+    kind: str = ""
 
 
 def ending(loop: RunnerState, run: Run) -> Ending:
@@ -45,8 +50,7 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         loop: the loop that ran it; what it notes counts, too.
         run: the run, which has ended without its event.
     """
-    said = (run.error, *reversed(run.lines))
-    if run.stopped.startswith("the turn's deadline"):
+    if run.stopped.startswith("the turn's deadline") and not run.unanswered:
         return Ending(
             "E8",
             "was stopped: the turn exceeded its time limit",
@@ -54,7 +58,7 @@ def ending(loop: RunnerState, run: Run) -> Ending:
             NUDGE,
             message="Your last attempt exceeded the time limit. Do only what the turn needs.",
         )
-    known = _without_service(loop, run, said)
+    known = _by_class(loop, run)
     if known:
         return known
     if run.refused:
@@ -105,34 +109,67 @@ def _how(loop: RunnerState, run: Run) -> str:
     return f"failed with {run.exit}" + (f": {detail}" if detail else "")
 
 
-def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Ending | None:
-    """It could not reach, or was not let to, the model service."""
+def _by_class(loop: RunnerState, run: Run) -> Ending | None:
+    """What failed was not the agent itself: what helps depends on the class of the failure."""
     known = presets.bundled().get(loop.shown.program)
-    meaning = known.exits.get(run.exit_code or 0, "") if known else ""
-    if run.exit_code == 0 and not run.is_error:
+    failure = failure_of(run, known.exits if known else {}, run.ended or run.started)
+    found = _FAILURES.get(failure.kind)
+    if found is None:
         return None
-    words = (meaning, *said)
-    line = patterns.first_match(patterns.QUOTA, words)
-    if line:
-        return Ending(
-            "B4",
-            "has reached its usage limit",
-            "reassign to another agent, or wait until the limit resets",
-            HAND_OVER,
-            certain=False,
-            evidence=(f"output: {line}",),
-        )
-    line = patterns.first_match(patterns.LOGIN, words)
-    if not line:
-        return None
-    return Ending(
+    login = known.login if known else ""
+    if failure.kind is FailureClass.LOGIN and login:
+        found = found._replace(advice=f"run `{login}`, then retry the turn", remedy=LOGIN)
+    model = loop.shown.model
+    if failure.kind is FailureClass.MODEL and model:
+        found = found._replace(words=f"asked for a model that is not available: {model}")
+    reason = (f"error: {clean_line(failure.reason, _LONG)}",) if failure.reason else ()
+    return found._replace(
+        certain=failure.certain, evidence=(*reason, *found.evidence), kind=failure.kind.value
+    )
+
+
+_FAILURES = {
+    FailureClass.LOGIN: Ending(
         "B4",
         "is not logged in",
         "log in with its own command, then restart it",
-        LOGIN if known and known.login else HAND_OVER,
-        certain=bool(meaning) and line == meaning,
-        evidence=(f"output: {line}",),
-    )
+        HAND_OVER,
+    ),
+    FailureClass.LIMIT: Ending(
+        "B4",
+        "has reached its usage limit",
+        "reassign to another agent, or wait until the limit resets",
+        HAND_OVER,
+    ),
+    FailureClass.CREDIT: Ending(
+        "B4",
+        "has no credit left",
+        "add credit to its account, then retry the turn",
+        NUDGE,
+        evidence=("waiting does not help: the account needs credit",),
+    ),
+    FailureClass.SERVICE: Ending(
+        "B5",
+        "cannot use its model service",
+        "wait until the service works again, or reassign to another agent",
+        HAND_OVER,
+        evidence=("the model service failed, not the agent: no attempt was used",),
+    ),
+    FailureClass.MODEL: Ending(
+        "B15",
+        "asked for a model that is not available",
+        "restart it with another model",
+        RELAUNCH,
+        evidence=("retrying does not help: the service does not know this model",),
+    ),
+    FailureClass.CONTEXT: Ending(
+        "B16",
+        "ran out of context",
+        "restart it with a model that has a larger context window, or reassign to another agent",
+        RELAUNCH,
+        evidence=("new sessions with a summary of the last one ran out of context, too",),
+    ),
+}
 
 
 def _refused(loop: RunnerState, run: Run) -> Ending:

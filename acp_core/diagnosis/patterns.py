@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from acp_core.agents.limits import LIMIT
-
 _LINE = 2_000  # characters of a line that are looked at
 
 
@@ -17,17 +15,6 @@ def _any(*words: str) -> re.Pattern[str]:
     return re.compile("|".join(words), re.IGNORECASE)
 
 
-LOGIN = _any(
-    r"not logged in",
-    r"please (?:run|use) [`'\"/]{0,2}\w* ?(?:auth )?login",
-    r"\bunauthori[sz]ed\b",
-    r"\b401\b(?!\d)",
-    r"invalid (?:x-)?api[ _-]?key",
-    r"(?:missing|no|incorrect) (?:x-)?api[ _-]?key",
-    r"authentication (?:failed|required|error)",
-    r"oauth token (?:has )?expired",
-)
-QUOTA = LIMIT
 PROMPT = _any(
     r"\[y/n(?:/[^\]]{0,20})?\]\s*:?\s*$",
     r"\(y(?:es)?/n(?:o)?(?:/[^)]{0,40})?\)\s*:?\s*\??\s*$",

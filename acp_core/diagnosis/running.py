@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core.agents import presets
+from acp_core.agents.failures import FailureClass, Report, classify
 from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.words import last_lines, program, where
@@ -116,9 +117,9 @@ def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | Non
         return None
     long = _pause(run) > case.quiet(turn.participant)
     wanted = case.stalled(turn.participant, _began(turn, run)) or long
-    limited = patterns.first_match(patterns.QUOTA, (run.retry_reason,))
-    login = patterns.first_match(patterns.LOGIN, (run.retry_reason,))
-    code = "B4" if limited or login else "B5"
+    report = Report(messages=(run.retry_reason,), resets_at=run.retrying_until)
+    kind = classify(report, case.clock.now).kind
+    code = "B5" if kind in (FailureClass.SERVICE, FailureClass.AGENT) else "B4"
     reason = run.retry_reason or last
     until = f"; next retry at {dated(run.retrying_until)}" if run.retrying_until else ""
     return _cause(

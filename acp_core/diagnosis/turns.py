@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.agents.state import Phase, Run, RunnerState
+from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
@@ -20,6 +20,8 @@ from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAU
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import clock, dated
 from acp_core.protocols.kit.diagnosis import Case, Stranger, safe_id
+
+_TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
 
 
 def causes(case: Case) -> Iterator[Cause]:
@@ -78,24 +80,29 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
     gave_up = loop.phase is Phase.GAVE_UP
-    overdue = not gave_up and case.stalled(name, shown.retry_at)
-    tries = f"attempt {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
-    if gave_up:
-        then = f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
-    elif shown.limited:
-        then = f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
-    else:
-        then = f"{tries}; the loop retries at {dated(shown.retry_at)}"
+    overdue = not gave_up and (
+        case.stalled(name, shown.retry_at)
+        or (not shown.limited and case.clock.over(shown.troubled, case.patience.scaled(_TROUBLED)))
+    )
     headline = f"{name}'s agent {found.words}"
-    if shown.limited and shown.retry_at and not overdue:
-        headline = f"{headline}; resumes at {clock(shown.retry_at)}"
+    if found.kind and shown.retry_at and not (gave_up or overdue):
+        again = "resumes" if shown.limited else "retries"
+        headline = f"{headline}; {again} at {clock(shown.retry_at)}"
     advice = found.advice if gave_up or overdue else f"wait for the next attempt, or {found.advice}"
     return Cause(
         found.code,
         headline,
         advice=advice,
         evidence=tuple(
-            dict.fromkeys((then, *_of_run(run), *found.evidence, *last_lines(run), where(loop)))
+            dict.fromkeys(
+                (
+                    _then(shown, gave_up),
+                    *_of_run(run),
+                    *found.evidence,
+                    *last_lines(run),
+                    where(loop),
+                )
+            )
         ),
         certain=found.certain,
         wanted=gave_up or overdue,
@@ -104,8 +111,21 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
         others=tuple(each for each in (NUDGE, RELAUNCH, HAND_OVER) if each != found.remedy),
         participant=name,
         since=run.ended if run else shown.since,
-        key=f"{found.code}:{name}:{turn.since_event}:{run.number if run else 0}",
+        key=f"{found.code}:{name}:{turn.since_event}:{found.kind or (run.number if run else 0)}",
     )
+
+
+def _then(shown: Saved, gave_up: bool) -> str:
+    """What the loop does about it."""
+    tries = f"attempt {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
+    if gave_up:
+        return f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
+    if shown.limited:
+        return f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
+    if shown.waits:
+        since = f"since {dated(shown.troubled)}"
+        return f"the model service fails {since}; the loop retries at {dated(shown.retry_at)}"
+    return f"{tries}; the loop retries at {dated(shown.retry_at)}"
 
 
 def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:
@@ -196,7 +216,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     settle = case.patience.scaled(case.patience.settle)
     if stopped and not case.clock.over(_later(turn.since, shown.since), settle):
         return  # it is being started again, perhaps
-    if loop.phase is Phase.GAVE_UP:
+    if loop.phase is Phase.GAVE_UP or _had_failed(turn, loop):
         missed = _missed(case, turn, loop)
         others = tuple(each for each in missed.others if each not in (NUDGE, RELAUNCH))
         yield _again(missed, others)
@@ -220,6 +240,14 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
         since=turn.since if loop.died else _later(turn.since, shown.since),
         key=f"{code}:{turn.participant}:{turn.since_event}:loop {loop.pid}",
     )
+
+
+def _had_failed(turn: Turn, loop: RunnerState) -> bool:
+    """Whether the agent had failed at this very turn when its loop was stopped."""
+    shown, run = loop.shown, loop.run
+    if loop.phase is not Phase.STOPPED or run is None or run.ended is None:
+        return False
+    return bool(shown.failure) and shown.turn == turn.since_event
 
 
 def _again(missed: Cause, others: tuple[str, ...]) -> Cause:

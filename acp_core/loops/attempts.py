@@ -7,14 +7,19 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from acp_core.agents import registry
-from acp_core.agents.limits import reset_of
+from acp_core.agents.failures import Failure, FailureClass, failure_of
+from acp_core.agents.presets import Preset
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run
+from acp_core.loops.correction import correction, summary
 from acp_core.loops.spec import Spec
 from acp_core.model.turn import Mode, TurnState
 
 LATE = "the turn's deadline passed"
 _SPARE = timedelta(seconds=1)  # after a limit's reset, for clocks that differ
+_NO_PAUSE: dict[str, object] = {
+    "retry_at": None, "limited": False, "failure": "", "waits": 0, "troubled": None,
+}  # fmt: skip
 
 
 class _Mark(NamedTuple):
@@ -30,6 +35,7 @@ class Attempts:
     Args:
         session: The participant's.
         spec: What the loop was asked to do.
+        preset: How the program is run.
         clock: Says what time it is.
 
     Attributes:
@@ -39,12 +45,15 @@ class Attempts:
         message: What a person said about this turn.
     """
 
-    def __init__(self, session: Session, spec: Spec, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, session: Session, spec: Spec, preset: Preset, clock: Callable[[], datetime]
+    ) -> None:
         self._session = session
         self._spec = spec
+        self._preset = preset
         self._clock = clock
         self._mark: _Mark | None = None
-        self._limited = False  # until `_next_at`, its model service refuses the program
+        self._excused = False  # it waits for its model service, which costs the turn no time
         self._next_at: datetime | None = None
         self.number = 0
         self.gave_up = ""
@@ -65,19 +74,38 @@ class Attempts:
         self._session.say(f"a person says: {message}" if message else "a person asked for a retry")
         self.message = message
         self._restart()
-        self._session.update(nudged=self._clock())
+        self._session.update(nudged=self._clock(), **_NO_PAUSE)
 
     def begin_turn(self, turn: TurnState) -> None:
         """Count from nothing where this is another turn than before."""
         mark = self._mark_of(turn.since_event, turn.own)
         if mark == self._mark:
-            if self._session.state.turn_deadline is None and not self._limited:
+            if self._session.state.turn_deadline is None and not self._excused:
                 self._set_limit()
             return
-        self._mark = mark
+        first, self._mark = self._mark is None, mark
         self.correction = ""
+        if first and self._goes_on_waiting(turn):
+            return
         self._restart()
-        self._session.update(turn=turn.since_event)
+        self._session.update(turn=turn.since_event, **_NO_PAUSE)
+
+    def _goes_on_waiting(self, turn: TurnState) -> bool:
+        """Whether the loop before this one waited for the model service, which goes on then."""
+        state = self._session.state
+        run, waited = (
+            state.run,
+            state.failure in (each.value for each in FailureClass if each.passes),
+        )
+        if run is None or state.retry_at is None or not waited:
+            return False
+        if self._mark_of(state.turn, state.own) != self._mark:
+            return False
+        self.number, self._next_at, self._excused = state.attempt, state.retry_at, True
+        self.correction = correction(run, turn, self._preset)
+        note = summary(run, self._preset)
+        self._session.update(phase=Phase.PAUSING, note=note, turn_deadline=None)
+        return True
 
     def _mark_of(self, since_event: str, own: int) -> _Mark:
         """Alone, there is one long turn, which only a person begins anew."""
@@ -87,7 +115,7 @@ class Attempts:
         self.number = 0
         self.gave_up = ""
         self._next_at = None
-        self._limited = False
+        self._excused = False
         self._set_limit()
 
     def _set_limit(self) -> None:
@@ -103,14 +131,16 @@ class Attempts:
 
     def begin(self, turn: TurnState) -> None:
         """Another attempt at the turn begins."""
-        if self._limited:
-            self._limited = False
+        if self._excused:
+            self._excused = False
             self._set_limit()
         self.number += 1
         self._session.update(
             phase=Phase.RUNNING,
+            since=self._clock(),
             note=turn.what,
             limited=False,
+            failure="",
             turn=turn.since_event,
             own=turn.own,
             attempt=self.number,
@@ -136,12 +166,14 @@ class Attempts:
         self._session.say(f"the turn was not taken: {note}")
         if self._session.stopping:
             return
-        reset = reset_of(run, self._clock()) if run else None
-        if reset is not None:
-            self._wait_for_reset(reset, note)
+        failure = self._failure(run)
+        if failure.kind.passes:
+            self._wait(failure, note)
             return
+        self._session.update(failure=failure.kind.value, waits=0, troubled=None)
         attempts, stopped = self._spec.attempts, run.stopped if run else ""
-        if stopped == LATE or (attempts and self.number >= attempts):
+        used_up = bool(attempts) and self.number >= attempts
+        if failure.kind.lasts or stopped == LATE or used_up:
             self.gave_up = note
             self._session.say("giving up on this turn: it needs a person")
             self._session.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
@@ -151,12 +183,38 @@ class Attempts:
         self._session.say(f"trying again in {pause:.0f} s")
         self._session.update(phase=Phase.PAUSING, note=note, retry_at=self._next_at)
 
-    def _wait_for_reset(self, reset: datetime, note: str) -> None:
-        """Its model service refuses it until then: that was no try, and costs the turn no time."""
+    def _failure(self, run: Run | None) -> Failure:
+        if run is None:
+            return Failure(FailureClass.AGENT)
+        return failure_of(run, self._preset.exits, self._clock())
+
+    def _wait(self, failure: Failure, note: str) -> None:
+        """Its model service refuses it for now: that was no attempt, and costs the turn no time.
+
+        Where nobody knows for how long, each pause is longer than the last.
+        """
+        now, waits = self._clock(), self._session.state.waits + 1
+        until = now + timedelta(seconds=self._spec.wait_after(waits))
+        limited = failure.kind is FailureClass.LIMIT and failure.until is not None
+        if limited and failure.until:
+            until = failure.until + _SPARE
+            self._session.say(f"the limit resets at {until.isoformat(timespec='seconds')}")
+        else:
+            until = max(until, failure.until or until)
+            seconds = (until - now).total_seconds()
+            self._session.say(
+                f"the model service failed {waits} times in a row; trying again in {seconds:.0f} s"
+            )
         self.number -= 1
-        self._next_at = reset + _SPARE
-        self._limited = True
-        self._session.say(f"the limit resets at {self._next_at.isoformat(timespec='seconds')}")
+        self._next_at, self._excused = until, True
         self._session.update(
-            phase=Phase.PAUSING, note=note, limited=True, retry_at=self._next_at, turn_deadline=None
+            phase=Phase.PAUSING,
+            note=note,
+            attempt=self.number,
+            failure=failure.kind.value,
+            limited=limited,
+            retry_at=until,
+            waits=waits,
+            troubled=self._session.state.troubled or now,
+            turn_deadline=None,
         )

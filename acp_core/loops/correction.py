@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from acp_core.agents.failures import FailureClass, failure_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Run
 from acp_core.model.turn import TurnState
 
 _QUOTED = 5  # refusals that are quoted at most
 _SAID = 3  # last lines that are quoted where nothing else is known
+_STEPS = 8  # last lines that are quoted of a session that grew too large
 
 
 def meaning(run: Run, preset: Preset) -> str:
@@ -45,6 +47,11 @@ def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> st
         preset: how the program was run.
         extra: why the loop could not record the turn, where it tried to.
     """
+    kind = failure_of(run, preset.exits, run.ended or run.started).kind
+    if kind is FailureClass.CONTEXT:
+        return _with_less_context(run, turn)
+    if kind.passes or kind.lasts:
+        return _INTERRUPTED if run.tokens_out else ""
     lines = ["Your last attempt ended without recording an event, so it is still your turn."]
     refusals = [extra] if extra else list(run.refusals[-_QUOTED:])
     if refusals:
@@ -60,6 +67,25 @@ def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> st
             f"It ended with: {meaning(run, preset)}. Nothing was refused; the event is missing."
         )
         lines += [f"    {text}" for text in run.lines[-_SAID:]]
+    if turn.what:
+        lines.append(f"Still to do: {turn.what}")
+    return "\n".join(lines)
+
+
+_INTERRUPTED = (
+    "Your last attempt was interrupted because the model service was not available, so it is still "
+    "your turn. A part of the work may be done: look before you repeat it."
+)
+
+
+def _with_less_context(run: Run, turn: TurnState) -> str:
+    """What a new session is told where the last one had grown too large: what that one did."""
+    lines = [
+        "Your last session ran out of context before it recorded an event, so it is still your turn.",
+        "This is a new session. These were the last steps of the old one; its changes are in the files:",
+        *(f"    {text}" for text in run.lines[-_STEPS:]),
+        "Read only the parts of files that you need, print little output, and take few steps.",
+    ]
     if turn.what:
         lines.append(f"Still to do: {turn.what}")
     return "\n".join(lines)

@@ -158,7 +158,8 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
     if session.stopping:
         return
     who, signs = spec.participant, loop.signs
-    parked = Parked(spec.folder, who, session.claim, signs, own, spec.deadline)
+    until = min(filter(None, (spec.deadline, session.state.retry_at)), default=None)
+    parked = Parked(spec.folder, who, session.claim, signs, own, until)
     line = parking.ask(parked)
     if line is None and heartbeat.end_silent():
         line = parking.ask(parked)
@@ -166,7 +167,8 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
         session.say("no supervisor available: the loop keeps checking by itself")
         loop.stay()
         return
-    session.update(note="not their turn")
+    if session.state.phase is Phase.WAITING:
+        session.update(note="not their turn")
     session.signals.let_go()
     if session.signals.stop:  # it came while it was still heeded
         line.connection.close()

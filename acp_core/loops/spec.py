@@ -13,6 +13,7 @@ from acp_core.agents.program import Program
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
+_LONGEST_WAIT = 1800.0
 _GROWTH = 3
 
 
@@ -98,9 +99,14 @@ class Spec:
 
     def pause_after(self, attempt: int) -> float:
         """Seconds between a run that failed and the next."""
-        return float(
-            min(self.pause * _GROWTH ** min(attempt - 1, 20), max(self.pause, _LONGEST_PAUSE))
-        )
+        return self._grown(attempt, _LONGEST_PAUSE)
+
+    def wait_after(self, waits: int) -> float:
+        """Seconds until a model service is tried again that failed so many times in a row."""
+        return self._grown(waits, _LONGEST_WAIT)
+
+    def _grown(self, times: int, longest: float) -> float:
+        return float(min(self.pause * _GROWTH ** min(times - 1, 20), max(self.pause, longest)))
 
 
 def save(spec: Spec, place: Place) -> None:

@@ -38,6 +38,7 @@ PARKS = -1
 LOOKS = 10  # looks in vain after which it has nothing to do
 _REFUSED = 300  # the same once it could not be parked
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
+_LONG = 60.0  # seconds of a pause during which it may be parked
 _STUMBLES = 20  # faults of ours in a row after which the loop ends
 
 
@@ -50,6 +51,7 @@ class Loop:
         spec: What was asked for.
         clock: Says what time it is.
         seen: Told the time whenever the collaboration was read.
+        wait: Waits so many seconds between two looks; by default for a signal, too.
         parks: Looks in vain after which `run` returns `PARKS`; None for never.
     """
 
@@ -60,6 +62,7 @@ class Loop:
         spec: Spec,
         clock: Callable[[], datetime] = utc_now,
         seen: Callable[[datetime], None] = lambda now: None,
+        wait: Callable[[float], None] | None = None,
         parks: int | None = None,
     ) -> None:
         self._session = session
@@ -67,11 +70,12 @@ class Loop:
         self._spec = spec
         self._clock = clock
         self._seen = seen
+        self._wait_for = wait or session.signals.wait
         self._program = spec.chosen()
         self._preset = self._program.preset
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
         self._polling = Polling(collaboration)
-        self._attempts = Attempts(session, spec, clock)
+        self._attempts = Attempts(session, spec, self._preset, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
         self._passed_at: datetime | None = None
@@ -110,14 +114,20 @@ class Loop:
         self._attempts.take_message()
         if not self._is_due(turn):
             return self._wait(turn)
-        self._vain = 0
         self._attempts.begin_turn(turn)
         if self._attempts.gave_up:
             return self._stay()
         if left := self._attempts.seconds_left():
-            self._session.signals.wait(min(self._spec.interval, max(0.01, left)))
-            return None
+            return self._pause(turn, left)
+        self._vain = 0
         self._try(turn)
+        return None
+
+    def _pause(self, turn: TurnState, left: float) -> int | None:
+        """The next attempt may not begin yet."""
+        if left > _LONG and self._may_park(turn):
+            return PARKS
+        self._wait_for(min(self._spec.interval, max(0.01, left)))
         return None
 
     def _stay(self) -> int | None:
@@ -127,7 +137,7 @@ class Loop:
             return GAVE_UP
         if self._session.state.phase is not Phase.GAVE_UP:
             self._session.update(phase=Phase.GAVE_UP, note=self._attempts.gave_up)
-        self._session.signals.wait(self._spec.interval)
+        self._wait_for(self._spec.interval)
         return None
 
     def _read_turn(self, *, anyway: bool = False) -> TurnState:
@@ -158,6 +168,9 @@ class Loop:
                 note=note,
                 retry_at=None,
                 limited=False,
+                failure="",
+                waits=0,
+                troubled=None,
                 turn_deadline=None,
                 attempt=0,
             )
@@ -165,7 +178,7 @@ class Loop:
             self._vain = 0
         if self._may_park(turn):
             return PARKS
-        self._session.signals.wait(self._polling.pause(self._spec.interval))
+        self._wait_for(self._polling.pause(self._spec.interval))
         return None
 
     def _may_park(self, turn: TurnState) -> bool:
@@ -256,7 +269,7 @@ class Loop:
             turn, by = self._read_turn(anyway=True), "loop"
         settled = time.monotonic() + self._spec.interval  # it may come after its program's end
         while turn.own <= own and not turn.over and not refused and time.monotonic() < settled:
-            self._session.signals.wait(self._spec.interval / 5)
+            self._wait_for(self._spec.interval / 5)
             turn = self._read_turn(anyway=True)
         took = turn.own > own
         self._session.record(
@@ -341,7 +354,8 @@ class Loop:
 
     def _end(self, phase: Phase, note: str) -> None:
         self._session.say(f"the loop ends: {note}")
-        self._session.finish(phase, note, retry_at=None, limited=False)
+        over = {"retry_at": None, "limited": False} if phase is Phase.DONE else {}
+        self._session.finish(phase, note, **over)
         self._seen(self._clock())
 
     def _stumble(self, error: Exception) -> int | None:
@@ -351,5 +365,5 @@ class Loop:
         if self._stumbles >= _STUMBLES or isinstance(error, NotImplementedError):
             self._end(Phase.STOPPED, f"{type(error).__name__}: {error}")
             return GAVE_UP
-        self._session.signals.wait(min(60.0, self._spec.interval * 2**self._stumbles))
+        self._wait_for(min(60.0, self._spec.interval * 2**self._stumbles))
         return None

@@ -126,6 +126,14 @@ class TestALoopThatIsNoMore:
         assert (found.code, found.remedy) == ("B2", "relaunch")
         assert "was stopped" in found.headline
 
+    def test_why_its_agent_failed_is_kept_when_it_is_stopped(self) -> None:
+        failed = ended(exit_code=1, exit="exit code 1", is_error=True, error="Not logged in")
+        stopped = loop(Phase.STOPPED, failed, alive=False, failure="login", program="claude")
+        found = cause(stopped, at=after(2))
+        assert (found.code, found.remedy) == ("B4", "login")
+        assert "not logged in" in found.headline
+        assert "relaunch" in found.others
+
     def test_its_deadline_passed(self) -> None:
         late = loop(Phase.STOPPED, alive=False, deadline=after(1), note="the deadline passed")
         assert cause(late, at=after(2)).code == "E8"
@@ -154,10 +162,34 @@ ENDINGS = [
         "not logged in",
     ),
     (
-        ended(exit_code=1, exit="exit code 1", lines=("You have hit your usage limit",)),
+        ended(exit_code=1, exit="exit code 1", complaints=("You have hit your usage limit",)),
         "B4",
         "hand_over",
         "usage limit",
+    ),
+    (
+        ended(exit_code=1, exit="exit code 1", error_name="billing_error", is_error=True),
+        "B4",
+        "nudge",
+        "no credit",
+    ),
+    (
+        ended(exit_code=1, exit="exit code 1", error_status=529, is_error=True),
+        "B5",
+        "hand_over",
+        "cannot use its model service",
+    ),
+    (
+        ended(exit_code=1, exit="exit code 1", error_name="model_not_found", is_error=True),
+        "B15",
+        "relaunch",
+        "a model that is not available",
+    ),
+    (
+        ended(exit_code=1, exit="exit code 1", error="Prompt is too long", is_error=True),
+        "B16",
+        "relaunch",
+        "ran out of context",
     ),
     (
         ended(exit_code=143, exit="exit code 143", stopped="the turn's deadline passed"),
@@ -180,6 +212,21 @@ class TestAProgramThatEnded:
         found = cause(pausing, at=after(1))
         assert (found.code, found.wanted) == ("B3", False)
         assert "retries at" in found.evidence[0]
+
+    def test_trouble_of_the_service_is_told_from_the_agent_s_and_asks_for_nobody(self) -> None:
+        down = ended(exit_code=1, exit="exit code 1", error_status=529, is_error=True)
+        pausing = loop(
+            Phase.PAUSING, down, retry_at=after(20), failure="service", waits=4, troubled=after(1)
+        )
+        found = cause(pausing, at=after(2))
+        assert (found.code, found.wanted) == ("B5", False)
+        assert "cannot use its model service; retries at" in found.headline
+        assert "not the agent: no attempt was used" in " ".join(found.evidence)
+        late = loop(
+            Phase.PAUSING, down, retry_at=after(60 * 26), failure="service", troubled=after(1)
+        )
+        assert not cause(late, at=after(60 * 24)).wanted
+        assert cause(late, at=after(60 * 25)).wanted
 
     def test_a_loop_that_should_have_tried_again_long_ago(self) -> None:
         pausing = loop(Phase.PAUSING, ended(), retry_at=after(2))

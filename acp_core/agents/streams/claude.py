@@ -36,6 +36,7 @@ class Claude(Parser):
         if kind == "system" and record.get("subtype") == "init":
             return self._begin(record)
         if kind == "assistant":
+            self.progress.error_name = string(record.get("error"))
             return self._take_message(table(record.get("message")))
         if kind == "user":
             return self._tool_results(record)
@@ -66,6 +67,7 @@ class Claude(Parser):
         if status in ("", "allowed", "allowed_warning"):
             return []
         until = money(information.get("resetsAt"))
+        self.progress.resets_at = until
         self.progress.retry(f"rate limit: {status}", until)
         return [f"rate limit: {status}"]
 
@@ -124,6 +126,8 @@ class Claude(Parser):
         if progress.is_error:
             named = string(table(record.get("error")).get("message"))
             progress.error = named or result or string(record.get("subtype")) or "unknown error"
+            progress.error_name = progress.error_name or string(record.get("api_error_type"))
+            progress.error_status = count(record.get("api_error_status"))
         usage = table(record.get("usage"))
         if usage:
             progress.tokens_in, progress.tokens_out = _tokens(usage)

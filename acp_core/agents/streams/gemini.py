@@ -89,6 +89,7 @@ class Gemini(Parser):
         error = record.get("error")
         progress.error = string(table(error).get("message")) or string(error) or progress.error
         progress.error = progress.error or "unknown error"
+        progress.error_name = string(table(error).get("type"))
         return [f"failed: {progress.error}"]
 
     def complain(self, line: bytes, now: float) -> list[str]:

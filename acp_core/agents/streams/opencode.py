@@ -72,6 +72,8 @@ class Opencode(Parser):
         data = table(table(error).get("data"))
         message = string(data.get("message")) or string(table(error).get("name")) or string(error)
         self.progress.is_error = True
+        self.progress.error_name = string(table(error).get("name"))
+        self.progress.error_status = count(data.get("statusCode"))
         self.progress.error = message or "unknown error"
         return [f"failed: {self.progress.error}"]
 

@@ -47,6 +47,9 @@ class Progress:
         finished: the program's last record was seen: it has nothing more to do.
         is_error: the run failed, whatever its exit code says.
         error: why, or the last error that it named.
+        error_name, error_status: the error's name and its status of HTTP, where it gives them.
+        resets_at: when its usage limit is reset, in seconds since 1970, where it says so.
+        complaints: the last lines that it printed beside its records, newest last.
         cut_off: the run ended in the middle of its work.
     """
 
@@ -68,6 +71,10 @@ class Progress:
     finished: bool = False
     is_error: bool = False
     error: str = ""
+    error_name: str = ""
+    error_status: int = 0
+    resets_at: float | None = None
+    complaints: list[str] = field(default_factory=list)
     cut_off: bool = False
 
     def refuse(self, tool: str) -> None:
@@ -81,6 +88,10 @@ class Progress:
             found = short(line)
             if _REFUSAL.search(line[:2000].rstrip()) and found not in self.refusals:
                 self.refusals = [*self.refusals, found][-_KEPT:]
+
+    def complain(self, line: str) -> None:
+        """Remember a line that is no record: there programs tell what went wrong."""
+        self.complaints = [*self.complaints, short(line)][-_KEPT:]
 
     def retry(self, reason: str, until: float | None = None) -> None:
         """The program tries again to reach its model service.
@@ -132,7 +143,7 @@ class Parser(ABC):
 
     def plain(self, text: str, now: float) -> list[str]:
         """Take a line that is no JSON object."""
-        self.progress.quote(text)
+        self.progress.complain(text)
         return [text]
 
     def complain(self, line: bytes, now: float) -> list[str]:
@@ -140,7 +151,7 @@ class Parser(ABC):
         text = line[:MAX_LINE].decode(errors="replace").rstrip()
         if not text:
             return []
-        self.progress.quote(text)
+        self.progress.complain(text)
         return [short(text)]
 
     def end(self) -> None:  # noqa: B027 - most know how it ended already

@@ -40,7 +40,15 @@ class Text(Parser):
             progress.model = match[1]
         if match := _VERSION.match(text):
             progress.version = match[1]
+        progress.quote(text)
         return super().plain(text, now)
+
+    def complain(self, line: bytes, now: float) -> list[str]:
+        """Take a line of the standard error, where what it runs may say that it refuses."""
+        lines = super().complain(line, now)
+        for printed in lines:
+            self.progress.quote(printed)
+        return lines
 
 
 def _number(digits: str, unit: str) -> int:
