@@ -28,6 +28,7 @@ NEEDED = (
     "click",
     "platformdirs",
     "psutil",
+    "python-dateutil",
     *(["inotify-simple"] if sys.platform == "linux" else []),
 )
 EXTRAS = {

@@ -52,8 +52,12 @@ def sentence(state: RunnerState, now: datetime) -> str:
         return run.tool or (run.lines[-1] if run.lines else state.shown.note)
     if state.phase is Phase.PAUSING and state.shown.retry_at:
         if state.shown.limited:
-            when = format.clock(state.shown.retry_at)
+            when = format.moment(state.shown.retry_at, now)
             return f"resumes at {when}, when the limit resets: {state.shown.note}"
+        if state.shown.troubled:
+            since = format.moment(state.shown.troubled, now)
+            left = _left(state.shown.retry_at, now)
+            return f"model service in trouble since {since}, again {left}: {state.shown.note}"
         return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
     return state.shown.note
 
@@ -92,6 +96,7 @@ def facts(state: RunnerState) -> dict[str, object]:
         "estimated": shown.estimated,
         "retry_at": _plain(shown.retry_at),
         "limited": shown.limited,
+        "failure": shown.failure or None,
         "turn_deadline": _plain(shown.turn_deadline),
         "deadline": _plain(shown.deadline),
         "left_over": [each.pid for each in shown.left_over if each.alive()],

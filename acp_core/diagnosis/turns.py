@@ -18,7 +18,7 @@ from acp_core.diagnosis.words import last_lines, program, where
 from acp_core.loops import heartbeat
 from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.model import Cause, Status, Turn
-from acp_core.model.format import clock, dated
+from acp_core.model.format import dated, moment
 from acp_core.protocols.kit.diagnosis import Case, Stranger, safe_id
 
 _TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
@@ -87,7 +87,8 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     headline = f"{name}'s agent {found.words}"
     if found.kind and shown.retry_at and not (gave_up or overdue):
         again = "resumes" if shown.limited else "retries"
-        headline = f"{headline}; {again} at {clock(shown.retry_at)}"
+        failed = run.ended if run and run.ended else shown.retry_at
+        headline = f"{headline}; {again} at {moment(shown.retry_at, failed)}"
     advice = found.advice if gave_up or overdue else f"wait for the next attempt, or {found.advice}"
     return Cause(
         found.code,

@@ -22,18 +22,26 @@ _PHASES = {
     "done": "done",
     "stopped": "stopped",
 }
+_FAILURES = {
+    "limit": "limit reached",
+    "service": "service trouble",
+    "login": "not logged in",
+    "model": "model not available",
+    "context": "out of context",
+    "credit": "no credit",
+}
 GOOD, BAD, REST = "good", "bad", "rest"
 
 
 def state(loop: RunnerState) -> str:
-    """One or two words: parked, running, using Bash, retrying, limit reached, gave up, died, ..."""
+    """One or two words: parked, running, using Bash, retrying, limit reached, not logged in, gave up, ..."""
     run = loop.run
     if loop.account and loop.alive:
         return f"run by {loop.account}"
     if loop.died:
         return "died"
-    if loop.phase.value == "pausing" and loop.shown.limited:
-        return "limit reached"
+    if loop.phase.value in ("pausing", "gave_up") and loop.shown.failure in _FAILURES:
+        return _FAILURES[loop.shown.failure]
     if loop.phase.value != "running" or run is None:
         return _PHASES[loop.phase.value]
     if run.retrying:

@@ -9,7 +9,8 @@ the front; when none is left it does its work:
 an event that is refused; ``careless`` append without having written what is needed; ``obey`` do it
 only if the prompt quotes a refusal; ``linger`` do it and stay; ``hang`` say a word and stay;
 ``limit`` say that its model service refuses it for two seconds, and end with code 1; ``limited``
-the same for an hour.
+the same for an hour; `FAILURES` lists those that fail as programs do that cannot use their
+model service.
 """
 
 from __future__ import annotations
@@ -53,6 +54,14 @@ CONCLUSION = {
     "Decision Outcome": "- [proceed] Invalidate by key.",
     "Deliverable Receipt": "- Primary deliverable: `deliverables/decision.md`",
 }
+FAILURES = {
+    "down": ("server_error", 529, "API Error: 529 Overloaded"),
+    "logged-out": ("authentication_failed", 401, "Not logged in · Please run /login"),
+    "no-model": ("model_not_found", 404, "There's an issue with the selected model."),
+    "no-credit": ("billing_error", 400, "Credit balance is too low"),
+    "full": ("invalid_request", 400, "Prompt is too long"),
+}
+"""How the stand-in fails, by the word for it: the error's name, its status, and what it prints."""
 DELIVERABLE_SECTIONS = (
     "Question",
     "Recommendation",
@@ -140,6 +149,18 @@ class Agent:
                             "session_id": "s", "claude_code_version": "9.9.9"}))  # fmt: skip
         elif self.printer == "codex":
             say(json.dumps({"type": "thread.started", "thread_id": "s"}))
+
+    def fail(self, name: str, status: int, text: str) -> None:
+        """Print what the program prints where its model service fails, and end."""
+        if self.printer == "claude":
+            content = [{"type": "text", "text": text}]
+            say(json.dumps({"type": "assistant", "error": name, "api_error_status": status,
+                            "message": {"id": "e", "content": content}}))  # fmt: skip
+            say(json.dumps({"type": "result", "is_error": True, "result": text,
+                            "api_error_status": status}))  # fmt: skip
+        else:
+            say(text)
+        sys.exit(1)
 
     def end(self) -> None:
         """Print what the program prints last."""
@@ -269,6 +290,8 @@ def main(name: str = "agent") -> None:
     if how in ("limit", "limited"):
         say(f"Usage limit reached. Try again in {'2 seconds' if how == 'limit' else '1 hour'}.")
         sys.exit(1)
+    if how in FAILURES:
+        agent.fail(*FAILURES[how])
     if how == "hang":
         say("hanging")
         time.sleep(600)

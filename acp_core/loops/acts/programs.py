@@ -58,8 +58,8 @@ class Programs:
                 return replace(found, folder=self._folder, workdir=workdir)
         return None
 
-    def again(self, name: str) -> tuple[Spec, Preset]:
-        """The same as before; a deadline that passed is counted anew.
+    def again(self, name: str, model: str = "") -> tuple[Spec, Preset]:
+        """The same as before, or with another model; a deadline that passed is counted anew.
 
         Raises:
             PresetError: there was nothing before.
@@ -69,7 +69,7 @@ class Programs:
             raise PresetError(f"{name} had no agent before")
         loop = next((each for each in self._loops if safe_id(each.participant) == name), None)
         spec = renewed(spec, loop)
-        return spec, spec.resolved()
+        return replace(spec, model=model or spec.model), spec.resolved()
 
     def names(self) -> list[str]:
         """What can be chosen: what others here run with, then the presets."""
@@ -114,8 +114,7 @@ class Programs:
             PresetError: there is no such program, or the command is none.
         """
         if program == BEFORE:
-            spec, preset = self.again(name)
-            return (replace(spec, model=model) if model else spec), preset
+            return self.again(name, model)
         raw = self.raw(name)
         if program.startswith(LIKE):
             spec, preset = self.like(name, program)

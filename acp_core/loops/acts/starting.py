@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.agents import presets
+from acp_core.agents.failures import FailureClass
 from acp_core.agents.presets import ANY, Preset
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
@@ -46,7 +47,7 @@ def bind_launch(context: Context, now: datetime) -> Action:
         name, program = each
         if not program or program == BEFORE:
             if program or about.programs.before(name):
-                return about.programs.again(name)
+                return about.programs.again(name, values.model)
             program = about.programs.default()
         if not program:
             raise Refused(f"choose an agent: {name}=PRESET")
@@ -177,13 +178,36 @@ def bind_relaunch(context: Context, now: datetime) -> Action:
     names = [name for name in about.loops if about.programs.before(name)]
 
     def plans(values: Values) -> list[Plan]:
-        return [versions.plan(*about.programs.again(values.participant), again=True)]
+        loop = about.loops.get(values.participant)
+        if loop is not None and not values.model:
+            _check_model(loop)
+        chosen = about.programs.again(values.participant, values.model)
+        return [versions.plan(*chosen, again=True)]
 
     def command(values: Values) -> tuple[str, ...]:
-        return ("acp", "launch", about.key, values.participant, "--again")
+        model = ("--model", clean_line(values.model)) if values.model else ()
+        return ("acp", "launch", about.key, values.participant, "--again", *model)
 
     narrowed = {"participant": one_of(names)}
     return _starter(table.RELAUNCH, about, plans, command, narrowed, offered=bool(names))
+
+
+def _check_model(loop: RunnerState) -> None:
+    """Refuse to start again what fails again unless its model is another one.
+
+    Raises:
+        Refused: another model must be chosen.
+    """
+    shown, why = loop.shown, _WRONG_MODEL.get(loop.shown.failure)
+    if why:
+        model = f"the model {shown.model}" if shown.model else f"{shown.program}'s default model"
+        raise Refused(f"{model} {why}: choose another model (--model NAME)")
+
+
+_WRONG_MODEL = {
+    FailureClass.MODEL.value: "is not available",
+    FailureClass.CONTEXT.value: "ran out of context",
+}
 
 
 def bind_hand_over(context: Context, now: datetime) -> Action:

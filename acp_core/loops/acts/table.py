@@ -84,9 +84,9 @@ LAUNCH = ActionSpec(
 RELAUNCH = ActionSpec(
     names.RELAUNCH,
     "Start again",
-    "Restart a participant's loop with the same agent.",
+    "Restart a participant's loop with the same agent, or with another model of it.",
     f"{_BINDERS}.starting:bind_relaunch",
-    (_WHO,),
+    (_WHO, options.MODEL._replace(help="Choose another model (empty: the same as before).")),
     Intent.START,
 )
 LAUNCH_ALL = ActionSpec(
