@@ -123,6 +123,23 @@ def test_json_tells_how_it_stands_afterwards(tmp_path: Path) -> None:
     assert json.loads(acp(*flags).out)["existing"] is True
 
 
+def test_a_summary_from_a_file_is_read_by_no_shell(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    told = tmp_path / "summary.txt"
+    told.write_text('It costs $5, isn\'t\n  "that" `fine`?\n')
+    flags = ("append", "--folder", folder, "--participant", "server")
+    flags += ("--event", "proposal_submitted", "--reply-to", "1")
+    both = acp(*flags, "--summary", "x", "--summary-file", told)
+    assert both == Ran(2, "", "error: give either --summary or --summary-file\n")
+    missing = acp(*flags, "--summary-file", tmp_path / "none")
+    assert missing.code == 2 and "--summary-file" in missing.err
+    neither = acp(*flags)
+    assert neither.code == 2 and "required: --summary" in neither.err
+    assert len(log(folder)) == 1
+    assert acp(*flags, "--summary-file", told).code == 0
+    assert log(folder)[-1]["summary"] == 'It costs $5, isn\'t "that" `fine`?'
+
+
 def test_the_writer_can_be_called_without_a_command(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "drafting")
     request = Request(str(folder), "reader", "blocked", "No budget.", reply_to=1)

@@ -56,7 +56,10 @@ APPEND = (
         "event", "Event", f"Name the event: one of {', '.join(schema.EVENTS_V2)}.", Kind.CHOICE, schema.EVENTS_V2, required=True,
         metavar="EVENT",
     ),
-    Field("summary", "Summary", "Summarize the event in one short sentence.", required=True),
+    Field("summary", "Summary", "Summarize the event in one short sentence [required without --summary-file].",
+          optional=True),
+    Field("summary_file", help="Read the summary from this file (-: standard input).", kind=Kind.FILE,
+          optional=True, form=False),
     Field("doc", "Document", "Name the document that the event is about, relative to the folder.",
           optional=True, metavar="FILE"),
     Field("reply_to", "Replies to", "Name the event that this event answers.", Kind.NUMBER, metavar="SEQ"),
@@ -164,7 +167,7 @@ def request_of(values: Values) -> Request:
     """The event that the arguments ask for.
 
     Raises:
-        Refused: the review that it names cannot be read.
+        Refused: a file that it names cannot be read, or there is no summary.
     """
     from acp_core.protocols.folder.write.append import Request
 
@@ -173,7 +176,7 @@ def request_of(values: Values) -> Request:
         folder=values.folder,
         participant=values.participant,
         event=values.event,
-        summary=values.summary,
+        summary=_summary(values.summary, values.summary_file),
         doc=values.doc,
         reply_to=values.reply_to,
         role=values.role,
@@ -223,10 +226,26 @@ def _report(appended: Appended, request: Request, as_json: bool) -> None:
         say(f"appended seq {entry.name}: {entry.event}")
 
 
+def _summary(text: str | None, path: str | None) -> str:
+    """The summary as one line, from the option or from the file, in which no shell reads it."""
+    if path and text:
+        raise Refused("give either --summary or --summary-file")
+    if path:
+        return " ".join(_text_of("--summary-file", path).split())
+    if text is None:
+        raise Refused("the following arguments are required: --summary")
+    return text
+
+
 def _review_text(path: str, event: str) -> str:
-    """The text for review.md; "-" reads it from the standard input."""
+    """The text for review.md."""
     if event != "review_submitted":
         raise Refused("--review-file goes with --event review_submitted")
+    return _text_of("--review-file", path)
+
+
+def _text_of(option: str, path: str) -> str:
+    """The text of a file; "-" reads the standard input."""
     if path == "-":
         data = sys.stdin.buffer.read(schema.MAX_DOCUMENT + 1)
     else:
@@ -235,11 +254,11 @@ def _review_text(path: str, event: str) -> str:
         try:
             data = read_bounded(path, schema.MAX_DOCUMENT)
         except Unreadable as error:
-            raise Refused(f"--review-file {path}: {error}") from None
+            raise Refused(f"{option} {path}: {error}") from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Refused(f"--review-file {path}: not UTF-8 at byte {error.start + 1}") from None
+        raise Refused(f"{option} {path}: not UTF-8 at byte {error.start + 1}") from None
 
 
 @without_collector()

@@ -243,6 +243,8 @@ def _rules(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
         f"--reply-to {max(1, situation.last_seq)}",
     )
     lines += [
+        f"If your sentence holds quotes, `$` or backticks, write it into a file in {brief.drafts}",
+        "and pass `--summary-file FILE` instead of `--summary`.",
         "Only an event records your work: if you end without one, your turn does not count.",
         "A refusal names what is missing. Fix this, and run the command again.",
         "If a person must decide before the work can continue, append `blocked`, which ends the collaboration:",
