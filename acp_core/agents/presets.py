@@ -6,6 +6,7 @@ those, in ``config.toml``.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from acp_core.agents import streams
+from acp_core.agents import permissions, streams
 from acp_core.model.errors import Refused
 
 PROMPTS = ("stdin", "argv", "file")
@@ -43,6 +44,9 @@ class Preset:
             is about; stand for ``{documents}`` and ``{reads}``, once for each.
         prompt: how the prompt reaches it: one of `PROMPTS`.
         stream: what it prints: one of `streams.NAMES`.
+        permissions: whose permissions it understands: one of `permissions.NAMES`; what they say
+            stands for ``{permissions}``.
+        allow: beginnings of commands that it may run beside those that its prompt names.
         commands: how its prompts name the protocol's commands, see `COMMANDS`.
         append_after_change: it cannot run commands: the loop appends its events.
         version_args: what makes it print its version.
@@ -64,6 +68,8 @@ class Preset:
     read_args: tuple[str, ...] = ()
     prompt: str = "stdin"
     stream: str = "text"
+    permissions: str = ""
+    allow: tuple[str, ...] = ()
     commands: str = COMMANDS
     append_after_change: bool = False
     version_args: tuple[str, ...] = ("--version",)
@@ -97,13 +103,14 @@ _TEXTS = (
     "program",
     "prompt",
     "stream",
+    "permissions",
     "commands",
     "tested",
     "install",
     "login",
     "caution",
 )
-_LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset")
+_LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow")
 _PRICES = ("price_in", "price_out")
 
 
@@ -170,6 +177,13 @@ def _check(where: str, preset: Preset) -> None:
         raise PresetError(f"{where}.prompt: must be one of {', '.join(PROMPTS)}")
     if preset.stream not in streams.NAMES:
         raise PresetError(f"{where}.stream: must be one of {', '.join(streams.NAMES)}")
+    if preset.permissions not in permissions.NAMES:
+        names = ", ".join(filter(None, permissions.NAMES))
+        raise PresetError(f"{where}.permissions: must be one of {names}")
+    if preset.allow and not preset.permissions:
+        raise PresetError(f"{where}.allow: acp cannot pass permissions on to this program")
+    if any(not words.strip() or "*" in words for words in preset.allow):
+        raise PresetError(f"{where}.allow: must name beginnings of commands, without '*'")
     if "{command}" not in preset.commands and "{script}" not in preset.commands:
         raise PresetError(f"{where}.commands: must name {{command}} or {{script}}")
     if not preset.args:
@@ -239,7 +253,20 @@ def typed_command(text: str, base: Preset | None = None) -> Preset:
         words = shlex.split(text)
     except ValueError as error:
         raise PresetError(f"the command cannot be read: {error}") from None
-    return any_command(words, base)
+    return command_here(words, base)
+
+
+def command_here(argv: Sequence[str], base: Preset | None = None) -> Preset:
+    """As `any_command`, for words that a person typed: ``./agent`` is a file of their shell's folder.
+
+    What is not there is looked for in the working folder once it is started.
+
+    Raises:
+        PresetError: there are no words, or one holds a NUL character.
+    """
+    preset = any_command(argv, base)
+    path = os.path.abspath(os.path.expanduser(argv[0]))
+    return replace(preset, program=path) if os.sep in argv[0] and os.path.isfile(path) else preset
 
 
 def any_command(argv: Sequence[str], base: Preset | None = None) -> Preset:

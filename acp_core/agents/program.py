@@ -49,6 +49,7 @@ class Program:
         env: Mapping[str, str],
         *,
         tool: str = "acp",
+        commands: Sequence[str] = (),
         documents: Sequence[str] = (),
         reads: Sequence[str] = (),
     ) -> Command:
@@ -58,7 +59,8 @@ class Program:
             prompt: what the program is told; ``prompt_file`` a file with the same.
             drafts: where it may write what is not yet meant for others.
             env: variables that it gets beside its usual ones.
-            tool: the command that must be allowed to run.
+            tool: the first words of the commands that its prompt names; ``commands`` their
+                beginnings as they must be allowed to run.
             documents: what the attempt changes; ``reads`` what it is about.
 
         Raises:
@@ -72,6 +74,7 @@ class Program:
             prompt_file=prompt_file,
             model=self.model,
             tool=tool,
+            commands=tuple(commands),
             documents=tuple(documents),
             reads=tuple(reads),
         )

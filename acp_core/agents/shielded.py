@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ def start(folder: Path, command: Command) -> Shielded:
     for name in (OUT, ERR):
         (folder / name).unlink(missing_ok=True)
     argv = (sys.executable, "-I", "-S", _SHIM, str(folder), *command.argv)
-    shimmed = Command(argv, command.cwd, command.env, command.stdin)
+    shimmed = replace(command, argv=argv)
     return Shielded(folder, spawn.start(shimmed, folder / OUT, folder / ERR))
 
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acp_core.agents.identity import Identity, identify
+from acp_core.agents.permissions import Scope, grant
 from acp_core.agents.presets import Preset
-from acp_core.files import modes
+from acp_core.files import atomic, modes
 from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
@@ -44,18 +45,26 @@ class Values:
     prompt_file: str = ""
     model: str = ""
     tool: str = "acp"
+    commands: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program, ready to be started. ``stdin`` is the file it reads, None for nothing."""
+    """A program, ready to be started.
+
+    Attributes:
+        argv, cwd, env: how.
+        stdin: the file that it reads; None for nothing.
+        files: what it must find in which files.
+    """
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     stdin: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,7 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
         SpawnError: the program is not there, or the prompt is too long for an argument.
     """
     argv = [program or resolve(preset.program, values.workdir)]
+    granted = grant(preset.permissions, _scope(preset, values))
     for arg in preset.args:
         if arg == "{model_args}":
             argv += [_fill(each, values) for each in preset.model_args if values.model]
@@ -156,12 +166,23 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
             argv += _each(preset.document_args, values.documents)
         elif arg == "{reads}":
             argv += _each(preset.read_args, values.reads)
+        elif arg == "{permissions}":
+            argv += granted.args
         else:
             argv.append(_fill(arg, values))
     if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
         raise SpawnError("the prompt is too long for an argument; set prompt to 'stdin' or 'file'")
     stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
-    return Command(tuple(argv), values.workdir, environment(preset), stdin)
+    env = {**environment(preset), **granted.env}
+    return Command(tuple(argv), values.workdir, env, stdin, granted.files)
+
+
+def _scope(preset: Preset, values: Values) -> Scope:
+    folders = [
+        each for each in (values.workdir, values.folder, values.drafts) if os.path.isabs(each)
+    ]
+    policy = os.path.splitext(values.prompt_file)[0] + ".toml"
+    return Scope((*values.commands, *preset.allow), tuple(dict.fromkeys(folders)), policy)
 
 
 def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:
@@ -224,6 +245,8 @@ def start(command: Command, out: Path, err: Path) -> Child:
             return fd
 
         try:
+            for path, content in command.files.items():
+                atomic.replace(path, content.encode(), sync=False, private=True)
             process = subprocess.Popen(
                 command.argv,
                 stdin=opened(command.stdin or os.devnull, os.O_RDONLY | os.O_CLOEXEC),

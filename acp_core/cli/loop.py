@@ -25,7 +25,7 @@ def loop(given: Values) -> int:
     if given.agent:
         chosen_preset = presets.named(given.agent, all_presets())
     else:
-        chosen_preset = presets.any_command(command)
+        chosen_preset = presets.command_here(command)
     spec, chosen_preset = spec_of(given.folder, given.participant, chosen_preset, chosen)
     plan = launch.plan(spec, chosen_preset)
     if plan.refused:

@@ -9,6 +9,14 @@ import sys
 
 from acp_core.agents.presets import COMMANDS
 
+_READING = ("next", "wait", "validate")
+_SCRIPTS = {
+    "append": "append_event.py",
+    "next": "next_action.py",
+    "wait": "wait_for_turn.py",
+    "validate": "validate_collaboration.py",
+}
+
 
 def usable(commands: str) -> str:
     """A preset's ``commands``, with `acp` named so that this very acp is what runs.
@@ -35,3 +43,27 @@ def tool(commands: str) -> str:
             break
         words.append(word)
     return " ".join(words)
+
+
+def allowed(commands: str, folder: str, participant: str) -> tuple[str, ...]:
+    """The beginnings of the commands that a prompt names.
+
+    An event can be appended in this folder as this participant only; what merely reads may be run
+    everywhere.
+    """
+    who = f"--folder {shlex.quote(folder)} --participant {shlex.quote(participant)}"
+    templates = [commands]
+    if tool(commands) == shutil.which("acp"):
+        templates.append(COMMANDS)
+    return tuple(
+        words
+        for template in templates
+        for words in (
+            f"{_named(template, 'append')} {who}",
+            *(_named(template, each) for each in _READING),
+        )
+    )
+
+
+def _named(template: str, name: str) -> str:
+    return template.replace("{command}", name).replace("{script}", _SCRIPTS[name])

@@ -126,12 +126,14 @@ def shown_command(program: Program, participant: str) -> tuple[str, ...]:
     Raises:
         SpawnError: the program is not there.
     """
+    named = commands.usable(program.preset.commands)
     return program.command(
         _PROMPT,
         "<prompt file>",
         str(place(program.folder, participant).drafts),
         {},
-        tool=commands.tool(commands.usable(program.preset.commands)),
+        tool=commands.tool(named),
+        commands=commands.allowed(named, program.folder, participant),
         documents=("<document>",),
         reads=("<other document>",),
     ).argv

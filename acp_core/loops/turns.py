@@ -228,6 +228,9 @@ class Loop:
             str(self._session.where.drafts),
             importable(),
             tool=commands.tool(self._brief.commands),
+            commands=commands.allowed(
+                self._brief.commands, self._spec.folder, self._spec.participant
+            ),
             documents=turn.documents,
             reads=turn.reads,
         )

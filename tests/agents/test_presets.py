@@ -34,8 +34,8 @@ def test_the_known_programs_are_there_and_any_command() -> None:
 
 
 def test_claude_may_run_the_very_commands_that_its_prompt_names() -> None:
-    argv = command(presets.bundled()["claude"], tool="/venv/bin/acp")
-    assert argv[argv.index("--allowedTools") + 1] == "Bash(/venv/bin/acp *)"
+    argv = command(presets.bundled()["claude"], commands=("/venv/bin/acp next",))
+    assert argv[argv.index("--allowedTools") + 1] == "Bash(/venv/bin/acp next *)"
     assert "--verbose" in argv  # stream-json needs it
     assert argv[-3:] == ("--add-dir", "/f", "/d")
 

@@ -317,6 +317,27 @@ def test_an_interrupted_loop_takes_its_program_with_it(tmp_path: Path) -> None:
     assert state(folder, "server").phase is Phase.STOPPED
 
 
+def test_a_program_is_looked_for_in_the_folder_of_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "cache")
+    here = tmp_path / "shell"
+    here.mkdir()
+    able = stand_in(here, "able")
+    monkeypatch.chdir(here)
+    words = ("launch", str(folder), "server", "--dry-run", "--json", "--", "./able")
+    code, out, _ = acp(capsys, *words)
+    assert code == 0
+    assert able in out
+    in_folder = stand_in(folder, "other")
+    code, out, _ = acp(capsys, *words[:-1], "./other")
+    assert code == 0
+    assert in_folder in out  # as before: what is not here is looked for where it runs
+    code, out, _ = acp(capsys, *words[:-1], "./none")
+    assert code == 2
+    assert "no such program" in out
+
+
 def test_own_presets_and_limits_come_from_the_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

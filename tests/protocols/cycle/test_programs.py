@@ -19,7 +19,15 @@ from tests.protocols.cycle.conducting import AGENT
 from tests.tui.stage import until
 
 
-def test_an_agent_gets_the_program_that_was_chosen_for_it(tmp_path: Path) -> None:
+def test_an_agent_gets_the_program_that_was_chosen_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "config" / "config.toml"
+    own.parent.mkdir()
+    own.write_text(
+        '[presets.bold]\ntitle = "Bold"\nprogram = "bold"\nargs = ["-y"]\ncaution = "asks nobody"\n'
+    )
+    monkeypatch.setenv("ACP_CONFIG", str(own.parent))
     action = init.create(tmp_path / "new")
     given = action.inputs.model_validate(
         {"objective": "Export", "program": presets.ANY, "command": AGENT, "cd_program": "codex"}
@@ -35,9 +43,8 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(tmp_path: Path) -> Non
     ]
     preview = action.preview(given)
     assert preview.changes[-1].path == "the orchestrator, with command as ra, command as ep, codex as cd, command as vas"  # fmt: skip
-    cautious = next(name for name, each in known.items() if each.caution)
-    other = given.model_copy(update={"cd_program": cautious})
-    warned = f"{known[cautious].title} {known[cautious].caution}"
+    other = given.model_copy(update={"cd_program": "bold"})
+    warned = "Bold asks nobody"
     assert warned not in preview.warnings
     assert warned in action.preview(other).warnings
 

@@ -136,6 +136,6 @@ def _named(name: str, offered: Presets) -> Preset:
 
 def _command(words: str) -> Preset:
     try:
-        return presets.any_command(shlex.split(words))
+        return presets.command_here(shlex.split(words))
     except ValueError as error:
         raise Refused(f"the command's words: {error} ({words!r})") from None

@@ -34,7 +34,7 @@ def choice(name: str, words: Sequence[str], workdir: str, model: str = "") -> Ch
         PresetError: there is no such preset, or the words are no command.
     """
     if words:
-        return teams.choose(presets.any_command(list(words)), workdir, model)
+        return teams.choose(presets.command_here(list(words)), workdir, model)
     if not name:
         return None
     preset = presets.named(name, known())

@@ -66,7 +66,7 @@ def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
         given = shlex.split(words)
         preset = known.get(given[0]) if len(given) == 1 else None
         if preset is None or preset.name == ANY or not preset.program:
-            preset = presets.any_command(given)
+            preset = presets.command_here(given)
         program = locate(preset, place)
     except ValueError as error:
         raise SetupError(f"--on-message: {error}") from None

@@ -1,0 +1,132 @@
+"""What a program may do in one attempt, in the words of its own permissions: pure functions.
+
+A program may change files below its working folder, the collaboration and its drafts, and run the
+commands that its prompt names. Everything else it refuses by itself, as nobody is there to ask.
+A command is allowed by its beginning; programs that would let a redirection or a substitution
+follow get a rule against these signs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+_SIGNS = (">", "<", "$(", "`", "\n")
+"""What turns an allowed command into another one, or lets it write elsewhere."""
+_OPENCODE = "OPENCODE_CONFIG_CONTENT"
+_OPENCODE_ALLOWED = (
+    "read",
+    "edit",
+    "glob",
+    "grep",
+    "list",
+    "lsp",
+    "skill",
+    "todowrite",
+    "todoread",
+)
+_QWEN_CHANGES = ("edit", "write_file")
+_GEMINI_REST = r'( ([^<>|;&$`\\]|\\")*)?"'
+_GEMINI_PRIORITY = 900  # above what the program decides by itself, of 0 to 999
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an attempt may do.
+
+    Attributes:
+        commands: beginnings of the commands that it may run, as they stand in its prompt.
+        folders: absolute paths of the folders below which it may change files.
+        policy: the path of a file for its rules, where it reads them from one.
+    """
+
+    commands: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """How a program is told: arguments, variables, and files (path to content) made before."""
+
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def grant(kind: str, scope: Scope) -> Grant:
+    """The scope in the words of a program.
+
+    Args:
+        kind: one of `NAMES`, or "" for a program that cannot be told.
+        scope: what it may do.
+    """
+    return _KINDS[kind](scope) if kind else Grant()
+
+
+def _claude(scope: Scope) -> Grant:
+    rules = [f"Bash({command} *)" for command in scope.commands]
+    allowed = ("--allowedTools", *rules) if rules else ()
+    return Grant(("--permission-mode", "acceptEdits", *allowed))
+
+
+def _opencode(scope: Scope) -> Grant:
+    commands = {"*": "deny"} | {f"{command} *": "allow" for command in scope.commands}
+    folders = {"*": "deny"} | {f"{folder}/*": "allow" for folder in scope.folders}
+    permission: dict[str, object] = {"*": "deny"} | dict.fromkeys(_OPENCODE_ALLOWED, "allow")
+    permission["external_directory"] = folders
+    permission["bash"] = commands | {f"*{sign}*": "deny" for sign in _SIGNS}
+    config = {**_config(os.environ.get(_OPENCODE, "")), "permission": permission}
+    return Grant(env={_OPENCODE: json.dumps(config)})
+
+
+def _config(text: str) -> dict[str, object]:
+    """The configuration that the program would get without us."""
+    try:
+        config = json.loads(text)
+    except ValueError:
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def _gemini(scope: Scope) -> Grant:
+    args = ("--approval-mode", "auto_edit")
+    if not scope.commands:
+        return Grant(args)
+    rules = "\n".join(map(_gemini_rule, scope.commands))
+    return Grant((*args, "--policy", scope.policy), files={scope.policy: rules})
+
+
+def _gemini_rule(command: str) -> str:
+    written = json.dumps(command, ensure_ascii=False)[1:-1]  # the program matches its JSON
+    pattern = "".join(f"\\{sign}" if sign in r"\^$.*+?()[]{}|/" else sign for sign in written)
+    return (
+        '[[rule]]\ntoolName = "run_shell_command"\n'
+        f"commandRegex = {json.dumps(pattern + _GEMINI_REST)}\n"
+        f'decision = "allow"\npriority = {_GEMINI_PRIORITY}\n'
+    )
+
+
+def _qwen(scope: Scope) -> Grant:
+    allowed = [f"run_shell_command({command} *)" for command in scope.commands]
+    places = [f"/{_literal(folder)}/**" for folder in scope.folders]
+    allowed += [f"{tool}({place})" for tool in _QWEN_CHANGES for place in places]
+    denied = [f"run_shell_command(*{sign}*)" for sign in _SIGNS]
+    options = [word for rule in allowed for word in ("--allowed-tools", rule)]
+    options += [word for rule in denied for word in ("--exclude-tools", rule)]
+    return Grant(("--approval-mode", "default", *options))
+
+
+def _literal(path: str) -> str:
+    """A path whose signs stand for themselves in a pattern of paths."""
+    return "".join(f"\\{sign}" if sign in r"\*?[]{}()!+@" else sign for sign in path)
+
+
+_KINDS: Mapping[str, Callable[[Scope], Grant]] = MappingProxyType(
+    {"claude": _claude, "opencode": _opencode, "gemini": _gemini, "qwen": _qwen}
+)
+NAMES: Sequence[str] = ("", *_KINDS)
+"""The programs whose permissions are known; "" for the others."""
