@@ -76,7 +76,7 @@ def _claude(scope: Scope) -> Grant:
 def _opencode(scope: Scope) -> Grant:
     commands = {"*": "deny"} | {f"{command} *": "allow" for command in scope.commands}
     folders = {"*": "deny"} | {f"{folder}/*": "allow" for folder in scope.folders}
-    permission: dict[str, object] = {"*": "deny"} | dict.fromkeys(_OPENCODE_ALLOWED, "allow")
+    permission: dict[str, object] = {"*": "deny", **dict.fromkeys(_OPENCODE_ALLOWED, "allow")}
     permission["external_directory"] = folders
     permission["bash"] = commands | {f"*{sign}*": "deny" for sign in _SIGNS}
     config = {**_config(os.environ.get(_OPENCODE, "")), "permission": permission}
