@@ -194,8 +194,8 @@ class CardScreen(ModalScreen[Outcome | None]):
             return
         waits = f"waiting for you {age(card.since, self.app.now())}" if card.since else ""
         title = text.line(card.title, "bold $text-accent")
-        fits = text.width(title.plain) + 2 + text.width(waits) <= self._room
-        between = ("  " if fits else "\n") if waits else ""
+        gap = self._room - text.width(title.plain) - text.width(waits)
+        between = (" " * gap if gap >= 2 else "\n") if waits else ""
         self.query_one("#card-title", Static).update(text.join(title, between, (waits, text.MUTED)))
 
     @property

@@ -152,8 +152,9 @@ def items(
     ordered = sorted(groups.items(), key=lambda group: (worst(group[1]), group[1][0]))
     for document, numbers in ordered:
         name = "the whole" if document is None else document
-        if document is not None and titles.get(document, document) != document:
-            name = f"{titles[document]} ({document})"
+        title = titles.get(document or "", name)
+        if not name.endswith(title):  # else the path says it
+            name = f"{title} ({name})"
         rows.append(Item(((name, "muted"),), heading=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
         rows += [_item(findings[number], called, above) for number in numbers]

@@ -38,7 +38,7 @@ NOTHING = "-"
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
 GAP, NARROW_GAP = "  ", " "
-"""What stands between two columns, and where that keeps all headings whole."""
+"""What stands between two columns, and where that lets more of them show."""
 
 
 class PanelView(RowList):
@@ -171,10 +171,9 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     """A heading, and a line per row: also for trees, check lists and comparisons."""
     needed, gap = _widths(panel.columns, panel.rows), GAP
     widths = _shared(panel.columns, needed, cells, gap)
-    if _cuts(panel.columns, widths):
-        closer = _shared(panel.columns, needed, cells, NARROW_GAP)
-        if not _cuts(panel.columns, closer):
-            widths, gap = closer, NARROW_GAP
+    closer = _shared(panel.columns, needed, cells, NARROW_GAP)
+    if _whole(panel.columns, closer) > _whole(panel.columns, widths):
+        widths, gap = closer, NARROW_GAP
     named = zip(panel.columns, widths, strict=False)
     names = [fit(name, room) for name, room in named if room]
     heading = ((gap.join(names).rstrip(), "muted"),)
@@ -261,31 +260,26 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
     return widths
 
 
-def _cuts(names: Sequence[str], widths: Sequence[int]) -> bool:
-    """Whether the heading of a column that shows is cut."""
-    return any(0 < room < width(name) for name, room in zip(names, widths, strict=False))
+def _whole(names: Sequence[str], widths: Sequence[int]) -> int:
+    """How many columns show with all of their headings."""
+    return sum(0 < room >= width(name) for name, room in zip(names, widths, strict=False))
 
 
 def _shared(names: Sequence[str], needed: list[int], cells: int, gap: str) -> list[int]:
     """The widths that fit into ``cells`` with the gaps.
 
-    Where there is not room for all, columns in which nothing stands are left out (0), then
-    headings are cut, then the widest columns; the first one, by which a row is known, last.
-    Where that leaves too little of them, the last columns are left out.
+    Where there is not room for all, columns in which nothing stands are left out (0), then the
+    widest columns are cut; the first one, by which a row is known, last. Where that leaves too
+    little of them, the last columns are left out: a heading that is cut says nothing.
     """
     named = [width(name) for name in names] + [0] * (len(needed) - len(names))
     whole = [max(pair) for pair in zip(needed, named, strict=True)]
     if sum(whole) <= cells - len(gap) * (len(whole) - 1):
         return whole
-    whole = [wide if need else 0 for wide, need in zip(whole, needed, strict=True)]
-    tight = [max(need, min(wide, LEAST)) for need, wide in zip(needed, whole, strict=True)]
-    left = cells - len(gap) * (sum(map(bool, tight)) - 1)
-    spare = left - sum(tight)
-    for place, (wide, narrow) in enumerate(zip(whole, tight, strict=True)):
-        more = min(wide - narrow, max(0, spare))
-        tight[place] += more
-        spare -= more
-    return tight if spare >= 0 else _cut_to(tight, cells, gap)
+    filled = [wide if need else 0 for wide, need in zip(whole, needed, strict=True)]
+    if sum(filled) <= cells - len(gap) * (sum(map(bool, filled)) - 1):
+        return filled
+    return _cut_to(filled, cells, gap)
 
 
 def _cut_to(widths: list[int], cells: int, gap: str) -> list[int]:

@@ -65,7 +65,7 @@ async def test_how_long_it_waits_stands_on_one_row_of_a_narrow_card(tmp_path: Pa
     root = states.run_in(tmp_path / "lamp", "staged")
     async with dashboard(root, tmp_path, (80, 24)) as pilot:
         await open_card(pilot)
-        assert re.search(r"waiting for you \d+\w+", seen(pilot))
+        assert re.search(r"waiting for you \d+\w+ *│\n", seen(pilot))
 
 
 async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(

@@ -11,7 +11,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from acp_core.model import Finding, Severity
 from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets.findings import items
 from acp_tui.widgets.headline_rows import MOST
 from tests.protocols.cycle import folders
 from tests.protocols.folder.support import make_v1
@@ -139,3 +141,11 @@ async def test_a_question_of_a_peer_stands_once_on_the_screen(tmp_path: Path) ->
         await asyncio.to_thread(ask, a, b, text(QUESTION))
         async with dashboard(folder_of("A"), tmp_path) as pilot:
             await look_around(pilot)
+
+
+def test_a_document_is_named_once_above_its_findings() -> None:
+    deep, plain = "runs/1/cd/result.txt", "review.md"
+    findings = [Finding("A1", Severity.ERROR, "Odd.", each, 1) for each in (deep, plain)]
+    titles = {deep: "cd/result.txt", plain: "Review"}
+    headings = [each.pieces[0][0] for each in items(findings, titles) if each.heading]
+    assert headings == [deep, "Review (review.md)"]
