@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from acp_tui.screens.card import CardScreen
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
+Press = Callable[[str], Awaitable[None]]
 THEMES = ("textual-dark", "textual-light", "ansi-dark")
 SIZES = ((120, 36), (80, 24), (200, 50))
 
@@ -36,9 +37,14 @@ async def dashboard(
         yield pilot
 
 
-async def open_card(pilot: Pilot[Any]) -> CardScreen:
-    """Press the key of the first need, and wait until its card is drawn."""
-    await pilot.press("f")
+async def open_card(pilot: Pilot[Any], press: Press | None = None) -> CardScreen:
+    """Press the key of the first need, and wait until its card is drawn.
+
+    Args:
+        pilot: Drives the dashboard.
+        press: Presses the key, where somebody counts.
+    """
+    await (press or pilot.press)("f")
     await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
     screen = pilot.app.screen
     assert isinstance(screen, CardScreen)
@@ -54,7 +60,7 @@ async def pictured(pilot: Pilot[Any]) -> None:
     if not place:
         return
     app, name = pilot.app, os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
-    name = re.sub(r"\[.*", "", name.removeprefix("test_")).replace("_", "-")
+    name = re.sub(r"\[.*", "", name.removeprefix("test_"))
     everywhere = os.environ.get("ACP_PICTURES_EVERYWHERE") == "1"
     before, size = app.theme, app.size
     for theme in THEMES if everywhere else THEMES[:1]:
@@ -63,12 +69,14 @@ async def pictured(pilot: Pilot[Any]) -> None:
             await pilot.resize_terminal(width, height)
             await pilot.pause(0.3)
             drawn = app.export_screenshot(title="acp")
-            unique = f"{name}-{theme}-{width}x{height}" if everywhere else name
-            _save(Path(place, f"{unique}.svg"), re.sub(r"\bterminal-\d+", unique, drawn))
+            unique = f"{name}.{theme}-{width}x{height}" if everywhere else name
+            _save(Path(place, f"{unique}.svg"), re.sub(r"\bterminal-\d+", "card", drawn))
     app.theme = before
     await pilot.resize_terminal(size.width, size.height)
     await pilot.pause(0.3)
 
 
 def _save(path: Path, drawn: str) -> None:
-    path.write_text(drawn, encoding="utf-8")
+    """Save the picture of the first card that a test opens."""
+    if not path.exists():
+        path.write_text(drawn, encoding="utf-8")

@@ -21,7 +21,6 @@ from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.result import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.protocols.folder.support import make_v1
-from tests.protocols.governed import states
 from tests.tui.screen import headline, seen
 from tests.tui.stage import NOW, StageFleet, dashboard, needy, snapshot, until
 
@@ -98,31 +97,6 @@ async def test_where_nothing_needs_anybody_the_key_says_so(tmp_path: Path) -> No
         await until(pilot, lambda: "calm" in seen(pilot))
         await pilot.press("J")
         assert [each.message for each in app._notifications] == ["Nothing needs you."]
-
-
-async def test_from_one_decision_to_the_next_and_decided_in_three_keys(tmp_path: Path) -> None:
-    """Next need: one key. Decide: two."""
-    (tmp_path / "work").mkdir()
-    roots = [states.run_in(tmp_path / "work" / name, "staged") for name in ("hall", "lamp")]
-    app = AcpApp(
-        [str(tmp_path / "work")],
-        settings=Settings(bell=False),
-        attention=Attention(tmp_path / "state" / "attention.json"),
-    )
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "2 need you" in seen(pilot))
-        await pilot.press("enter")
-        await until(pilot, lambda: "f: Accept" in seen(pilot))
-        shown = app.screen.in_hand().key  # type: ignore[attr-defined]
-        (other,) = [root for root in roots if str(root) != shown]
-        await pilot.press("J")
-        await until(pilot, lambda: app.screen.in_hand().key == str(other))  # type: ignore[attr-defined]
-        await pilot.press("f")
-        await until(
-            pilot, lambda: isinstance(app.screen, CardScreen) and "1  Accept" in seen(pilot)
-        )
-        await pilot.press("1")
-        await until(pilot, lambda: states.state(other)["status"] == "paused")
 
 
 async def test_where_acp_runs_nothing_the_key_that_starts_it_is_named(tmp_path: Path) -> None:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Select, Static
 
 from acp_core.agents import registry
 from acp_core.person import journal
-from acp_core.protocols import registry as protocols
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
@@ -25,6 +21,7 @@ from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
 from tests.tui.cards import dashboard, open_card
+from tests.tui.hands import installed
 from tests.tui.screen import seen, settle
 from tests.tui.stage import until
 
@@ -32,33 +29,8 @@ from tests.tui.stage import until
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Claude Code and Codex are installed, and no other agent."""
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setattr(protocols, "_handed_in", {})
-    protocols.hand_in(protocols.START, "acp_core.loops.acts.new_folder:STARTER")
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("codex", "claude"):
-        support.stand_in(folder, name)
-    python = Path(sys.executable).parent
-    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), str(python), "/usr/bin", "/bin"]))
-    yield folder
-    support.stop_all()
-
-
-class Hands:
-    """Presses keys, and counts those that are no typed text."""
-
-    def __init__(self, pilot: Pilot[Any]) -> None:
-        self.pilot, self.keys = pilot, 0
-
-    async def key(self, *keys: str) -> None:
-        self.keys += len(keys)
-        await self.pilot.press(*keys)
-
-    async def type(self, text: str) -> None:
-        names = {"\n": "enter", " ": "space"}
-        await self.pilot.press(*(names.get(each, each) for each in text))
+    with installed(tmp_path, monkeypatch) as folder:
+        yield folder
 
 
 def field(screen: ActionScreen, name: str) -> FieldView:
@@ -67,38 +39,6 @@ def field(screen: ActionScreen, name: str) -> FieldView:
 
 def shown(screen: ActionScreen) -> str:
     return str(screen.query_one("#what", Static).render())
-
-
-async def test_two_agents_are_started_on_an_objective_of_ones_own_with_few_keys(
-    tmp_path: Path,
-) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    app = AcpApp([str(work)])
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
-        hands = Hands(pilot)
-        await hands.key("n")
-        await until(pilot, lambda: isinstance(app.screen, CreateScreen) and app.focused)
-        screen = app.screen
-        assert isinstance(screen, CreateScreen)
-        await until(pilot, lambda: not screen.is_being_made)
-        await hands.type("choose a cache")
-        await hands.key("tab")
-        await hands.type("the key is agreed")
-        await hands.key("tab")
-        await hands.type("server\nreviewer")
-        await until(pilot, lambda: "start reviewer: claude" in shown(screen))
-        assert f"{work}/choose-a-cache" in shown(screen)
-        await hands.key("ctrl+s")
-        await until(pilot, lambda: app.screen is not screen)
-        folder = work / "choose-a-cache"
-        await until(pilot, lambda: str(folder) in app.fleet.snapshots)
-    assert hands.keys <= 6
-    loops = {loop.participant: loop for loop in registry.runners(str(folder))}
-    assert set(loops) == {"server", "reviewer"} and all(each.alive for each in loops.values())
-    wait_for(lambda: len(support.events(folder)) > 3, "both agents to take turns")
-    assert {each["from"] for each in support.events(folder)} == {"server", "reviewer"}
 
 
 async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
