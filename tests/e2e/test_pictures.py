@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,31 @@ def test_an_unknown_screen_is_refused(tmp_path: Path) -> None:
     ended = make(tmp_path, "nothing")
     assert ended.returncode == 2
     assert "no screen nothing; there are: fleet, " in ended.stderr
+
+
+def cards(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "screenshots" / "cards.py"), *options],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_there_is_a_picture_of_each_kind_of_decision_and_a_test_that_makes_it() -> None:
+    table = runpy.run_path(str(ROOT / "screenshots" / "cards.py"))["CARDS"]
+    place = ROOT / "screenshots" / "cards"
+    assert {f"{protocol}/{name}.svg" for protocol in table for name in table[protocol]} == {
+        str(path.relative_to(place)) for path in place.rglob("*.svg")
+    }
+    for test in (each for tests in table.values() for each in tests.values()):
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
+    assert sum(path.stat().st_size for path in place.rglob("*.svg")) < 4_000_000
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_cards_show_what_is_shown_now() -> None:
+    checked = cards("--check")
+    assert checked.returncode == 0, checked.stdout[-2000:] + checked.stderr[-2000:]

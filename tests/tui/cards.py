@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -16,6 +17,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
+from tests.support import forked
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -45,13 +47,34 @@ async def open_card(pilot: Pilot[Any], press: Press | None = None) -> CardScreen
         press: Presses the key, where somebody counts.
     """
     await (press or pilot.press)("f")
+    return await drawn_card(pilot)
+
+
+async def drawn_card(pilot: Pilot[Any]) -> CardScreen:
+    """Wait until the card that was asked for is drawn; `acp card` shows the same."""
     await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
     screen = pilot.app.screen
     assert isinstance(screen, CardScreen)
     await until(pilot, lambda: screen._drawn_at < time.monotonic())
     await until(pilot, lambda: "1 " in seen(pilot))
+    await asyncio.to_thread(agrees, screen)
     await pictured(pilot)
     return screen
+
+
+def agrees(screen: CardScreen) -> None:
+    """`acp card` prints every fact that the card on the screen shows, and decides on the same matter."""
+    card = screen.card
+    assert card is not None
+    ran = forked.run(("card", screen.key), Path.cwd(), dict(os.environ), "")
+    printed = "".join(ran.stdout.split())
+    shown = [card.title, card.claim, card.digest, *(each.label for each in card.verdicts)]
+    for item in screen.facts.items:
+        shown += [text for text, _ in item.pieces]
+    for each in shown:
+        assert "".join(each.split()) in printed, (
+            f"{each!r} is not printed:\n{ran.stdout}{ran.stderr}"
+        )
 
 
 async def pictured(pilot: Pilot[Any]) -> None:

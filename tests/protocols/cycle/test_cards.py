@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from acp_core.model import Card
 from acp_core.protocols.cycle.read.collaboration import Cycles
@@ -29,7 +30,7 @@ from tests.protocols.cycle.making import (
     task,
     write,
 )
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -299,6 +300,46 @@ def test_a_question_that_nobody_was_asked_is_answered(acp: Acp, tmp_path: Path) 
     assert acp(*words, "--yes").returncode == 0
     (told,) = held(root)["coordination"]["feedback_log"]
     assert (told["target"], told["content"]) == ("cd", "A semicolon")
+
+
+async def open_of(pilot: Pilot[Any], root: Path) -> None:
+    """Open the card of which the first verdict is chosen in the list of actions."""
+    app: Any = pilot.app
+    verdict = cards(root)[0].verdicts[0]
+    app.perform(str(root), verdict.action, None, dict(verdict.given))
+    await drawn_card(pilot)
+
+
+async def test_a_question_that_nobody_was_asked_is_answered_on_its_card(tmp_path: Path) -> None:
+    root = tmp_path / "export"
+    asks = agents(cd=agent("waiting", last_message="Which separator is wanted?"))
+    cycle(root, "running", agents=asks)
+    write(root, f"{PROGRESS}/cd/issues.md", "# Issues\n\n## Questions\n- Q1: Comma or semicolon?\n")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_of(pilot, root)
+        shown = seen(pilot)
+        for fact in ("cd is waiting for an answer", "“Which separator is wanted?”",
+                     "Comma or semicolon?"):  # fmt: skip
+            assert fact in shown
+        await pilot.press("1")
+        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await pilot.press(*"A semicolon", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (told,) = held(root)["coordination"]["feedback_log"]
+    assert (told["target"], told["content"]) == ("cd", "A semicolon")
+
+
+async def test_a_limit_at_which_nobody_was_asked_is_raised_on_its_card(tmp_path: Path) -> None:
+    root = failing(tmp_path / "export", "running", max_iterations=1)
+    async with dashboard(root, tmp_path) as pilot:
+        await open_of(pilot, root)
+        shown = seen(pilot)
+        for fact in ("The cycle reached its limit of 1 iteration, and 2 tests fail",
+                     "✗ test_large_export", "✗ test_quotes", "1  Allow another iteration",
+                     "2  Accept it as it is", "3  Extend the cycle with a new task"):  # fmt: skip
+            assert fact in shown
+        await pilot.press("1")
+        await until(pilot, lambda: held(root)["max_iterations"] == 2)
 
 
 def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:

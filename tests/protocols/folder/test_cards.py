@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from tests.protocols.folder.support import (
     say,
     write_protocol,
 )
-from tests.tui.cards import dashboard, open_card, pictured
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen, settle
 from tests.tui.stage import until
 
@@ -70,12 +69,7 @@ async def open_of(pilot: Pilot[Any], folder: Path, action: str, **given: str) ->
     app: Any = pilot.app
     await until(pilot, lambda: str(folder) in app.fleet.snapshots)
     app.perform(str(folder), action, None, given)
-    await until(pilot, lambda: isinstance(app.screen, CardScreen))
-    screen = app.screen
-    assert isinstance(screen, CardScreen)
-    await until(pilot, lambda: screen._drawn_at < time.monotonic())
-    await pictured(pilot)
-    return screen
+    return await drawn_card(pilot)
 
 
 async def closed(pilot: Pilot[Any]) -> None:
