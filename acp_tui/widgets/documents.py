@@ -84,6 +84,7 @@ class Documents(Vertical):
         self.document_view = DocumentView(id="show-document")
         self.list = RowList(wrapped=True, id="show-list")
         self.panel = PanelView(id="show-panel")
+        self.panel.begin_filter = self._begin_filter
         self.panel_filter = PanelFilter(id="panel-filter")
         self.active = ""
         self._picked = False  # whether a person, or what they followed, chose the tab
@@ -364,9 +365,7 @@ class Documents(Vertical):
         message.stop()
         self.activate(message.tab)
 
-    @on(PanelView.FilterWanted)
-    def _filter_wanted(self, message: PanelView.FilterWanted) -> None:
-        message.stop()
+    def _begin_filter(self) -> None:
         if self.panel.panel is not None:
             self.panel_filter.begin(self.panel.panel, self.panel.words)
 

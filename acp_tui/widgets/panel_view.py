@@ -46,9 +46,6 @@ class PanelView(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PANEL]
 
-    class FilterWanted(Message):
-        """The user wants to type which rows to show."""
-
     class Narrowed(Message):
         """Other rows show: those that hold ``words``, ``shown`` of ``total``."""
 
@@ -64,6 +61,9 @@ class PanelView(RowList):
     """The time as of which ages are shown; None: as they were read."""
     called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
     """What an action is called, by its name; set again where that is another name now."""
+
+    begin_filter: var[Callable[[], None]] = var(lambda: _no_filter, init=False)
+    """Lets the user type which rows to show."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -124,7 +124,7 @@ class PanelView(RowList):
 
     def action_filter(self) -> None:
         """Type words that a row must hold."""
-        self.post_message(self.FilterWanted())
+        self.begin_filter()  # no message: the focus must move before the next key is read
 
     def action_clear(self) -> None:
         """Show all rows again."""
@@ -133,6 +133,10 @@ class PanelView(RowList):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key means something now: ``escape`` goes back where there is no filter."""
         return bool(self.words) if action == "clear" else True
+
+
+def _no_filter() -> None:
+    """A view that nobody gave a filter shows all rows."""
 
 
 def aged(panel: Panel, now: datetime) -> Panel:

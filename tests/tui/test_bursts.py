@@ -12,12 +12,17 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
+from acp_tui.screens.participant import ParticipantScreen
+from acp_tui.widgets.panel_view import PanelView
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import make_app, open_screen, seen, settle
 from tests.tui.stage import until
-from tests.tui.support import make_snapshot
+from tests.tui.support import KEY, make_snapshot
 
 WORDS = "bxnqAxaLSRTfobjections zhlbyv"
 """Thirty letters, most of which are commands where no text is typed."""
@@ -76,6 +81,47 @@ async def test_the_filter_of_the_inbox_gets_all_that_is_typed_behind_its_key(
         await settle(pilot)
         burst(pilot, "/", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
+
+
+async def test_the_search_of_help_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    async with collaboration(tmp_path) as pilot:
+        await pilot.press("question_mark")
+        await settle(pilot)
+        burst(pilot, "/", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+
+
+async def test_the_search_of_a_log_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    async with collaboration(tmp_path) as pilot:
+        pilot.app.push_screen(ParticipantScreen(KEY, "reader"))
+        await settle(pilot)
+        burst(pilot, "/", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(pilot.app.screen, ParticipantScreen)
+
+
+async def test_the_filter_of_a_panel_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    async with dashboard(root, tmp_path) as pilot:
+        await pilot.press("2")
+        await settle(pilot)
+        assert isinstance(pilot.app.focused, PanelView)
+        burst(pilot, "/", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert states.state(root)["status"] == "paused"
+
+
+async def test_the_first_field_of_a_new_collaboration_gets_what_is_typed_behind_its_key(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work").mkdir()
+    attention = Attention(tmp_path / "attention.json")
+    app = AcpApp([str(tmp_path / "work")], settings=Settings(bell=False), attention=attention)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "No collaboration under" in seen(pilot))
+        burst(pilot, "n", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert list((tmp_path / "work").iterdir()) == []
 
 
 async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
