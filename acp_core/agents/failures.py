@@ -107,7 +107,7 @@ _TABLE = (
         r"context (?:length|window)[^.]{0,30}(?:exceed|full|too)",
         r"maximum context length",
         r"(?:exceed\w*|beyond) (?:the |this |its )?(?:model'?s )?(?:maximum |max )?(?:context|(?:number of |input )tokens)",
-        r"context exceeds model limit",
+        r"context exceeds model limit|out of room in the (?:model's )?context",
         r"input token count\D{0,5}\d+\)? exceeds",
     ),
     _row(
@@ -137,7 +137,7 @@ _TABLE = (
         r"not logged in",
         r"please (?:run|use) [`'\"/]{0,2}\w* ?(?:auth )?login",
         r"\bunauthori[sz]ed\b",
-        r"\b401\b(?!\d)",
+        r"(?<!\w:)\b401\b",  # no line of a stack trace
         r"invalid (?:x-)?api[ _-]?key",
         r"(?:missing|no|incorrect) (?:x-)?api[ _-]?key",
         r"api[ _-]?key (?:is )?(?:missing|not configured|invalid|expired|not valid)",
@@ -152,7 +152,7 @@ _TABLE = (
         r"(?:usage|weekly|daily|monthly|session|hour|opus|spending) limit",
         r"\bquota\b",
         r"rate[ _-]?limit",
-        r"\b429\b(?!\d)",
+        r"(?<!\w:)\b429\b",
         r"too many requests",
         r"limit (?:will )?resets? (?:at|in)\b",
     ),
@@ -162,7 +162,7 @@ _TABLE = (
         (408, 500, 502, 503, 504, 520, 522, 524, 529),
         r"overloaded",
         r"high demand",
-        r"\b(?:500|502|503|504|529)\b(?!\d)",
+        r"(?<!\w:)\b(?:500|502|503|504|529)\b",
         r"internal server error|bad gateway|service unavailable|gateway time-?out",
         r"\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EPIPE)\b",
         r"fetch failed|connection (?:error|refused|reset|timed out)|network (?:error|is unreachable)",
@@ -199,13 +199,12 @@ def _class_of(report: Report) -> tuple[FailureClass, str, bool]:
     if named and named is not FailureClass.LIMIT:  # a limit's name is that of an empty account, too
         return named, first or report.name, True
     for text in report.messages:
-        if kind := _worded(text):
-            return kind, text, True
+        if found := _worded((text,)):
+            return *found, True
     if kind := named or _of_status(report.status):
         return kind, first or report.name or str(report.status), True
-    for text in report.printed:
-        if kind := _worded(text):
-            return kind, text, False
+    if found := _worded(report.printed):
+        return *found, False
     return FailureClass.AGENT, first, True
 
 
@@ -219,8 +218,12 @@ def _of_status(status: int) -> FailureClass | None:
     return next((row.kind for row in _TABLE if status in row.statuses), None)
 
 
-def _worded(text: str) -> FailureClass | None:
-    return next((row.kind for row in _TABLE if row.words.search(text[:_LINE])), None)
+def _worded(texts: Iterable[str]) -> tuple[FailureClass, str] | None:
+    """The first class of the table that any of the texts tells, and that text."""
+    read = [text[:_LINE] for text in texts]
+    return next(
+        ((row.kind, text) for row in _TABLE for text in read if row.words.search(text)), None
+    )
 
 
 def _is_ahead(moment: datetime | None, now: datetime) -> bool:
