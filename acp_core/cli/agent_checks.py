@@ -19,7 +19,9 @@ def agents() -> Iterator[Check]:
     silent = heartbeat.silent()
     if silent:
         name = f"process {silent.process.pid}"
-        yield Check(_GROUP, "parked loops", State.WARN, name, f"{silent.sentence}: {silent.cure}")
+        yield Check(
+            _GROUP, "loop supervisor", State.WARN, name, f"{silent.sentence}: {silent.cure}"
+        )
     try:
         known = presets.load(load().presets)
     except SettingsError:  # told by the check of the settings themselves

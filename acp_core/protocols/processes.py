@@ -31,7 +31,7 @@ class Process(NamedTuple):
 LOOP = Process(
     "acp_core.loops.detached",
     "loops/detached",
-    "standard input: a loop's spec as JSON; or, for one that was parked: resume PLACE WHY",
+    "standard input: a loop's spec as JSON; or, for an idle one: resume PLACE WHY",
 )
 WATCHER = Process(
     "acp_core.protocols.workspaces.conduct.detached",

@@ -20,6 +20,12 @@ def text(place: tuple[str, ...]) -> str:
     return ROOT.joinpath(*place).read_text(encoding="utf-8")
 
 
+def prose(place: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """The lines of a page without its blocks of commands and code, each with its number."""
+    blank = _BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text(place))
+    yield from enumerate(blank.splitlines(), 1)
+
+
 def quoted(place: tuple[str, ...]) -> Iterator[str]:
     """What stands between backticks in the running text of a page, each in one line."""
     for found in re.findall(r"`([^`]+)`", _BLOCK.sub("", text(place))):

@@ -51,7 +51,7 @@ DEMO = command_of(
     ActionSpec(
         "demo",
         "Demo",
-        "Run a scripted demo: three participants settle a small design question.",
+        "Run a scripted demo: three participants decide a small design question.",
         fields=(
             Field(
                 "headless", help=("Run to the end without a dashboard, and print a line for each "

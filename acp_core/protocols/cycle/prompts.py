@@ -28,7 +28,7 @@ from acp_core.protocols.cycle.write.layout import DOCUMENTS, FIRST, LOGS
 ROLES = {
     "ra": "the requirements analyst: say what is wanted, and find the edge cases",
     "ep": "the explorer and planner: explore the code, design, and plan tasks",
-    "cd": "the code developer: carry out the plan in the project's files",
+    "cd": "the code developer: implement the plan in the project's files",
     "vas": "the validator: run the tests, judge what was built, and sum up",
 }
 PRIMARY = {"ra": "requirements.md", "ep": "plan.json", "cd": "implementation.md",
@@ -91,7 +91,7 @@ def prompt(
         _iteration(state, version),
         *_wanted(state, agent),
         (
-            f"- Documents, written anew: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
+            f"- Documents, to be rewritten: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
             "copied the old ones to history/."
         ),
         (
@@ -229,8 +229,8 @@ def _board(agent: str, path: Path, found: Sequence[Discovery]) -> list[str]:
     ]
     if "blocker" in WRITTEN[agent]:
         lines.append(
-            "- A blocker there with the severity high is sent to whoever can answer it, as those "
-            "below are; medium and low are for the others to know."
+            "- A blocker on the board with the severity high is sent to the agent that can answer it, "
+            "like those below; medium and low ones only inform the others."
         )
     known = distinct(found)
     shown = known[-_DISCOVERIES:]
@@ -306,7 +306,7 @@ def _action(feedback: Feedback) -> str:
         "issue_fix": "Do again: ",
     }.get(feedback.type, "")
     if feedback.type == "clarification":
-        begin = "Answer: " if feedback.asks else "Go on with this: "
+        begin = "Answer: " if feedback.asks else "Continue with this: "
     return f"{begin}{one_line(feedback.content)}"
 
 

@@ -89,7 +89,7 @@ def test_what_cannot_be_put_back_is_a_persons_to_decide(tmp_path: Path) -> None:
     asked = conducting.wait_for_status(tmp_path, "paused", "completed")
     (decision,) = asked["coordination"]["pending_decisions"]
     assert decision["agent"] == "ra"
-    assert decision["options"] == ["Run it again", "Go on all the same", "Stop the cycle"]
+    assert decision["options"] == ["Run it again", "Continue anyway", "Stop the cycle"]
     (found,) = findings(tmp_path)
     assert found.startswith("error: cd changed ra/requirements.md")
     acp("decide", "DEC-001", "2", "--folder", str(tmp_path))

@@ -49,7 +49,7 @@ def test_what_waits_for_an_agent_becomes_one_message() -> None:
     changes.add_feedback(state, NOW, "user", "cd", "Keep it small", "clarification")
     message = prompts.feedback_message(state, "cd", steps.unsent(state, "cd"), ROOT)
     assert message.startswith("## FEEDBACK FROM VAS, USER\n")
-    assert "1. Fix: 2 tests fail\n2. Go on with this: Keep it small\n" in message
+    assert "1. Fix: 2 tests fail\n2. Continue with this: Keep it small\n" in message
     assert "- [ ] a passes\n- [ ] done: Keep it small\n" in message
     assert message.count("\n## ") == 5
     key = steps.begin_run(state, NOW, "cd")

@@ -56,7 +56,7 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     assert "decide" in [each.name for each in cycles.actions(NOW)]
     assert done(tmp_path, "decide", "DEC-001", "1")["cycle"] == OTHER
     show = next(each for each in cycles.actions(NOW) if each.name == "select")
-    show.perform(show.inputs(cycle="the one that goes on"))
+    show.perform(show.inputs(cycle="the active cycle"))
     assert cycles.refresh(NOW).name in ("Tooltips", "Export as CSV")
     assert selected.wanted(tmp_path) == ""
 

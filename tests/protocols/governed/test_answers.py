@@ -52,7 +52,7 @@ def test_the_answer_and_the_question_reach_the_next_turn(tmp_path: Path) -> None
     assert governed(["step", str(root)]) == 0
     prompt, context = bundle(root)
     answer = section(prompt, "The Human's Answer")
-    assert "pm asked:\n> Which lamp?\n\nolga let the run go on:\n> LED bulb" in answer
+    assert "pm asked:\n> Which lamp?\n\nolga unblocked the run:\n> LED bulb" in answer
     assert "> LED bulb" in section(context, "What The Human Said")
     assert governed(["accept-turn", str(root)]) == 0
     assert governed(["unblock", str(root), "--comment", "Warm white", *YES]) == 0
@@ -107,5 +107,5 @@ def test_a_ledger_of_before_and_one_of_anything_are_read(tmp_path: Path) -> None
     assert governed(["take-files", str(root)]) == 0
     assert governed(["step", str(root)]) in (0, 1)
     answer = section(bundle(root)[0], "The Human's Answer")
-    assert "The run asked:\n> Which one?\n\nann let the run go on:\n> The first" in answer
-    assert "A human let the run go on, without a comment." in answer
+    assert "The run asked:\n> Which one?\n\nann unblocked the run:\n> The first" in answer
+    assert "A human unblocked the run, without a comment." in answer

@@ -245,7 +245,7 @@ def test_an_agent_goes_on_from_what_it_wrote(tmp_path: Path) -> None:
     prompts = sorted((root / COORD / "prompts").iterdir(), key=os.path.getmtime)
     assert len(prompts) == 3
     assert (
-        f"Go on from what stands in: {root}/agent-workspaces/ann/ann-output-2"
+        f"Continue from the content of: {root}/agent-workspaces/ann/ann-output-2"
         in prompts[-1].read_text()
     )
     assert now(root).panels[0].rows[0].cells[2] == "3"

@@ -15,7 +15,7 @@ from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
-GOES_ON = "the one that goes on"
+GOES_ON = "the active cycle"
 _MOST = 50  # cycles that are offered, the latest ones
 
 

@@ -23,7 +23,8 @@ from acp_core.protocols.cycle.write.coordination import note
 
 AGAIN, STOP = "Run it again", "Stop the cycle"
 MORE, ACCEPT = "Allow another iteration", changes.TAKEN
-ON = "Go on all the same"
+ON = "Continue anyway"
+_EARLIER_ON = "Go on all the same"  # in decisions that earlier versions asked
 
 
 def escalate(
@@ -88,7 +89,7 @@ def _apply(state: Object, now: datetime, decision: Decision) -> None:
         current = iteration(state)
         limit = schema.count(state.get("max_iterations")) or current
         state["max_iterations"] = min(max(limit, current + 1), changes.LIMIT)
-    elif known and chosen != ON:
+    elif known and chosen not in (ON, _EARLIER_ON):
         if chosen != AGAIN:  # words, by way of a blocker that was resolved
             _tell(state, now, decision, known)
         agent_of(state, known).update(status="idle", attempts=0)

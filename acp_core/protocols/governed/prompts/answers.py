@@ -82,7 +82,7 @@ def _answer(line: Object, asked: dict[str, Object]) -> Answer | None:
     if line.get("decision") == "escalation_resolved":
         result = asked.get(_string(line, "asked_by_turn"), {})
         question = _question(result) or _string(line, "question") or _blocked_on(line)
-        return Answer(by, at, "let the run go on", text(result, "role", 80), question, words)
+        return Answer(by, at, "unblocked the run", text(result, "role", 80), question, words)
     if not words:
         return None
     if line.get("type") == "gate_approved":

@@ -33,7 +33,9 @@ def check_config(run: Run) -> list[Trouble]:
             "The approval_policy would open gates automatically; acp lets only a human open them."
         )
     found = [
-        Trouble("CONFIG", model.Severity.ERROR, message, "Mend it.", schema.CONFIG)
+        Trouble(
+            "CONFIG", model.Severity.ERROR, message, "Correct the configuration.", schema.CONFIG
+        )
         for message in messages
     ]
     found += [

@@ -43,7 +43,13 @@ def check_config(initiative: Initiative) -> list[Trouble]:
 
 def _trouble(problem: str) -> Trouble:
     message = f"{schema.MULTI_CONFIG}: {clean_line(problem, 400)}"
-    return Trouble("MULTI_CONFIG", model.Severity.ERROR, message, "Mend it.", schema.MULTI_CONFIG)
+    return Trouble(
+        "MULTI_CONFIG",
+        model.Severity.ERROR,
+        message,
+        "Correct the configuration.",
+        schema.MULTI_CONFIG,
+    )
 
 
 def _existing(initiative: Initiative) -> Iterator[str]:

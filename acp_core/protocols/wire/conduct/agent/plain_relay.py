@@ -79,7 +79,7 @@ class PlainChannel:
             if self._came:
                 is_card = self._came[0].get("type") == CARD
                 if is_card and self._greeted:
-                    self._closed = "it joined anew"
+                    self._closed = "the peer joined again"
                     continue
                 self._greeted = self._greeted or is_card
                 return encode(self._came.pop(0)).decode()
