@@ -217,7 +217,7 @@ def _cycle(place: Path, chance: Random) -> None:
         _killed(next_one(), chance.uniform(0.3, 2.5))
         _kill_watchers(chance)
     ran = acp(*next_one())
-    going = "runs in this project already", "is completed"
+    going = "is already running in this project", "is completed"
     assert ran.code == 0 or any(words in ran.err for words in going), ran
     conducting.wait_for_end(root)
     cycle_came_to_its_end(root)

@@ -46,7 +46,7 @@ def each_failure(
         argv = prepare(at)
         run = faults.run(*argv, kind=kind, at=at, env=env)
         assert "TRACEBACK" not in run.err and run.code in (0, 2), (at, name, run)
-        said = run.err.startswith(("error: ", "warning: ")) or "not fixed: " in run.out
+        said = run.err.startswith(("error: ", "warning: ")) or "not repaired: " in run.out
         assert run.code == 0 or said, (at, name, run)
         yield at, name, run, argv
 

@@ -98,6 +98,12 @@ def test_every_file_and_module_is_there(place: tuple[str, ...]) -> None:
     assert wrong == []
 
 
+def test_the_index_lists_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w./]+)\)", text(("docs", "index.md"))))
+    pages = {place[-1] for place in PAGES if place[0] == "docs"} - {"index.md"}
+    assert linked == pages | {"../README.md"}
+
+
 @cache
 def variables() -> set[str]:
     """Every variable of the environment that the product or its tests name."""

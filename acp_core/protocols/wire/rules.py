@@ -29,26 +29,47 @@ _TEXTS = ("type", "message_id", "ts", "from", "role")
 class _Rule(NamedTuple):
     severity: Severity
     explanation: str
+    remedy: str
 
+
+_SENDER = "Correct the program that sent it; acp keeps the message as it arrived."
 
 RULES = {
-    "W01": _Rule(Severity.ERROR, "A message needs type, message_id, ts, from, role and parts."),
-    "W02": _Rule(Severity.ERROR, 'The role of a message must be "user" or "agent".'),
-    "W03": _Rule(Severity.WARNING, "The time of a message must be ISO 8601 in UTC."),
-    "W04": _Rule(Severity.WARNING, "A part must be a text, a file with a web address, or data."),
-    "W05": _Rule(
-        Severity.ERROR, "A signature must be made with the shared secret or the sender's key."
+    "W01": _Rule(
+        Severity.ERROR, "A message needs type, message_id, ts, from, role and parts.", _SENDER
     ),
-    "W06": _Rule(Severity.WARNING, "With a shared secret, every message must be signed with it."),
-    "W07": _Rule(Severity.ADVICE, "acp read a frame of an older form as a message."),
-    "W08": _Rule(Severity.ERROR, "A task must have one of the six specified states."),
-    "W09": _Rule(Severity.WARNING, "A peer must keep its key and its link."),
+    "W02": _Rule(Severity.ERROR, 'The role of a message must be "user" or "agent".', _SENDER),
+    "W03": _Rule(Severity.WARNING, "The time of a message must be ISO 8601 in UTC.", _SENDER),
+    "W04": _Rule(
+        Severity.WARNING, "A part must be a text, a file with a web address, or data.", _SENDER
+    ),
+    "W05": _Rule(
+        Severity.ERROR,
+        "A signature must be made with the shared secret or the sender's key.",
+        "Do not trust the message; compare the secret or the key of both sides.",
+    ),
+    "W06": _Rule(
+        Severity.WARNING,
+        "With a shared secret, every message must be signed with it.",
+        "Give the sender the same secret.",
+    ),
+    "W07": _Rule(
+        Severity.ADVICE, "acp read a frame of an older form as a message.", "No action needed."
+    ),
+    "W08": _Rule(Severity.ERROR, "A task must have one of the six specified states.", _SENDER),
+    "W09": _Rule(
+        Severity.WARNING,
+        "A peer must keep its key and its link.",
+        "Ask the peer's owner; if the new key is right, forget the peer and connect again.",
+    ),
     "W10": _Rule(
         Severity.ADVICE,
         "A signed message arrives soon after signing; an older one has waited or was sent again.",
+        "Check the message id if you do not expect a late message.",
     ),
-    "W19": _Rule(Severity.WARNING, UNSEEN_TEXT[0]),
+    "W19": _Rule(Severity.WARNING, *UNSEEN_TEXT),
 }
+"""The rules by code; codes never change their meaning."""
 
 
 def check(reading: Reading) -> tuple[Finding, ...]:
@@ -125,8 +146,9 @@ def _tasks(tasks: Iterable[Task]) -> Iterator[Finding]:
 def _finding(code: str, message: str, event: str | None) -> Finding:
     rule = RULES[code]
     return Finding(
-        code, rule.severity, clean_line(message), event=event, explanation=rule.explanation
-    )
+        code, rule.severity, clean_line(message), event=event,
+        explanation=rule.explanation, remedy=rule.remedy,
+    )  # fmt: skip
 
 
 def _bounded(findings: list[Finding]) -> Iterator[Finding]:

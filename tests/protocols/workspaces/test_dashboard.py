@@ -92,7 +92,7 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         await until(pilot, lambda: app.screen.query("#protocol"))
         await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "workspaces"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "NAME=TASK" in screen_text(app))
+        await until(pilot, lambda: "An agent and its task" in screen_text(app))
         agents = [f"{name}=Compare the queues as {name} sees them." for name in FIVE]
         await fill(pilot, objective="Queues", agents=agents)
         root = next(work.iterdir())

@@ -158,7 +158,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "The log has a review, but review.md has no heading with its number.",
         (
             "Add the heading `## <time> - <participant> - seq <number>` to review.md; `acp repair` "
-            "does so, and `acp append --review-file` writes both at once."
+            "does so, and `acp append ... --review-file FILE` writes both at once."
         ),
     ),
     "ACP302": (

@@ -28,7 +28,8 @@ from acp_core.protocols.governed.read.initiative import (
     read_initiative,
 )
 from acp_core.protocols.governed.read.run import Run, read_run
-from acp_core.protocols.governed.rules.finding import UNSEEN, Trouble
+from acp_core.protocols.governed.rules.codes import UNSEEN
+from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
 from acp_core.protocols.governed.view.initiative import initiative_snapshot

@@ -10,10 +10,8 @@ from acp_core import model
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.rules.codes import CODES
 from acp_core.protocols.governed.schema import Loaded, Log
-
-UNSEEN = "UNSEEN_TEXT"
-"""Code of text that people cannot see."""
 
 
 class Trouble(NamedTuple):
@@ -52,9 +50,11 @@ class Trouble(NamedTuple):
 
     def finding(self) -> model.Finding:
         """As a finding."""
+        explanation, remedy = CODES[self.code]
         return model.Finding(
-            self.code, self.severity, self.message, self.document, self.line, remedy=self.remedy
-        )
+            self.code, self.severity, self.message, self.document, self.line,
+            explanation=explanation, remedy=self.remedy or remedy,
+        )  # fmt: skip
 
     def cause(self) -> model.Cause:
         """As a cause; only where ``group`` is set."""

@@ -1,0 +1,78 @@
+"""docs/codes.md: every code that a validator reports, made from the tables of the protocols.
+
+`python -m tests.hygiene.codes_page` writes the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from acp_core.protocols.cycle.rules.codes import CODES as CYCLE
+from acp_core.protocols.folder.rules.codes import CODES as FOLDER
+from acp_core.protocols.governed.rules.codes import CODES as GOVERNED
+from acp_core.protocols.wire.rules import RULES as WIRE
+from acp_core.protocols.workspaces.rules.codes import CODES as WORKSPACES
+from tests.hygiene.sources import ROOT
+
+PAGE = ROOT / "docs" / "codes.md"
+TABLES: dict[str, Mapping[str, Iterable[str]]] = {
+    "Shared folders": FOLDER,
+    "Agent workspaces": WORKSPACES,
+    "Agents on the network": {code: rule[1:] for code, rule in WIRE.items()},
+    "Governed runs and initiatives": GOVERNED,
+    "Development cycles": CYCLE,
+}
+"""By heading: what each code means, and what to do."""
+_INTRODUCTION = """\
+# Codes
+
+<!-- made by python -m tests.hygiene.codes_page -->
+
+acp reports two kinds of codes: findings and problems.
+
+## Findings
+
+`acp validate FOLDER` checks a collaboration, and lists each finding with its code, its severity, its file and its line. The
+dashboard and `acp show` list the same findings.
+
+| severity | meaning | exit code of `acp validate` |
+|---|---|---|
+| error | the collaboration is invalid | 2 |
+| warning | something is wrong, but the collaboration is valid | 1 |
+| advice | something is unusual | 0; 1 with `--strict` |
+
+A code never changes its meaning. The tables below say what a rule is for, and what to do if the finding itself does not
+say it.
+
+## Problems
+
+`acp why FOLDER` explains why a collaboration is stuck. Each problem has a code, too: a letter and a number, or a name that
+begins with `wire-`. The problem itself says what acp saw, and which command fixes it.
+
+| code | what the problem is about |
+|---|---|
+| A0, A1, ... | damaged files, interrupted writes, a disk that cannot be written |
+| B1, B2, ... | the participant whose turn it is: its agent or its loop |
+| C1, C2, ... | a turn that is half done, or failed |
+| D1, D2, ... | a gate or a barrier that is not met |
+| E1, E2, ... | a decision of a person, or something outside the collaboration |
+| `wire-...` | a connection, a peer or a task of an agent on the network |
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    return "\n".join([_INTRODUCTION, *_tables()])
+
+
+def _tables() -> Iterator[str]:
+    for heading, codes in TABLES.items():
+        yield f"## {heading}\n\n| code | why | what to do |\n|---|---|---|"
+        for code, texts in sorted(codes.items()):
+            cells = [text.replace("|", r"\|") for text in texts]
+            yield f"| {code} | {' | '.join(cells)} |"
+        yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
