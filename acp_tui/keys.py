@@ -106,12 +106,12 @@ FLEET = (
          tooltip="Filter by name, objective, phase and participants; enter searches the documents"),
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.replay", "R", "replay", "Replay",
-         tooltip="Its history, step by step, with the documents as they were"),
+         tooltip="Show the history step by step, with the documents as they were"),
     bind("fleet.times", "T", "times", "Stats"),
     bind("fleet.sort", "I", "sort", "Sort",
-         tooltip="By what needs you, name, longest wait, latest change, protocol; one after the other"),
+         tooltip="Sort by attention, name, longest wait, latest change or protocol; press again for the next"),
     bind("fleet.group", "K", "group", "Group",
-         tooltip="By state, folder or protocol, or not at all; one after the other"),
+         tooltip="Group by state, folder or protocol, or not at all; press again for the next"),
     bind("fleet.changed", "D", "changed", "Only what changed",
          tooltip="Show only what changed since your last visit, or everything again"),
     bind("fleet.view", "X", "view", "View",
@@ -145,7 +145,7 @@ COLLABORATION = (
          tooltip="List each problem with its evidence and its fix"),
     bind("collaboration.people", "P", "people", "Participants and loops"),
     bind("collaboration.replay", "R", "replay", "Replay",
-         tooltip="Its history, step by step, with the documents as they were"),
+         tooltip="Show the history step by step, with the documents as they were"),
     bind("collaboration.times", "T", "times", "Stats",
          tooltip="Draw the timeline chart and list all figures, beside other collaborations"),
     bind("collaboration.log", "p", "log", "Participant's log",
@@ -185,7 +185,7 @@ DOCUMENT = (
     bind("document.outline", "O", "outline", "Contents", show=True,
          tooltip="Go to a heading"),
     bind("document.next_change", "n", "change(1)", "Next change"),
-    bind("document.previous_change", "N", "change(-1)", "Change before"),
+    bind("document.previous_change", "N", "change(-1)", "Previous change"),
     bind("document.seen", "s", "seen", "Mark as seen"),
     bind("document.edit", "e", "edit", "Edit", show=True, tooltip="Open in your editor"),
     bind("document.copy_path", "y", "copy_path", "Copy the path"),
@@ -254,7 +254,7 @@ PARTICIPANT = (
     bind("participant.next_match", "n", "match(1)", "Next match"),
     bind("participant.previous_match", "N", "match(-1)", "Match before"),
     bind("participant.next", "right_square_bracket", "step(1)", "Next participant", display="]"),
-    bind("participant.previous", "left_square_bracket", "step(-1)", "Participant before",
+    bind("participant.previous", "left_square_bracket", "step(-1)", "Previous participant",
          display="["),
 )  # fmt: skip
 
@@ -294,7 +294,7 @@ REPLAY = (
          display='"'),
     bind("replay.next_finding", "backslash,ctrl+down", "jump('findings', 1)", "Next finding",
          display="\\"),
-    bind("replay.previous_finding", "vertical_line,ctrl+up", "jump('findings', -1)", "Finding before",
+    bind("replay.previous_finding", "vertical_line,ctrl+up", "jump('findings', -1)", "Previous finding",
          display="|"),
     bind("replay.first", "left_curly_bracket", "end(-1)", "The beginning", display="{"),
     bind("replay.last", "right_curly_bracket", "end(1)", "The end", display="}"),
@@ -310,7 +310,7 @@ COMPARE = (
     bind("compare.rendered", "r", "toggle_rendered", "Rendered / raw", show=True),
     bind("compare.sides", "B", "toggle_sides", "Side by side", show=True),
     bind("compare.next", "n", "change(1)", "Next change", show=True),
-    bind("compare.previous", "N", "change(-1)", "Change before"),
+    bind("compare.previous", "N", "change(-1)", "Previous change"),
     bind("compare.document", "d", "pick_document", "Another document", show=True),
 )  # fmt: skip
 
@@ -347,7 +347,7 @@ CARD = (
     bind("card.writes", "equals_sign", "toggle_writes", "Writes", show=True, display="=",
          tooltip="Show what a verdict writes, and the equivalent command"),
     bind("card.next_verdict", "right", "pick(1)", "Next verdict"),
-    bind("card.previous_verdict", "left", "pick(-1)", "Verdict before"),
+    bind("card.previous_verdict", "left", "pick(-1)", "Previous verdict"),
     bind("card.form", "e", "form", "All fields",
          tooltip="Open the full form of the verdict, with optional fields"),
     bind("card.do", "ctrl+s", "do", "Do it", display="ctrl+s"),
@@ -356,7 +356,7 @@ CARD = (
 
 RESULT = (
     bind("result.next", "enter", "open", "Next", show=True, display="enter",
-         tooltip="Do the next thing that is to be done here"),
+         tooltip="Run the next action"),
     bind("result.close", "escape", "close", "Later", show=True, display="esc"),
 )  # fmt: skip
 
@@ -417,7 +417,7 @@ def problems(chosen: Mapping[str, str]) -> list[str]:
     """What is wrong with the keys that a person chose (binding id to keys), a line each."""
     known = {binding.id for binding in TABLE}
     return [
-        f"config.toml: there is no key called {id!r} (? lists them)"
+        f"config.toml: unknown key id {id!r} (? lists all ids)"
         for id in sorted(chosen)
         if id not in known
     ]

@@ -68,4 +68,4 @@ def _combined(messages: list[Message]) -> Message:
     names = list(dict.fromkeys(message.collaboration for message in messages))
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     where = f"{', '.join(names[:MOST])}{more}"
-    return Message(messages[0].kind, where, "", "", f"{len(messages)} things are new")
+    return Message(messages[0].kind, where, "", "", f"{len(messages)} updates")

@@ -116,7 +116,7 @@ async def watch_it_change(pilot: Pilot[None]) -> None:
     for step, minutes in zip(scenario.steps[3:5], (19, 8), strict=True):
         samples.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
     await seen(pilot, "round 2")
-    await seen(pilot, "since you looked")
+    await seen(pilot, "since your last visit")
     await pilot.press("2", "n")  # to the first of the changes
 
 

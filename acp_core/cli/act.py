@@ -146,7 +146,7 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
         return 0
     if not actions:
         why = snapshot.limits or snapshot.headline
-        say(f"You can do nothing in {snapshot.name} now: {why}")
+        say(f"No action is possible in {snapshot.name} now: {why}")
         return 0
     rows = [
         [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)] for action in actions

@@ -131,7 +131,7 @@ def terminal() -> Iterator[Check]:
         yield Check(group, "terminal", State.OK, kind or "TERM is not set")
     else:
         advice = "the dashboard needs a terminal; the other commands do not"
-        yield Check(group, "terminal", State.OPTIONAL, "this is none", advice)
+        yield Check(group, "terminal", State.OPTIONAL, "not a terminal", advice)
     size = shutil.get_terminal_size((0, 0))
     if shown and size.columns:
         small = size.columns < 80 or size.lines < 24

@@ -21,7 +21,7 @@ def completion(given: Values) -> int:
 
     kind = get_completion_class(given.shell)
     if kind is None:
-        raise CommandError(f"this click cannot complete for {given.shell}")
+        raise CommandError(f"the installed version of click cannot complete for {given.shell}")
     # not the class's own `source`: bash's would start a bash to look at its version
     script = kind(group(), {}, PROGRAM, COMPLETE)
     print(kind.source_template % script.source_vars())

@@ -102,7 +102,7 @@ def _render(
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
     for each in answered:
         who = f"{each.request.participant}, event {each.request.event}"
-        text = f"touched (inferred): {who}: {each.request.text} ({each.reason})"
+        text = f"addressed (inferred): {who}: {each.request.text} ({each.reason})"
         yield shown.paint(clean_line(text, 400), "dim")
     for hunk in differ.hunks(found):
         first = hunk[0]

@@ -205,7 +205,7 @@ def _next(snapshot: Snapshot, view: View) -> list[str]:
 
 def _timeline_title(snapshot: Snapshot, view: View) -> str:
     total = len(snapshot.events)
-    new = f", {view.unread:,} new since you looked" if view.unread else ""
+    new = f", {view.unread:,} new since your last visit" if view.unread else ""
     if view.events is None or total <= view.events:
         return f"Timeline ({format.count(total, 'event')}{new})"
     return f"Timeline (last {view.events} of {total:,} events{new}; use --all to see every event)"
@@ -259,7 +259,7 @@ def _document(each: Document, view: View) -> list[Cell]:
     if view.seen is not None and each.version:
         looked = view.seen.get(each.id)
         news = "new to you" if looked is None else ""
-        news = "changed since you looked" if looked not in (None, each.version) else news
+        news = "changed since your last visit" if looked not in (None, each.version) else news
     changed = f"changed {view.ago(each.changed)}" if each.changed else ""
     return [
         Cell(each.id, "head"),

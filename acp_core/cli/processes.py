@@ -170,7 +170,7 @@ def _chosen(folder: str, participants: Iterable[str]) -> list[RunnerState]:
     names = list(participants) or list(known)
     for name in names:
         if name not in known:
-            there = f"; there are: {', '.join(known)}" if known else ""
+            there = f"; loops: {', '.join(known)}" if known else ""
             raise CommandError(f"{name} has no loop in {folder}{there}")
     if not names:
         raise CommandError(f"{folder} has no loops; start some with `acp launch {folder}`")

@@ -80,4 +80,4 @@ def _describe_recording(snapshot: Snapshot) -> str:
         count = len(store.versions())
     finally:
         store.close()
-    return f"recorded {snapshot.name}: {format.count(count, 'version')} of its files are kept"
+    return f"recorded {snapshot.name}: {format.count(count, 'version')} of its files"

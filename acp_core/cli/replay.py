@@ -94,7 +94,9 @@ def known(past: Past, utc: bool) -> list[str]:
         for left, right in holes[:_SHOWN]
     ]
     more = f" and {len(holes) - _SHOWN} more times" if len(holes) > _SHOWN else ""
-    return [f"Not recorded: {', '.join(words)}{more}. What changed twice then is known once."]
+    return [
+        f"Not recorded: {', '.join(words)}{more}. Of several changes in that time, acp knows only the last."
+    ]
 
 
 def _committed(past: Past) -> bool:

@@ -63,7 +63,7 @@ def check(
     for card in cards(collaboration, snapshot, now):
         if card.digest == digest and any(each.action == action for each in card.verdicts):
             return
-    raise Refused("What you decided on has changed since you saw it; look at it again")
+    raise Refused("The facts have changed since you saw them; review them again")
 
 
 def _possible(card: Card, snapshot: Snapshot) -> Card:

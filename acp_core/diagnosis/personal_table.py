@@ -76,7 +76,7 @@ UNARCHIVE = ActionSpec(
 REPORT = ActionSpec(
     "report",
     "Save a report…",
-    "Save a report of what came out, how it came to be, and the figures.",
+    "Save a report: the outcome, what happened, and the figures.",
     "acp_core.cli.save_report:bind_report",
     (
         Field(

@@ -88,7 +88,7 @@ class Seen:
 
     @property
     def sentence(self) -> str:
-        """Who it is, for people, without a full stop: ``anna conducts this run (...)``."""
+        """Who it is, for people, without a full stop: ``anna controls this run (...)``."""
         if self.owner is None:
             return f"another process has locked {self.path}"
         who = clean_line(self.owner.account, 80) or str(self.owner.uid)
@@ -96,9 +96,9 @@ class Seen:
 
 
 def activity(name: str) -> str:
-    """What the holder of a claim does: ``conducts this run``."""
+    """What the holder of a claim does: ``controls this run``."""
     kind, _, rest = name.rpartition("/")
-    return f"plays {clean_line(rest, 80)}" if kind == "loops" else "conducts this run"
+    return f"plays {clean_line(rest, 80)}" if kind == "loops" else "controls this run"
 
 
 class Claim:

@@ -208,7 +208,7 @@ def locked(path: str, *, timeout: float = TIMEOUT, force: bool = False) -> Itera
         force: go on where the file system knows no locks.
 
     Raises:
-        LogError: it is no regular file, cannot be opened or cannot be locked.
+        LogError: it is not a regular file, cannot be opened or cannot be locked.
     """
     deadline = time.monotonic() + timeout
     while True:

@@ -139,7 +139,7 @@ def read_head(path: str | os.PathLike[str], limit: int) -> bytes:
 def _require_regular(found: os.stat_result) -> None:
     if stat.S_ISREG(found.st_mode):
         return
-    kind = next((name for test, name in _KINDS if test(found.st_mode)), "no regular file")
+    kind = next((name for test, name in _KINDS if test(found.st_mode)), "not a regular file")
     raise Unreadable(f"is {kind}, not a regular file", errno.EINVAL)
 
 

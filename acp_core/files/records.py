@@ -14,7 +14,7 @@ from pathlib import Path
 from acp_core.files.reading import Unreadable, read_bounded
 
 DEEPEST = 40  # levels of lists and objects
-NO_OBJECT = "holds no JSON object"
+NO_OBJECT = "does not contain a JSON object"
 _LATEST = 2e11  # seconds since 1970; spans can still be added to it
 
 
@@ -70,7 +70,7 @@ def read_text(file: File, limit: int) -> tuple[str, str]:
         The text and "", or "" and the reason, which continues a sentence: ``is a symbolic link``.
     """
     if file.link:
-        return "", "is a symbolic link" if file.path.is_symlink() else "is no regular file"
+        return "", "is a symbolic link" if file.path.is_symlink() else "is not a regular file"
     try:
         return read_bounded(file.path, limit).decode("utf-8", "replace").removeprefix("\ufeff"), ""
     except Unreadable as error:
@@ -87,7 +87,7 @@ def read_record(file: File, limit: int) -> Record:
     except (ValueError, RecursionError):
         return Record(file, None, "is not valid JSON")
     if not shallow(value):
-        return Record(file, None, "is nested too deep")
+        return Record(file, None, "is nested too deeply")
     if not isinstance(value, dict):
         return Record(file, None, NO_OBJECT)
     return Record(file, value)

@@ -41,12 +41,12 @@ def prepare(project: str | os.PathLike[str], *below: str) -> Path:
     if kind in mounts.NO_LOCKS:
         raise ClaimError(
             f"{root} is on a file system without locks that all can see ({kind}): "
-            "acp cannot coordinate who conducts a run there"
+            "acp cannot coordinate who controls a run there"
         )
     path = run_folder(root).joinpath(*below)
     for folder in [*reversed([each for each in path.parents if root in each.parents]), path]:
         if folder.is_symlink():
-            raise ClaimError(f"{folder} is a symbolic link: acp writes through none")
+            raise ClaimError(f"{folder} is a symbolic link: acp does not write through links")
         if not folder.is_dir():
             make_folder(folder)
         if folder.name == HOME and folder.parent == root:
@@ -84,7 +84,7 @@ def _ignore(home: Path) -> None:
         if b"*" in read_bounded(path, _LIMIT).split():
             return
     if path.is_symlink():
-        raise ClaimError(f"{path} is a symbolic link: acp writes through none")
+        raise ClaimError(f"{path} is a symbolic link: acp does not write through links")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:  # in place: a file beside it would show in git for a moment
         modes.open_to_group(fd, str(home))

@@ -38,7 +38,7 @@ from acp_core.files.writes import WriteError as WriteError
 from acp_core.model.errors import Refused
 
 JOURNAL = "acp-journal.json"
-_UNNAMED = "an unknown writing"
+_UNNAMED = "an unknown write"
 _TRIES = 20
 
 
@@ -254,7 +254,7 @@ def lock(
                 continue  # somebody was interrupted meanwhile who had locked more
             yield Transaction(root, [home, *others], hooks)
             return
-    raise Refused(f"{root} is written by other processes again and again; try again")
+    raise Refused(f"other processes keep writing to {root}; try again")
 
 
 def interrupted(root: Path, home: str) -> Interrupted | None:

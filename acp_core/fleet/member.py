@@ -188,5 +188,5 @@ def nothing_at(folder: Path, known: Iterable[registry.Protocol]) -> str:
     there = [marker for marker in markers if os.path.lexists(folder / marker)]
     told = f"no {', '.join(markers)}"
     if there:
-        told = f"it holds {', '.join(there)}, but no collaboration in it"
+        told = f"it contains {', '.join(there)}, but no collaboration"
     return clean_line(f"not a collaboration ({told})")

@@ -282,7 +282,7 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[ArchivedFi
         raise BadArchive("the manifest is missing or invalid") from None
     if not entries or len(entries) > FILES or sum(e.size for e in entries) > LARGEST:
         raise BadArchive(
-            f"it holds no files, or more than {FILES:,} or {LARGEST >> 30} GiB of them"
+            f"it contains no files, or more than {FILES:,} or {LARGEST >> 30} GiB of them"
         )
     names = [entry.name for entry in entries]
     if not all(map(_is_inside, names)) or not _is_inside(manifest["folder"], whole=True):

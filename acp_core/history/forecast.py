@@ -219,7 +219,7 @@ def cases_of_recording(observations: Iterable[Seen], spans: Sequence[Span]) -> t
         for seen in observations:
             reading.add(seen)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"not what a recording keeps: {error}") from None
+        raise ValueError(f"not a valid recording: {error}") from None
     return tuple(case for case in reading.cases if case.seconds >= _SHORTEST)
 
 

@@ -363,7 +363,7 @@ def _prepare(db: sqlite3.Connection, path: Path, read_only: bool) -> None:
             db.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.execute("COMMIT")
     if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION:
-        raise sqlite3.DatabaseError("this is no recording of acp")
+        raise sqlite3.DatabaseError("not a recording of acp")
     if _version(db) > schema.VERSION:
         raise sqlite3.DatabaseError("created by a newer acp: use that version")
 

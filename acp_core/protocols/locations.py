@@ -49,7 +49,7 @@ def resolve(text: str, token: str | None = None) -> str:
     if found is None or found.locate is None:
         scheme = text.partition(MARK)[0][:20]
         known = sorted({scheme for each in registry.installed() for scheme in each.schemes})
-        raise BadLocation(f"{scheme}://: no such link is known (there are: {', '.join(known)})")
+        raise BadLocation(f"{scheme}://: unknown kind of link (known: {', '.join(known)})")
     try:
         key: str = registry.load(found.locate)(text, token)
     except ValueError as error:

@@ -191,7 +191,7 @@ class CollaborationActions(Screen[None]):
             if need.action:
                 self.app.perform(whose.key, need.action, self.performed, dict(need.given))
             else:
-                self.app.tell("No single action fixes this: open the collaboration and look.")
+                self.app.tell("No single action fixes this: open the collaboration for details.")
 
     def action_launch(self) -> None:
         """Start loops for its participants, or what else runs it."""

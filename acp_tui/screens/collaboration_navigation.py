@@ -65,7 +65,7 @@ class Navigation:
         if there is None and os.path.isdir(location):
             app.open_collaboration(app.fleet.add(Path(location)))
         elif there is None:
-            app.tell(f"Not found any more: {location}")
+            app.tell(f"Not found: {location}")
         elif there.key != self._screen.key:
             app.open_collaboration(there.key)
 
@@ -82,7 +82,7 @@ class Navigation:
         links = snapshot.lineage if snapshot is not None else ()
         link = next((link for link in links if link.relation == relation), None)
         if link is None:
-            words = "continues nothing" if relation == "continues" else "is not continued"
+            words = "continues no other" if relation == "continues" else "has no continuation"
             self._screen.app.tell(f"This collaboration {words}.")
         else:
             self.open_other(link.location)

@@ -46,7 +46,7 @@ class FleetSource:
         except KeyError:
             return None  # it went away meanwhile: the next Snapshot says so
         except Exception as error:  # somebody else's protocol: said, not raised
-            return unreadable(document, clean_line(f"It cannot be read: {error!r}"))
+            return unreadable(document, clean_line(f"Could not read the document: {error!r}"))
         return text
 
     async def event(self, event: Event) -> str:

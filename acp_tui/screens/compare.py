@@ -156,7 +156,7 @@ class CompareScreen(Screen[None]):
         most = _REQUESTS if self.size.height >= TALL else 1
         for each in made.touched[:most]:
             who = f"{each.request.participant}, event {each.request.event}"
-            parts.append((f"\ntouched (inferred) {who}: ", MUTED))
+            parts.append((f"\naddressed (inferred) {who}: ", MUTED))
             parts.append((clean_line(each.request.text, 200), ""))
             parts.append((clean_line(f"  {each.reason}", 200), MUTED))
         if len(made.touched) > most:

@@ -245,8 +245,8 @@ class FleetScreen(CollaborationActions):
             (f"No collaboration under {where} yet.\n\n", "bold"),
             _hint(keys.called(self.app, "fleet.new"), "starts one here"),
             _hint("acp new", "does the same from a shell: acp new --help"),
-            _hint("acp demo", "shows one at work, with participants that need no model"),
-            ("\nA new one appears here by itself.", text.MUTED),
+            _hint("acp demo", "runs a scripted demo that needs no model"),
+            ("\nNew collaborations appear here automatically.", text.MUTED),
         )
 
     # time

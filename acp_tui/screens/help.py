@@ -113,7 +113,7 @@ class HelpScreen(ModalScreen[None]):
         self.query_one("#help-right").display = two
         last = _content(ids, words, room, ID)
         if not (words or last.plain) or (words and not (both.plain or last.plain)):
-            last = text.line("Nothing in help holds these words.", text.MUTED)
+            last = text.line("No help entry contains these words.", text.MUTED)
         self.query_one("#help-ids", Static).update(last)
 
     # --- searching -------------------------------------------------------------------------
@@ -178,9 +178,9 @@ def sections(
             moving if id.startswith(MOVING) else everywhere if id.startswith(EVERYWHERE) else here
         )
         _add(into, made)
-    everywhere.append(Entry("^p", "Palette", "Find every action and place by its name"))
-    digits = Entry("1, 2, 3 …", "The thing with this number",
-                   "Outside of cards a pane; on a card a verdict")  # fmt: skip
+    everywhere.append(Entry("^p", "Palette", "Find any action, pane or collaboration by name"))
+    digits = Entry("1, 2, 3 …", "Select the item with this number",
+                   "A pane; on a card, a verdict")  # fmt: skip
     signs = [
         Entry(place, "  ".join(f"{sign} {words}".replace(" ", HARD) for sign, words in each))
         for place, each in LEGEND

@@ -39,7 +39,7 @@ _SIGNS = {
     "unresolved": ("?", "warning"),
     "question": ("?", "accent"),
 }
-EMPTY = "Nothing needs you, and no questions are open. New items appear here by themselves."
+EMPTY = "Nothing needs you, and no questions are open. New items appear here automatically."
 
 NO_MATCH = "No item contains these words; esc shows all."
 

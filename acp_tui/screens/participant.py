@@ -69,7 +69,7 @@ class ParticipantScreen(CollaborationActions):
         yield Static(id="facts")
         yield Static(id="bar")
         yield LogView(id="log")
-        yield Typed(id="words", compact=True, placeholder="words to find")
+        yield Typed(id="words", compact=True, placeholder="search the log")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -265,7 +265,7 @@ class ParticipantScreen(CollaborationActions):
         self._draw()
 
     def action_search(self) -> None:
-        """Type words to find."""
+        """Type search the log."""
         typed = self.query_one(Typed)
         typed.display = True
         typed.focus()

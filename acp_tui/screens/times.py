@@ -129,7 +129,7 @@ class TimesScreen(Screen[None]):
         names = ", ".join(each.snapshot.name for each in self._measurements)
         story = " (one story)" if self._chained and len(self._measurements) > 1 else ""
         self.query_one("#about", Static).update(
-            join((clean_line(names, 300), "bold"), (f"  where the time went{story}", MUTED))
+            join((clean_line(names, 300), "bold"), (f"  stats{story}", MUTED))
         )
         rows = [*self._chart(), (), *self._figures()]
         top = self.view.scroll_offset.y

@@ -26,4 +26,4 @@ def choose(wanted: str | None, available: Iterable[str], *, colour: bool = True)
     names = sorted(available)
     if wanted in names:
         return wanted, ""
-    return DEFAULT, f"There is no theme {wanted!r}; there are {', '.join(names)}."
+    return DEFAULT, f"Unknown theme {wanted!r} (available: {', '.join(names)})."

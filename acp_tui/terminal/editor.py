@@ -94,7 +94,9 @@ def edit(app: App[Any], path: Path, line: int | None = None, setting: str | None
             except OSError as error:
                 failed = error.strerror or str(error)
     except SuspendNotSupported:
-        raise EditorProblem("no terminal for an editor here; copy the path instead") from None
+        raise EditorProblem(
+            "cannot open an editor without a terminal; copy the path instead"
+        ) from None
     if failed:
         raise EditorProblem(f"could not start {argv[0]}: {failed}")
     if code:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from acp_tui.app import AcpApp
 
-NAME = "picture of acp"
+NAME = "screenshot of acp"
 """What the delivery is called: Textual announces its own as markup, which ours is not."""
 
 
@@ -40,6 +40,6 @@ class Screenshots:
             return
         path, problem = getattr(event, "path", None), getattr(event, "exception", None)
         if problem is not None:
-            self._app.tell(f"The picture could not be saved: {problem}", "error")
+            self._app.tell(f"Could not save the screenshot: {problem}", "error")
         else:
             self._app.tell(f"Saved {path}" if path else "Saved")

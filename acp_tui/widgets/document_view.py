@@ -94,7 +94,7 @@ class Reading(NamedTuple):
     document: Document
     text: DocumentText | None = None
     seen: str | None = None
-    since: str = "since you looked"
+    since: str = "since your last visit"
     first_change: bool = False
 
 

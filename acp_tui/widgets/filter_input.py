@@ -16,5 +16,5 @@ class FilterInput(Input):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER]
 
     def __init__(self) -> None:
-        super().__init__(placeholder="words of name, objective, phase, people", id="filter")
+        super().__init__(placeholder="name, objective, phase or participant", id="filter")
         self.display = False

@@ -17,7 +17,7 @@ from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
-ABOVE = "see the red line on top"
+ABOVE = "see the red line at the top"
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
 
 

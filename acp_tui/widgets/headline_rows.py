@@ -314,7 +314,7 @@ def _turn(turn: Turn, usual: Usual | None, data: PaneData) -> list[Part]:
 
 def _doubt(data: PaneData) -> Iterator[_Row]:
     if data.snapshot.doubt:
-        yield _Row(_warning(f"Not certain: {data.snapshot.doubt}", "?"), DOUBT)
+        yield _Row(_warning(f"Uncertain: {data.snapshot.doubt}", "?"), DOUBT)
 
 
 def _notices(data: PaneData) -> Iterator[_Row]:

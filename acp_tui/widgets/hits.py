@@ -72,8 +72,8 @@ class Hits(Vertical):
         """Show what was found so far."""
         words, hits, searched, done = results
         number, among = format.count(len(hits), "hit"), format.count(searched, "collaboration")
-        state = f"{number} in the documents of {among}" if done else "looking into the documents …"
-        more = f", the best {LISTED} of them" if len(hits) > LISTED else ""
+        state = f"{number} in the documents of {among}" if done else "searching the documents …"
+        more = f", the best {LISTED} are listed" if len(hits) > LISTED else ""
         title = text.join((f"“{words}”  ", "bold"), (state + more, text.MUTED))
         self.query_one(Static).update(title)
         choices = self.query_one(OptionList)

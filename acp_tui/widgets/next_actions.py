@@ -49,7 +49,9 @@ class NextActions(RowList):
     def _draw(self, data: PaneData) -> None:
         snapshot, needs, now = data.snapshot, data.needs, data.now
         acknowledged = [] if data.past else [n for n in snapshot.needs if n not in needs]
-        self.empty = _empty(snapshot) if not needs else "Nothing besides what stands on top."
+        self.empty = (
+            _empty(snapshot) if not needs else "Nothing besides the attention item at the top."
+        )
         items = (
             *(need_item(need, now, self.called, past=data.past) for need in needs),
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
@@ -100,9 +102,7 @@ def need_item(
 
 def doubt_items(doubt: str) -> list[Item]:
     """Why what was read is not certain."""
-    return [Item((("? ", "warning"), (f"Not certain: {doubt}", "warning")), key=DOUBT)] * bool(
-        doubt
-    )
+    return [Item((("? ", "warning"), (f"Uncertain: {doubt}", "warning")), key=DOUBT)] * bool(doubt)
 
 
 def notice_item(notice: Notice, now: datetime) -> Item:

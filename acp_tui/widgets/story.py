@@ -71,7 +71,7 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
             took = (link.changed or now) - link.started
             details.append(
                 (
-                    f"began {moment(link.started, now, utc)}, {long_span(took.total_seconds())}",
+                    f"started {moment(link.started, now, utc)}, {long_span(took.total_seconds())}",
                     "muted",
                 )
             )

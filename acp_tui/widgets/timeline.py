@@ -94,7 +94,7 @@ class Timeline(Vertical):
     def compose(self) -> ComposeResult:
         yield self.view
         yield Static(
-            Content("No events yet. The first event appears here by itself."),
+            Content("No events yet. Events appear here automatically."),
             id="timeline-empty",
         )
         yield self._status

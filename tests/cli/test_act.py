@@ -41,7 +41,7 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
             "ack     Acknowledge     Hide an attention item from your view until something new needs "
             "attention."
         ),
-        "report  Save a report…  Save a report of what came out, how it came to be, and the figures.",
+        "report  Save a report…  Save a report: the outcome, what happened, and the figures.",
         "",
         "Run `acp act talk ACTION --help` to see the options of an action.",
     ]
@@ -60,7 +60,7 @@ def test_where_nothing_can_be_done_it_says_how_it_stands(acp: Acp) -> None:
     ran = acp("act", "talk")
     assert (ran.returncode, ran.stdout) == (
         0,
-        "You can do nothing in talk now: Talking.\n",
+        "No action is possible in talk now: Talking.\n",
     )
 
 

@@ -87,9 +87,11 @@ def test_what_is_new_since_the_last_visit_is_marked(snapshot: Snapshot) -> None:
     seen = {each.id: each.version for each in snapshot.documents} | {notes.id: "older"}
     del seen[snapshot.documents[2].id]
     lines = page(snapshot, view(unread=1, seen=seen))
-    assert "Timeline (2 events, 1 new since you looked)" in lines
+    assert "Timeline (2 events, 1 new since your last visit)" in lines
     assert "  new  11:41Z  2  ◆  ben  asked  Blue or green?" in lines
-    changed = [line for line in lines if "since you looked" in line or "new to you" in line][1:]
+    changed = [line for line in lines if "since your last visit" in line or "new to you" in line][
+        1:
+    ]
     assert [line.split()[0] for line in changed] == ["notes.md", "toy.json"]
 
 

@@ -186,7 +186,7 @@ def test_a_governed_run(two: Shared) -> None:
     for codes in ((2,), (2,)):
         said = ben.acp("governed", "step", folder, codes=codes)
         runs_there = (
-            f"the program of pm ({turn}) is still running, but {anna.name} conducts this run"
+            f"the program of pm ({turn}) is still running, but {anna.name} controls this run"
         )
         assert runs_there in said and f"ask {anna.name} to stop it" in said
         assert runs_there in ben.acp("why", folder, codes=(0, 1))
@@ -199,7 +199,7 @@ def test_a_governed_run(two: Shared) -> None:
     again = ben.start(*ben.words("governed", "step", folder))
     wait_for(lambda: begun(log) == 2, "ben's program to begin")
     said = anna.acp("governed", "step", folder, codes=(2,))
-    assert f"{ben.name} conducts this run" in said
+    assert f"{ben.name} controls this run" in said
     os.kill(again.pid, signal.SIGKILL)
     again.wait()
     end_child(folder, name)
@@ -244,7 +244,7 @@ def test_a_development_cycle(two: Shared) -> None:
     wait_for(lambda: claims.seen(folder, "loops/ra").child, "its program to be noted")
     dashboards(two, folder, "report")
     said = ben.acp("cycle", "run", "--command", agent, *here, codes=(2,))
-    assert f"{anna.name} conducts this run (pid " in said and f"ask {anna.name} to stop" in said
+    assert f"{anna.name} controls this run (pid " in said and f"ask {anna.name} to stop" in said
     assert ben.json("cycle", "limit", "9", *here)["state"] == "done"
     assert ben.json("cycle", "feedback", "cd", "Quote commas", *here)["state"] == "done"
     wait_for(
@@ -259,7 +259,7 @@ def test_a_development_cycle(two: Shared) -> None:
     ben.acp("cycle", "run", "--command", agent, *here)
     wait_for(lambda: owner_of(folder, claims.CONDUCT).account == ben.name, "ben to conduct")
     said = anna.acp("cycle", "run", "--command", agent, *here, codes=(2,))
-    assert f"{ben.name} conducts this run (pid " in said
+    assert f"{ben.name} controls this run (pid " in said
     assert calls() == ["ra hold"]
     anna.run("sh", "-c", f"umask 002; touch {folder}/go")
     wait_for(lambda: not claims.seen(folder, claims.CONDUCT).held, "the cycle to end", 120)

@@ -199,7 +199,7 @@ class TestAWrongStart:
         ended = acp("demo", "--headless", "--scenario", "../x")
         assert ended.returncode == 2
         assert ended.stderr.count("\n") == 1
-        assert "there are: order-retries, page-cursors" in ended.stderr
+        assert "scenarios: order-retries, page-cursors" in ended.stderr
 
     def test_a_folder_that_cannot_be_made(self, acp: Acp, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

@@ -104,7 +104,7 @@ def test_an_unknown_cause_lists_them(acp: Acp) -> None:
     ended = acp("demo", "--stuck", "bored", "--headless")
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
-    assert "there are: killed, idle, " in ended.stderr
+    assert "causes: killed, idle, " in ended.stderr
 
 
 def test_on_the_dashboard_it_must_be_named(acp: Acp) -> None:

@@ -81,7 +81,7 @@ def test_a_claim_is_taken_once_and_says_whose_it_is(
         claims.take(tmp_path, CONDUCT)
     account, host = owners.account(os.getuid()), owners.host()
     said = str(refused.value)
-    assert said.startswith(f"{account} conducts this run (pid {child.pid} on {host} since ")
+    assert said.startswith(f"{account} controls this run (pid {child.pid} on {host} since ")
     seen = claims.seen(tmp_path, CONDUCT)
     assert seen.held and seen.mine and seen.owner is not None
     assert (seen.owner.about, seen.owner.program, seen.owner.epoch) == ("cycle-1", "holder", 1)

@@ -150,9 +150,9 @@ def test_a_report_begins_with_what_came_out(acp: Acp, tmp_path: Path, kind: str,
     shown = acp("report", str(made), "--format", form)
     assert shown.returncode == 0, shown.stderr
     names = headings(shown.stdout)
-    order = [names.index(each) for each in ("Outcome", "How it came to be", "Figures")]
+    order = [names.index(each) for each in ("Outcome", "What happened", "Figures")]
     assert order == sorted(order) and order[0] == 0
-    first = shown.stdout[: shown.stdout.index("How it came to be")]
+    first = shown.stdout[: shown.stdout.index("What happened")]
     plain = re.sub(r"<[^>]*>|[*\\]", "", first)
     assert words in plain
     assert any(tab in name for name in names[: order[1]])
@@ -161,7 +161,7 @@ def test_a_report_begins_with_what_came_out(acp: Acp, tmp_path: Path, kind: str,
 def test_an_unfinished_collaboration_has_no_conclusion_yet(acp: Acp, tmp_path: Path) -> None:
     folder = folder_of(tmp_path, RUN[:5])
     shown = acp("report", str(folder)).stdout
-    first = shown[shown.index("## Outcome") : shown.index("## How it came to be")]
+    first = shown[shown.index("## Outcome") : shown.index("## What happened")]
     assert "### Decisions" in first and "By key." in first
     assert "### Conclusion" not in first and "Waiting for server." in first
 

@@ -67,7 +67,7 @@ def test_by_command_between_two_versions(tmp_path: Path) -> None:
     assert acp("record", "--once", str(folder)).returncode == 0
     shown = acp("diff", str(folder), "proposal.md")
     assert shown.returncode == 1
-    told = [line for line in shown.stdout.splitlines() if line.startswith("touched")]
+    told = [line for line in shown.stdout.splitlines() if line.startswith("addressed")]
     assert len(told) == 1
     assert "reader, event 3: Say in Expiry how long entries stay, in hours." in told[0]
     assert "inferred" in told[0] and "names the section" in told[0]

@@ -85,7 +85,7 @@ async def test_events_documents_and_findings_show_by_themselves(
         proposal = folder / "proposal.md"
         proposal.write_text(proposal.read_text().replace("Not written yet.", "Take the small one."))
         await until(pilot, shows("▌ Take the small one."), "the changed document, marked")
-        await until(pilot, shows("+1 -1 since you looked"), "what changed")
+        await until(pilot, shows("+1 -1 since your last visit"), "what changed")
         later = time.time() + 10  # clearly after the review began
         os.utime(proposal, (later, later))
         await until(pilot, shows("during the review"), "the notice of it")

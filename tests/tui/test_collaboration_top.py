@@ -94,7 +94,7 @@ async def test_a_doubt_and_a_notice_stand_on_top_where_there_is_room(tmp_path: P
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         assert headline(screen)[2:] == [
-            "? Not certain: seq 4 is illegal",
+            "? Uncertain: seq 4 is illegal",
             "! proposal.md changed after it was accepted, 50m ago",
         ]
         text = seen(pilot)

@@ -137,7 +137,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         app.texts["proposal.md"] = TEXTS["proposal.md"].replace("2 weeks", "3 weeks") + "\nEnd.\n"
         app.take(changed(snapshot, "proposal.md", "2"))
         await settle(pilot)
-        assert "+3 -1 since you looked" in about(app)
+        assert "+3 -1 since your last visit" in about(app)
         marked = [row for row in visible_text(app).split("\n") if row.startswith("▌")]
         assert marked[0].startswith("▌ database │ 3 weeks")
         await pilot.press("c")
@@ -148,7 +148,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         assert "⋯ 10 lines unchanged" in listed
         await pilot.press("s")
         await settle(pilot)
-        assert "since you looked" not in about(app)
+        assert "since your last visit" not in about(app)
         assert not any(row.startswith("▌") for row in visible_text(app).split("\n"))
         # a change while another document is looked at shows as a mark on its tab
         documents.activate("document review.md")
@@ -159,7 +159,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         documents.activate("document proposal.md")
         await settle(pilot)
         assert "Proposal ●" not in tabs(app)
-        assert "+1 since you looked" in about(app)
+        assert "+1 since your last visit" in about(app)
         await pilot.press("n")
         assert "▌ End. More." in visible_text(app)
 

@@ -71,7 +71,7 @@ def test_a_name_that_looks_like_an_option_or_an_order_is_one_argument(
 async def test_without_a_terminal_it_says_that_there_is_none() -> None:
     app: App[None] = App()
     async with app.run_test():
-        with pytest.raises(EditorProblem, match="no terminal for an editor here"):
+        with pytest.raises(EditorProblem, match="cannot open an editor without a terminal"):
             editor.edit(app, Path("/w/a.md"), setting="true")
 
 

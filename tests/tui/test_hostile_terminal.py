@@ -93,7 +93,7 @@ def test_hostile_files_leave_the_terminal_alone(tmp_path: Path, theme: str) -> N
         terminal.send("\x1b")
         wait_until_gone(terminal, "Open a [")
         terminal.send("/")
-        terminal.wait_for("words of name")
+        terminal.wait_for("name, objective, phase")
         terminal.send("click\r")
         terminal.wait_for("in the documents of 2")
         terminal.send("\x1b")

@@ -118,7 +118,7 @@ async def test_help_is_searched_by_words(tmp_path: Path) -> None:
         assert "■ blocked" in screen_text(app)
         await pilot.press("ctrl+u", *"[/x]")
         await pilot.pause()
-        assert "Nothing in help holds these words." in screen_text(app)
+        assert "No help entry contains these words." in screen_text(app)
         await pilot.press("escape")
         await pilot.pause()
         assert "Start loops" in screen_text(app)
@@ -129,7 +129,7 @@ async def test_an_id_that_does_not_exist_is_said(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 30), notifications=True) as pilot:
         await pilot.pause()
         await pilot.pause()
-        assert "there is no key called 'fleet.[/x]'" in " ".join(screen_text(app).split())
+        assert "unknown key id 'fleet.[/x]'" in " ".join(screen_text(app).split())
 
 
 MEANINGS = {

@@ -49,7 +49,7 @@ async def test_many_at_once_are_one_message(tmp_path: Path) -> None:
         fleet.show(*(needy(name) for name in "abcde"))
         await until(pilot, lambda: told.exists() and told.read_text().endswith("\n"))
         (line,) = told.read_text().splitlines()
-        assert json.loads(line)["text"] == "5 things are new"
+        assert json.loads(line)["text"] == "5 updates"
         assert json.loads(line)["collaboration"] == "a, b, c and 2 more"
 
 

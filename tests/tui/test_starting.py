@@ -118,7 +118,7 @@ async def test_an_answer_continues_with_the_same_programs(tmp_path: Path, progra
     support.append(folder, "server", "blocked", len(support.events(folder)))
     async with dashboard(folder, tmp_path) as pilot:
         card = await open_card(pilot)
-        assert "continue in a new folder with the same programs" in seen(pilot)
+        assert "continue in a new folder with the same agents" in seen(pilot)
         await pilot.press("1")
         await until(pilot, lambda: card.query(FieldView))
         answer, start = card.query(FieldView)

@@ -59,7 +59,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
         yield f"<p><strong>Objective:</strong> {escape(snapshot.objective)}</p>"
     yield "</header><main>"
     yield from _outcome(report)
-    yield "<h2>How it came to be</h2>"
+    yield "<h2>What happened</h2>"
     yield from _chart(drawn, utc)
     listed, left_out = _select_events(snapshot.events)
     held = _held(report, listed, utc)

@@ -41,7 +41,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
             yield ""
         yield from _panel(part) if isinstance(part, Panel) else _document(part)
         yield ""
-    yield "## How it came to be"
+    yield "## What happened"
     yield ""
     yield from _events(report, utc)
     yield ""

@@ -237,8 +237,8 @@ def _board(agent: str, path: Path, found: Sequence[Discovery]) -> list[str]:
     if len(shown) < len(known):
         lines.append(f"- {len(known) - len(shown)} earlier discoveries: read them there.")
     names = {name: name.upper() for name in schema.AGENTS}
-    lines += [f"- {names.get(each.agent, 'Somebody')} found {describe(each)}" for each in shown]
-    return lines if known else [*lines, "- Nothing stands there yet."]
+    lines += [f"- {names.get(each.agent, 'An agent')} found {describe(each)}" for each in shown]
+    return lines if known else [*lines, "- The board is still empty."]
 
 
 def _reference(state: Object, folder: Path, name: str) -> str:

@@ -85,7 +85,7 @@ def render(made_for: Dispatch) -> str:
         "OUTPUTS:",
         f"Write your primary output to: {made_for.output}",
         f"Write your status file to: {made_for.status_file}",
-        "Write the status file last: it says that you are through.",
+        "Write the status file last: it says that you have finished.",
         f"Status file format: {_filled(_STATUS, task)}",
         "",
         f"TASK ID: {task.task_id}",

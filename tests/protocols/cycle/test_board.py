@@ -46,7 +46,7 @@ def test_what_one_agent_finds_out_is_told_to_the_next(tmp_path: Path) -> None:
     first, last = ((tmp_path / f"prompt-{name}-1.txt").read_text() for name in ("ra", "vas"))
     path = progress(tmp_path) / board.BOARD
     assert f"what the others need not find again: {path}\n" in first
-    assert "- Nothing stands there yet." in first
+    assert "- The board is still empty." in first
     assert "- RA found tech_stack: language: Python; test: pytest\n" in last
     assert path.read_text() == f"{row}\nnot a row\n", "the board is left as it is"
     codes = {each.code: each.message for each in open_cycles(str(tmp_path)).refresh(NOW).findings}

@@ -72,7 +72,7 @@ def holder(project: Path) -> claims.Owner:
 def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Path) -> None:
     said = refused(theirs, "run", "--command", AGENT)
     account, pid = owners.account(os.getuid()), holder(theirs).process.pid
-    assert f"{account} conducts this run (pid {pid} on {owners.host()} since " in said
+    assert f"{account} controls this run (pid {pid} on {owners.host()} since " in said
     assert "over after it has ended" in said
     told = done(theirs, "status")
     assert (told["orchestrator"], told["conducts"]) == (pid, ID)
@@ -88,7 +88,7 @@ def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_on
     wait_for(found, "the claim to be seen as another's")
     (obstacle,) = found()
     account, pid = owners.account(os.getuid()), holder(theirs).process.pid
-    assert obstacle.sentence.startswith(f"{account} conducts this run (pid {pid} on ")
+    assert obstacle.sentence.startswith(f"{account} controls this run (pid {pid} on ")
     assert not obstacle.wanted and {names.RUN} == {
         value for name, value in vars(names).items() if name.isupper()
     } - set(obstacle.allowed)

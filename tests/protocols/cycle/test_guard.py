@@ -21,7 +21,7 @@ from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refu
 
 DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "torn": (lambda held: json.dumps(held)[:200], "is not valid JSON"),
-    "a list": (lambda held: "[]", "holds no JSON object"),
+    "a list": (lambda held: "[]", "does not contain a JSON object"),
     "without agents": (lambda held: held.pop("agents"), "has no agents"),
     "without CD": (lambda held: held["agents"].pop("cd"), "does not hold the agent cd"),
     "another status": (lambda held: held.update(status="great"), "has the unknown status 'great'"),

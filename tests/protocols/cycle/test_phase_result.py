@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_result_is_said() -> None:
     found = parsed("PHASE_RESULT:\n- phase: qa\n- status: done\n")
     assert found.problems("cd") == [
         "phase is 'qa', not 'cd'",
-        "status 'done' is none of success, failed, partial",
+        "status 'done' is not one of success, failed, partial",
         "missing: files_written, summary, issues",
     ]
     failed = parsed("PHASE_RESULT:\n- phase: cd\n- status: failed\n- issues: none\n")
@@ -171,5 +171,5 @@ def test_no_output_makes_it_fail(lines: list[str]) -> None:
 def test_a_phase_that_is_none_is_said_also_where_nobody_asks_whose_it_is() -> None:
     found = parse("PHASE_RESULT:\n- phase: qa\n- status: success\n")
     assert found is not None
-    assert found.problems()[0] == "phase 'qa' is none of ra, ep, cd, vas"
+    assert found.problems()[0] == "phase 'qa' is not one of ra, ep, cd, vas"
     assert found.problems("cd")[0] == "phase is 'qa', not 'cd'"

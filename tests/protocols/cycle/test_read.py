@@ -162,7 +162,7 @@ def test_one_detection_holds_for_every_command(tmp_path: Path) -> None:
 def test_a_folder_of_workflows_without_a_cycle_is_not_said_to_lack_them(tmp_path: Path) -> None:
     write(tmp_path, ".workflow/config.json", {})
     told = nothing_at(tmp_path, registry.installed())
-    assert "it holds .workflow, but no collaboration in it" in told
+    assert "it contains .workflow, but no collaboration" in told
 
 
 def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_many_writers_lose_nothing(store: Store) -> None:
 
 BROKEN = {
     "cut off": (b"{", "not valid JSON"),
-    "a list": (b"[]", "holds no JSON object"),
+    "a list": (b"[]", "does not contain a JSON object"),
     "without agents": (b'{"a": 1}', "has no agents"),
     "too deep": (b"[" * 100_000, "not valid JSON"),
     "not UTF-8": (b"\xff", "not valid JSON"),

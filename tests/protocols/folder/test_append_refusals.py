@@ -40,7 +40,7 @@ def draft(folder: Path, **more: object) -> Ran:
         ("reader", "blocked", 1, {"role": "primary"}, "--role and --sha256 are for deliverable"),
         ("reader", "blocked", 1, {"doc": "../../etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"doc": "/etc/passwd"}, "--doc must be a path below"),
-        ("reader", "blocked", 1, {"review_file": "x"}, "--review-file goes with --event"),
+        ("reader", "blocked", 1, {"review_file": "x"}, "--review-file requires --event"),
         ("reader", "nonsense", 1, {}, "argument --event: 'nonsense' is not one of initialized, proposal_submitted"),
         ("reader", "blocked", "x", {}, "--reply-to: must be a whole number"),
     ],

@@ -104,7 +104,7 @@ def test_only_a_regular_file_is_written(tmp_path: Path) -> None:
     target.mkdir()
     assert block(folder).code == 2
     assert elsewhere.read_bytes() == content
-    assert "is no folder" in block(tmp_path / "nowhere").err
+    assert "is not a folder" in block(tmp_path / "nowhere").err
     assert "missing protocol.json" in block(tmp_path).err
 
 

@@ -207,7 +207,7 @@ def test_somebodys_text_is_never_overwritten(tmp_path: Path) -> None:
     (folder / "proposal.md").write_text("My draft.\n")
     (folder / "review.md").write_bytes(b"")  # empty: nobody's
     ran = init(folder)
-    assert ran.code == 0 and "kept what was there: README.md, proposal.md" in ran.out
+    assert ran.code == 0 and "kept existing files: README.md, proposal.md" in ran.out
     assert (folder / "README.md").read_text() == "My project.\n"
     assert (folder / "proposal.md").read_text() == "My draft.\n"
     assert (folder / "review.md").read_text().startswith("# Reviews\n")

@@ -87,7 +87,7 @@ def test_a_lost_protocol_json_comes_from_the_copy_that_was_kept(
     if broken is not None:
         (folder / "protocol.json").write_bytes(broken)
     ran = fix(folder)
-    assert ran.code == 0 and "the copy that acp kept" in ran.out, ran
+    assert ran.code == 0 and "acp's copy of its last version" in ran.out, ran
     made = read_protocol(folder)
     assert made.pop("rebuilt")["by"] == "acp repair"
     assert made == good
@@ -287,7 +287,7 @@ def test_without_a_place_for_copies_nothing_is_changed(
 
 
 def test_what_is_no_collaboration_is_refused(tmp_path: Path) -> None:
-    assert "is no folder" in fix(tmp_path / "nowhere").err
+    assert "is not a folder" in fix(tmp_path / "nowhere").err
     assert "holds neither protocol.json nor events.jsonl" in fix(tmp_path).err
     folder = make_v1(tmp_path / "run", "revising")
     change_protocol(folder, schemaVersion="x")

@@ -143,5 +143,5 @@ def test_a_deliverable_that_leads_out_of_its_root_is_not_read(tmp_path: Path) ->
     (folder / PRIMARY).symlink_to(secret)
     messages = [finding.message for finding in validate(folder).errors]
     assert messages == [
-        f"{PRIMARY} cannot be read: its path leads out of the place where deliverables lie"
+        f"{PRIMARY} cannot be read: its path points outside the folder of the deliverables"
     ]

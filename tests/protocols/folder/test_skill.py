@@ -277,7 +277,7 @@ class TestAFolderThatIsThereAlready:
         (tmp_path / "skill").mkdir()
         (tmp_path / "skill" / name).write_text('{"made_by": "somebody"}')
         before = listing(tmp_path)
-        assert f"holds what acp did not install ({name})" in refusal(tmp_path / "skill")
+        assert f"contains files that acp did not install ({name})" in refusal(tmp_path / "skill")
         assert "did not install" in refusal(tmp_path / "skill", "--force")
         assert listing(tmp_path) == before
 
@@ -432,7 +432,7 @@ class TestClosure:
         self, tmp_path: Path, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def needy(*_: object) -> None:
-            raise Incomplete("acp_core/x.py needs click, which Python does not bring")
+            raise Incomplete("acp_core/x.py needs click, which is not part of Python")
 
         monkeypatch.setattr(install, "contents", needy)
         assert "needs click" in refusal(tmp_path / "skill")

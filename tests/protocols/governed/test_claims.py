@@ -60,7 +60,7 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
     assert processes.read_note(taken.root, taken.turn_id) is None
     with pytest.raises(Refused) as refused:
         dispatch.dispatch(taken.root, None, NOW)
-    who = f"{owners.account(os.getuid())} conducts this run (pid "
+    who = f"{owners.account(os.getuid())} controls this run (pid "
     runs = f"the program of pm ({taken.turn_id}) is still running, but {who}"
     assert runs in str(refused.value) and "stop it first with `acp governed " in str(refused.value)
     shown = open_folder(str(taken.root))

@@ -68,7 +68,7 @@ def test_by_its_bundle_alone(tmp_path: Path) -> None:
         ({"command": "no-such-program-here"}, "not found on PATH"),
         ({"command": []}, "names no command"),
         ({"cwd": "../.."}, "leads out of the repository"),
-        ({"prompt_transport": "pigeon"}, "is none of"),
+        ({"prompt_transport": "pigeon"}, "is not one of"),
     ],
 )
 def test_a_runtime_that_cannot_be_started_says_why(

@@ -70,7 +70,7 @@ def test_its_options_can_stand_in_a_file(tmp_path: Path) -> None:
         assert agent.stop() == (0, "")
     for content, said in (
         ("port = 'x'", "port: a whole number"),
-        ("bogus = 1", "bogus: no such option"),
+        ("bogus = 1", "bogus: unknown option"),
         ("= 1", "not TOML"),
         ("join = [1]", "join: a text"),
     ):
@@ -108,7 +108,7 @@ def test_skills_in_a_file_say_more_than_their_ids(tmp_path: Path) -> None:
         ("3", "skills: a text, or a list of tables"), ("[3]", "skills[0]: a text, or a table"),
         ('[{name = "x"}]', "skills[0]: id is missing"), ("[{id = 3}]", "skills[0]: id: a text"),
         ('[{id = "x", tags = "y"}]', "skills[0]: tags: a list of texts"),
-        ('[{id = "x", tag = ["y"]}]', "skills[0]: tag: unknown (there are: id, name"),
+        ('[{id = "x", tag = ["y"]}]', "skills[0]: tag: unknown (known: id, name"),
     ],
 )  # fmt: skip
 def test_skills_that_cannot_be_read_are_told_in_one_line(

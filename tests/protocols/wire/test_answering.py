@@ -181,7 +181,7 @@ def test_only_so_many_run_at_once_and_too_many_that_wait_are_refused(tmp_path: P
         until(lambda: notes.exists() and notes.read_text().count("\n") == 2, "two")
         ids += [task_of(agent, f"number {n}")["id"] for n in range(2, 6)]
         last = settled(agent, ids[-1])
-        assert (last["status"], "too much waits" in last["error"]) == ("failed", True)
+        assert (last["status"], "too many messages" in last["error"]) == ("failed", True)
         assert notes.read_text().count("\n") == 2
         Path(f"{notes}.go").touch()
         assert [settled(agent, id)["status"] for id in ids[:-1]] == ["completed"] * 5

@@ -163,7 +163,7 @@ def test_no_intent_and_nobodys_own_note_can_be_allowed_to_others(tmp_path: Path,
         "",
     )
     assert ran.returncode == 2
-    assert f"--allow {name}: others can be allowed no such act; now there are: block" in ran.stderr
+    assert f"--allow {name}: unknown action; possible now: block" in ran.stderr
 
 
 def test_what_a_person_notes_for_themselves_is_not_there_for_others(tmp_path: Path) -> None:

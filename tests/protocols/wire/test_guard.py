@@ -134,7 +134,7 @@ def test_a_key_that_is_none_is_damage() -> None:
         db.execute("UPDATE meta SET value = 'x' WHERE key = 'instance_seed'")
         db.commit()
     code, refused = acp("agent", "--name", "A", *OPTIONS)
-    assert (code, "its key or its tokens are none" in refused) == (2, True)
+    assert (code, "its key or its tokens are invalid" in refused) == (2, True)
 
 
 def test_after_a_kill_nobody_is_taken_for_connected_who_is_not() -> None:

@@ -191,10 +191,10 @@ def test_bounds_hold_and_refuse_before_anything_is_taken() -> None:
     host.after(99, 9)
     for n in range(4):
         one.send(guest, host.id, f"{n}", 0.0)
-    with pytest.raises(Refusal, match="too much waits"):
+    with pytest.raises(Refusal, match="too many frames"):
         one.send(guest, host.id, "4", 0.0)
     one.send(guest, other.id, "x" * 200, 0.0)  # one large frame is taken, a second one is not
-    with pytest.raises(Refusal, match="too much waits"):
+    with pytest.raises(Refusal, match="too many frames"):
         one.send(guest, other.id, "x", 0.0)
     assert [entry.text for entry in host.after(0, 9)] == ["0", "1", "2", "3"]
     host.after(host.waiting[-1].seq, 9)

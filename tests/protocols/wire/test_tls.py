@@ -125,7 +125,7 @@ def test_agents_meet_over_a_relay_with_tls(authority: Authority) -> None:
 @pytest.mark.parametrize("options", [["--tls-cert", "x"], ["--tls-key", "x"]])
 def test_what_cannot_be_served_with_is_said_in_one_line(options: list[str], tmp_path: Path) -> None:
     code, said = acp("agent", "--name", "A", *ANY_PORT, *options)
-    assert (code, said) == (2, "error: --tls-cert and --tls-key: both are needed\n")
+    assert (code, said) == (2, "error: --tls-cert and --tls-key require each other\n")
     broken = tmp_path / "broken.pem"
     broken.write_text("no certificate")
     code, said = acp("agent", "--name", "A", "--tls-cert", str(broken), "--tls-key", str(broken))

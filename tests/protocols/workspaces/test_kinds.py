@@ -170,4 +170,4 @@ def test_what_is_no_file_is_never_read(tmp_path: Path) -> None:
     os.mkfifo(status_file)
     os.utime(status_file, (NOW.timestamp() - 60, NOW.timestamp() - 60))
     told = [finding.message for finding in read(tmp_path).findings]
-    assert "the status file is no regular file" in told
+    assert "the status file is not a regular file" in told

@@ -112,7 +112,7 @@ def a24(cycle: Cycle) -> Findings:
     for before, name in _PAIRS:
         if cycle.iteration > 1 or not {before, name} <= set(at_work):
             continue
-        message = f"{name} runs while {before}, on which it depends, is at work"
+        message = f"{name} runs while {before}, on which it depends, is still working"
         if name == "ep":
             yield advice("A24", message, cycle.record.file)
         else:

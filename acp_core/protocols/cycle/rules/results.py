@@ -52,7 +52,7 @@ def a60(cycle: Cycle) -> Findings:
             continue
         if sum(part or 0 for part in parts) != found.total:
             message = f"{found.passed} passed, {found.failed} failed and {parts[2]} skipped"
-            yield error("A60", f"{message} are not {found.total}", file)
+            yield error("A60", f"{message} do not add up to {found.total}", file)
 
 
 def a61(cycle: Cycle) -> Findings:

@@ -109,9 +109,9 @@ class PhaseResult:
         if agent and self.phase != agent:
             found.append(f"phase is {self.phase!r}, not {agent!r}")
         elif self.phase not in AGENTS:
-            found.append(f"phase {self.phase!r} is none of {', '.join(AGENTS)}")
+            found.append(f"phase {self.phase!r} is not one of {', '.join(AGENTS)}")
         if self.status not in STATUSES:
-            found.append(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+            found.append(f"status {self.status!r} is not one of {', '.join(STATUSES)}")
         missing = [key for key in ("files_written", "summary", "issues") if key not in self.fields]
         if missing:
             found.append(f"missing: {', '.join(missing)}")

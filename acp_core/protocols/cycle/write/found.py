@@ -45,5 +45,5 @@ def parsed(data: bytes) -> tuple[Object, str]:
     except (ValueError, RecursionError):
         return {}, "is not valid JSON"
     if not shallow(value):
-        return {}, "is nested too deep"
+        return {}, "is nested too deeply"
     return (value, "") if isinstance(value, dict) else ({}, NO_OBJECT)

@@ -132,7 +132,7 @@ def start(values: Values) -> int:
         if started.dialect == schema.V1:
             say("state seq: 1")
         if started.kept:
-            say(f"kept what was there: {', '.join(started.kept)}")
+            say(f"kept existing files: {', '.join(started.kept)}")
     return 0
 
 
@@ -201,7 +201,7 @@ def _report(appended: Appended, request: Request, as_json: bool) -> None:
     if appended.raced:
         check = "validate_collaboration.py" if is_script() else "acp validate"
         warn(
-            f"seq {entry.name} was appended, but a writer that takes no lock slipped in: "
+            f"seq {entry.name} was appended, but a program without a lock wrote at the same moment: "
             f"do not repeat the command; run `{check}`"
         )
     if appended.existing and (entry.event, entry.summary) != (request.event, request.summary):
@@ -240,7 +240,7 @@ def _summary(text: str | None, path: str | None) -> str:
 def _review_text(path: str, event: str) -> str:
     """The text for review.md."""
     if event != "review_submitted":
-        raise Refused("--review-file goes with --event review_submitted")
+        raise Refused("--review-file requires --event review_submitted")
     return _text_of("--review-file", path)
 
 

@@ -51,5 +51,7 @@ def write(request: Request) -> Outcome:
     if appended.existing:
         sentence = f"Already in the log: seq {entry.name}."
     if appended.raced:
-        sentence += f" A writer that takes no lock slipped in (exit code {RACED}): validate."
+        sentence += (
+            f" A program without a lock wrote at the same moment (exit code {RACED}): validate."
+        )
     return Outcome(OutcomeState.DONE, safe(" ".join([sentence, *appended.warnings])))

@@ -314,7 +314,7 @@ def _blocked(matter: Matter) -> Iterator[Card]:
             facts.settled(matter, due=False),
             facts.to_read(matter, facts.PROPOSAL, facts.REVIEW, matter.primary),
         ),
-        verdicts=(CardVerdict(f"{label} with the same programs" if ran else label, CONTINUE, asks=("answer", "start")),),
+        verdicts=(CardVerdict(f"{label} with the same agents" if ran else label, CONTINUE, asks=("answer", "start")),),
         judged=(facts.PROPOSAL, facts.DECISIONS),
     )  # fmt: skip
 

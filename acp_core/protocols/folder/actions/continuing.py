@@ -64,7 +64,7 @@ def _same_programs(source: str) -> dict[str, object]:
     ran = begin.ran(source) if begin else ()
     if not ran:
         return {"asked": False}
-    return {"default": True, "help": f"Starts the programs of {', '.join(ran)} in the new folder."}
+    return {"default": True, "help": f"Starts the agents of {', '.join(ran)} in the new folder."}
 
 
 def _preview(source: str, values: Values) -> Preview:

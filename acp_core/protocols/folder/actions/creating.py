@@ -34,7 +34,7 @@ _NARROWED: Narrowed = {
     },
 }
 """What a form asks otherwise than the command: the dialect before the rest."""
-_HELP = "The program that takes a participant's turns; none for people."
+_HELP = "The agent that takes a participant's turns; none for people."
 
 
 def create(folder: Path | str) -> Action:

@@ -72,7 +72,7 @@ APPEND = ActionSpec(
     agents.APPEND,
     by=By.PARTICIPANT,
     command="append",
-    help="Exit codes: 0 appended; 2 refused, nothing written; 3 not appended, the log has newer events (--expect-seq); 4 appended, but a writer that takes no lock slipped in: do not repeat, validate.",
+    help="Exit codes: 0 appended; 2 refused, nothing written; 3 not appended, the log has newer events (--expect-seq); 4 appended, but a program without a lock wrote at the same moment: do not repeat, validate.",
     examples=(
         (
             "acp append --folder checkout --participant server \\\n"

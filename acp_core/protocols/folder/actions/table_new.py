@@ -20,8 +20,8 @@ _PARTICIPANTS = _fields.pop("participants")._replace(
 _GATES = _fields.pop("gates")._replace(required=True)
 _fields.pop("resume")
 AGENTS = options.AGENT._replace(
-    title="Agents", items=Kind.CHOICE, help="Choose the program of a participant, or (without NAME) of all that name "
-    "none. Participants without a program take part by hand.", form=True,
+    title="Agents", items=Kind.CHOICE, help="Choose the agent of a participant, or (without NAME) of all others. "
+    "Participants without an agent take part by hand.", form=True,
     names_from="participants",
 )  # fmt: skip
 NEW = INIT._replace(
@@ -31,8 +31,8 @@ NEW = INIT._replace(
     bind="acp_core.protocols.folder.actions.creating:creation",
     fields=(_OBJECTIVE, _GATES, _PARTICIPANTS, AGENTS, *_fields.values()),
     command="new",
-    help="It writes what `acp init` writes, and starts a loop for each participant with a program, as "
-    "`acp launch` does. `acp doctor` lists the programs that are installed.",
+    help="It writes what `acp init` writes, and starts a loop for each participant with an agent, as "
+    "`acp launch` does. `acp doctor` lists the installed agents.",
     aliases=("init",),
     examples=(
         (

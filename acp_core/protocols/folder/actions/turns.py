@@ -223,7 +223,7 @@ def _freeze(opened: Opened, answers: Values) -> Request:
         primary = declaration.primary
         path = deliverables.path_of(declaration, primary, root) if primary else None
         if path is None or primary is None:
-            raise Refused(root.problem or "the primary deliverable lies outside its folder")
+            raise Refused(root.problem or "the primary deliverable is outside its folder")
         edits = (writing.edit(opened.folder, primary.reference, _as_frozen, path),)
     reference = _reference(opened)
     return _request(opened, answers, "deliverable_frozen", reference, edits, role="primary")

@@ -353,7 +353,7 @@ def _late(facts: Facts, case: Case) -> Iterator[Cause]:
         "D1",
         f"{asked - len(waiting)} of {asked} have answered; still waiting for {names}",
         advice="help only {names}: the others are idle",
-        evidence=tuple(f"{turn.participant} is to {turn.what}" for turn in late),
+        evidence=tuple(f"{turn.participant} must {turn.what}" for turn in late),
         wanted=False,
         participant=late[0].participant,
         since=late[0].since,

@@ -140,7 +140,7 @@ def _turn(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
     if situation.phase == "revising" and brief.mode is Mode.TURN:
         lines += [
             "",
-            "If the reviewers should look at it once more, append `proposal_submitted` instead of",
+            "If the reviewers should review it again, append `proposal_submitted` instead of",
             "`proposal_revised`.",
         ]
     return _section("Your turn", lines)

@@ -84,7 +84,7 @@ class File(Generic[T]):
     def _read(self) -> None:
         self.scan, self.digest, self.unseen, self._again = None, "", NOTHING, False
         if self.path is None:
-            self.problem = "its path leads out of the place where deliverables lie"
+            self.problem = "its path points outside the folder of the deliverables"
             return
         self.outside = _leads_out(self.path, self._root)
         found = self.stamp

@@ -124,7 +124,7 @@ class Player:
             summary = f"{self._name} cannot continue: {reason}"[:300]
             self._append("blocked", summary, "--reply-to", str(last))
         except (Stuck, OSError, LookupError, ValueError) as error:
-            log(f"could not say so: {error}")
+            log(f"could not report this: {error}")
 
     def _append(self, event: str, summary: str, *options: str) -> None:
         code, output = self._acp("append", "--event", event, "--summary", summary, *options)

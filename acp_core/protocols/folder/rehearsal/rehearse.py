@@ -77,7 +77,7 @@ def rehearse(
         RehearsalError: there is no such scenario, or a folder cannot be written.
     """
     if scenario and scenario not in names():
-        raise RehearsalError(f"no scenario {scenario!r}; there are: {', '.join(names())}")
+        raise RehearsalError(f"unknown scenario {scenario!r} (scenarios: {', '.join(names())})")
     chosen = load(scenario or DEFAULT)
     logs = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}"
     try:

@@ -214,7 +214,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Write the outcome that was reached, or append blocked.",
     ),
     "ACP323": (
-        "The words TBD, TODO, unresolved and 待定 mark unfinished text, wherever they stand.",
+        "The words TBD, TODO, unresolved and 待定 mark unfinished text anywhere in the file.",
         "Finish or reword those places.",
     ),
     # the state machine

@@ -14,12 +14,12 @@ from acp_core.protocols.kit.values import Values
 SCHEMA = "acp.skill/1"
 WOULD = {
     "create": "would install {n} files in {folder}",
-    "upgrade": "would bring {folder} from {previous} to {version}",
+    "upgrade": "would update {folder} from {previous} to {version}",
     "nothing": "{folder} is up to date ({version})",
 }
 DID = {
     "create": "installed the skill in {folder} ({version}, {n} files)",
-    "upgrade": "brought {folder} from {previous} to {version}",
+    "upgrade": "updated {folder} from {previous} to {version}",
     "nothing": "{folder} is up to date ({version})",
 }
 
@@ -41,7 +41,8 @@ def install(given: Values) -> int:
         _print(planned, given.dry_run)
     if left:
         print(
-            f"note: {clean_line(left, 2000)} holds files that acp did not install", file=sys.stderr
+            f"note: {clean_line(left, 2000)} contains files that acp did not install",
+            file=sys.stderr,
         )
     return 0
 

@@ -95,7 +95,7 @@ def _modules() -> dict[str, bytes]:
     except (ImportError, OSError, SyntaxError) as error:
         raise Incomplete(f"acp's own modules cannot be copied: {error}") from None
     for name, file in needed.foreign.items():
-        raise Incomplete(f"{file.relative_to(root)} needs {name}, which Python does not bring")
+        raise Incomplete(f"{file.relative_to(root)} needs {name}, which is not part of Python")
     return found
 
 

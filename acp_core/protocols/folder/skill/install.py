@@ -63,8 +63,8 @@ def plan(folder: str | os.PathLike[str], *, force: bool = False) -> Plan:
     foreign = [path for path in present or os.listdir(target) if path not in ours]
     if foreign:
         raise Refused(
-            f"{folder} holds what acp did not install ({_some(foreign)}): "
-            "choose another folder, or move that away"
+            f"{folder} contains files that acp did not install ({_some(foreign)}): "
+            "choose another folder, or move them away"
         )
     edited = [path for path in present if path != MANIFEST and _edited(target, path, installed)]
     if edited and not force:

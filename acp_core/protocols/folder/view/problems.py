@@ -164,7 +164,7 @@ def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> 
         Need(
             key=f"turn:{turn.participant}:{turn.since_event}",
             code="turn",
-            text=f"{turn.participant} is to {turn.what}",
+            text=f"{turn.participant} must {turn.what}",
             participant=turn.participant,
             since=turn.since,
             action=action or None,

@@ -62,7 +62,7 @@ class Charter(NamedTuple):
         primary = declaration.primary
         path = deliverables.path_of(declaration, primary, root) if primary else None
         if path is None:
-            raise Refused(root.problem or "the primary deliverable lies outside its folder")
+            raise Refused(root.problem or "the primary deliverable is outside its folder")
         return path
 
     def generated_gates(self) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def diagnose(folder: str, now: datetime) -> Plan:
         Refused: there is no collaboration, or its log is no readable file.
     """
     if not os.path.isdir(folder):
-        raise Refused(f"{folder} is no folder")
+        raise Refused(f"{folder} is not a folder")
     broken, log = _read(folder, schema.PROTOCOL_FILE), _read(folder, schema.LOG_FILE)
     if broken is None and log is None:
         raise Refused(f"{folder} holds neither protocol.json nor events.jsonl")

@@ -138,7 +138,7 @@ def _deliverable_event(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> E
     root = deliverables.root_of(declaration, opened.folder)
     path = deliverables.path_of(declaration, item, root)
     if path is None:
-        raise Refused(root.problem or f"{entry.doc} lies outside its folder")
+        raise Refused(root.problem or f"{entry.doc} is outside its folder")
     digest = _digest(path, entry, edits)
     if entry.sha256 not in (None, digest):
         raise Refused(f"{entry.event} sha256 does not match current file")
@@ -161,7 +161,7 @@ def remarks(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> tuple[str, .
     found = _REMARKS.get(entry.event)
     about = tuple(found(opened, entry, edits)) if found else ()
     if len(entry.summary) > schema.MAX_SUMMARY:
-        limit = f"the summary is longer than {schema.MAX_SUMMARY} characters: one sentence is meant"
+        limit = f"the summary is longer than {schema.MAX_SUMMARY} characters: write one sentence"
         return (*about, limit)
     return about
 

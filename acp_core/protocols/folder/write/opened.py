@@ -110,7 +110,7 @@ def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
             ``with`` could not write it.
     """
     if not os.path.isdir(folder):
-        raise Refused(f"{folder} is no folder; `acp init` starts a collaboration")
+        raise Refused(f"{folder} is not a folder; `acp init` starts a collaboration")
     if not os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)):
         raise Refused(f"missing protocol.json in {folder}")
     if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
@@ -259,8 +259,8 @@ def refuse_lockless(folder: str, force: bool) -> str:
     kind = mounts.kind(folder, mounts.here())
     if kind in mounts.NO_LOCKS and not force:
         raise Refused(
-            f"{folder} is on {kind}, where a lock does not hold between its users: "
-            "two writers could damage the log; --force writes all the same"
+            f"{folder} is on {kind}, where locks do not work between machines: "
+            "two writers could damage the log; --force writes anyway"
         )
     if kind in mounts.DOUBTFUL_LOCKS:
         return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"

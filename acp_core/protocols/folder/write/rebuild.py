@@ -50,7 +50,7 @@ def rebuild(folder: str, broken: bytes, entries: list[Entry]) -> Rebuilt | None:
         return Rebuilt(whole, ("the readable beginning of protocol.json",))
     kept = backups.kept_charter(folder)
     if kept is not None and _fits(kept, entries):
-        return Rebuilt(kept, ("the copy that acp kept when it was last written",))
+        return Rebuilt(kept, ("acp's copy of its last version",))
     return _from_documents(folder, entries)
 
 

@@ -137,8 +137,8 @@ RECOVERY = ActionSpec(
     intent=Intent.REPAIR,
     command="governed recover",
     help="Every command that writes first finishes the writes of a killed one. A state that is missing or "
-    "cannot be read is brought back from acp's copy of it, else made again from the logs; the damaged "
-    "file is kept below .acp/kept.",
+    "cannot be read is restored from acp's copy, or rebuilt from the logs; the damaged file is kept "
+    "below .acp/kept.",
     examples=("acp governed recover --dry-run",),
     place=given.RUN,
     moved=(
@@ -203,8 +203,8 @@ MIGRATION = ActionSpec(
     (given.BY, options.YES),
     Intent.REPAIR,
     command="governed migrate",
-    help="Schema versions where there are none, mandatory objections, a state that can be linked. Active "
-    "turns are kept.",
+    help="Adds missing schema versions, mandatory objections, and a state that initiatives can link. "
+    "Active turns stay.",
     examples=("acp governed migrate --dry-run",),
     exits=given.DECISION,
     place=given.RUN,

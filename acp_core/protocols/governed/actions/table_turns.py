@@ -36,7 +36,7 @@ CREATION = ActionSpec(
             Kind.LIST, flag="--repo", metavar="NAME=ADDRESS",
         ),
         Field(
-            "barriers", "Barriers", "For an initiative: NAME=PHASE, a phase at whose end all wait for each other.",
+            "barriers", "Barriers", "For an initiative: NAME=PHASE; all workstreams wait for each other at the end of that phase.",
             Kind.LIST, flag="--barrier", metavar="NAME=PHASE", default=BARRIERS,
         ),
     ),

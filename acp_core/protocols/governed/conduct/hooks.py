@@ -124,7 +124,7 @@ def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
     with contextlib.suppress(Refused):  # what the hooks are about is done
         with held(place) as holder:
             data = b"".join(line(each) for each in lines)
-            holder.commit(f"note the hooks of {phase}", [Write(place / AUDIT, APPEND, data)])
+            holder.commit(f"record the hooks of {phase}", [Write(place / AUDIT, APPEND, data)])
         return []
     return ["the results of the hooks could not be recorded"]
 

@@ -256,7 +256,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
                 if prepared.otherwise is None:
                     raise
                 failed = (str(error),)
-                holder.commit(f"note why not: {prepared.what}", prepared.otherwise(str(error)))
+                holder.commit(f"record why not: {prepared.what}", prepared.otherwise(str(error)))
             else:
                 messages += prepared.messages
         warnings += hooks.run_owed(root, now)  # each is told of the initiative as it then was

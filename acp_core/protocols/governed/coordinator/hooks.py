@@ -90,7 +90,7 @@ def _run_all(root: Path) -> Iterator[str]:
         run_id = super_run_id(opened.initiative, opened.plan)
         writes.ledger(list(stamped([content], format_time(datetime.now(UTC)), run_id)))
         with journal.held(root, journal.COORDINATOR) as holder:
-            holder.commit(f"note how {hook.name} ended", writes.all())
+            holder.commit(f"record how {hook.name} ended", writes.all())
         if ended.outcome != "ok":
             yield f"hook {hook.name}: {ended.outcome}: {ended.detail}".rstrip(": ")
 

@@ -18,7 +18,7 @@ _WHOLE = 200_000
 def context(run: Run, state: Object, turn: Object, talk: str) -> str:
     """The text of CONTEXT.md."""
     config, phase = run.config.value, str(state.get("phase"))
-    goal = text(obj(config, "project"), "goal", 2_000) or "None is written."
+    goal = text(obj(config, "project"), "goal", 2_000) or "Not specified."
     parts = [
         "# Execution Context",
         "## Current State\n\n" + _current(run, state, turn),
@@ -36,7 +36,7 @@ def context(run: Run, state: Object, turn: Object, talk: str) -> str:
     failure = obj(state, "last_gate_failure")
     if failure:
         lines = [f"- {reason}" for reason in strings(failure, "reasons")]
-        parts.append("## Blockers\n\nThe gate was asked for and not met:\n" + "\n".join(lines))
+        parts.append("## Blockers\n\nThe gate was requested but is not met:\n" + "\n".join(lines))
     parts.append("## Gate Required Files\n\n" + _files(run, phase))
     parts.append("## Phase Gate Status\n\n" + _status(state))
     if talk.strip():

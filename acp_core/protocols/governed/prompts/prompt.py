@@ -41,7 +41,7 @@ def prompt(run: Run, state: Object, turn: Object, assignment: Object) -> str:
     parts = [
         f"# Turn Assignment: {text(role, 'title', 120) or role_id} ({role_id})",
         f"Phase {phase}, turn {turn['turn_id']}, attempt {turn['attempt']}.",
-        "## Your Mandate\n\n" + (text(role, "mandate", 2_000) or "None is written."),
+        "## Your Mandate\n\n" + (text(role, "mandate", 2_000) or "Not specified."),
         "## Protocol Rules\n\n" + _rules(config),
         f"## Write Authority: {authority}\n\n" + _AUTHORITY.get(authority, "Not named."),
         "## Phase Exit Gate\n\n" + _gate(config, phase),
@@ -62,7 +62,7 @@ def prompt(run: Run, state: Object, turn: Object, assignment: Object) -> str:
 
 def _rules(config: Object) -> str:
     lines = [
-        "- You take one turn. The result that you stage is all that is known of it.",
+        "- You take one turn. acp only knows the result that you stage.",
         "- Never write the run's own files: state, history, ledger, lock.",
         "- Phases change, and the run completes, only when a human approves the gate.",
     ]
@@ -76,7 +76,7 @@ def _rules(config: Object) -> str:
 def _gate(config: Object, phase: str) -> str:
     name, order = exit_gate(config, phase), phases(config)
     rule = objects(config.get("gates")).get(name, {})
-    lines = [f"The phase ends through the gate `{name}`. It demands:"]
+    lines = [f"The phase ends through the gate `{name}`. Its conditions:"]
     lines += [f"- the file `{file}`, filled in" for file in strings(rule, "requires_files")]
     if rule.get("requires_verification_pass") is True:
         lines.append("- a verification that passed")

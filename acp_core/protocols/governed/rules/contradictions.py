@@ -44,7 +44,7 @@ def _accepted(run: Run) -> Iterator[Trouble]:
     last = run.state.value.get("last_completed_turn_id")
     if isinstance(last, str) and last not in known and not run.history.problems:
         message = f"The turn {_safe(last)} was accepted, but the history does not record it."
-        remedy = "Bring the history back from version control or a backup; its work may be lost."
+        remedy = "Restore the history from version control or a backup; its work may be lost."
         yield Trouble("ACCEPTED_LOST", _WARNING, message, remedy, schema.HISTORY, group="A2")
     for turn in run.turns:
         id = turn.raw.get("turn_id")

@@ -113,7 +113,7 @@ def _turns(run: Run, now: datetime) -> list[Trouble]:
 
 
 def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
-    role = turn.role or "nobody"
+    role = turn.role or "an unknown role"
 
     def trouble_of(
         code: str, message: str, remedy: str, group: str, *actions: str, certain: bool = True

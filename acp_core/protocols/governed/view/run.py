@@ -138,7 +138,9 @@ def _turn(turn: ActiveTurn) -> model.Turn:
     if turn.status == "conflicted":
         return model.Turn(YOU, f"resolve the conflict of the turn of {turn.role}", turn.since)
     if turn.status in AT_WORK and not turn.staged:
-        return model.Turn(turn.role or "nobody", "take its turn and stage the result", turn.since)
+        return model.Turn(
+            turn.role or "an unknown role", "take its turn and stage the result", turn.since
+        )
     if turn.staged:
         return model.Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
     what = _DECIDE.get(turn.status, "decide about the turn of {}")

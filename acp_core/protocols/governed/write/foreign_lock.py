@@ -115,7 +115,7 @@ def refusal(home: Path, holder: Holder) -> str:
     if holder.pid is None:
         return (
             f"{path} says that the agentxchain program is writing this run but names no process: "
-            "try again, or remove the file if none is"
+            "try again, or remove the file if no such program runs"
         )
     return (
         f"the agentxchain program (process {holder.pid}) is writing this run ({path}): try again "

@@ -243,7 +243,7 @@ def removing(root: Path, name: str) -> list[Write]:
     found = [place / each for each in names[:MOST]]
     odd = next((path for path in found if path.is_symlink() or not path.is_file()), None)
     if odd is not None or len(names) > MOST:
-        raise Refused(f"{name} holds more than a turn's files ({odd or len(names)}): clear it up")
+        raise Refused(f"{name} holds more than a turn's files ({odd or len(names)}): clean it up")
     return [Write(path, REMOVE) for path in found]
 
 

@@ -45,7 +45,7 @@ class OpenAgent:
             Refused: it cannot be asked now.
         """
         if self.reading.reach is None:
-            raise Refused("the agent cannot be asked now")
+            raise Refused("the agent cannot be reached now")
         return self.reading.reach
 
     @property
@@ -70,7 +70,7 @@ def open_agent(context: Context) -> OpenAgent:
         return context
     path = Path(context.key) if "/" in context.key else place.folder_of(context.key)
     if "://" in context.key or not folder.is_store(path):
-        raise Refused(f"{context.key}: you run no such agent on this machine")
+        raise Refused(f"{context.key}: you run no agent of this name on this machine")
     source = folder.Source(path)
     try:
         return OpenAgent(context.key, source.read())
@@ -89,7 +89,7 @@ def sending(context: Context, now: datetime) -> Action:
 
     async def work(client: Client, values: Values) -> str:
         sent = await message.send(client, values)
-        return f"{'Waits for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
+        return f"{'Waiting for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
 
     choices = (*met, ITSELF)
     return _bound(

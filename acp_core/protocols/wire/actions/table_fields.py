@@ -41,11 +41,11 @@ HOST = Field(
     default="127.0.0.1",
 )  # fmt: skip
 PORT = Field(
-    "port", "Port", "Port for peers (0: any) [default: the last one, or 7801].",
+    "port", "Port", "Port for peers (0: any free port) [default: the last one, or 7801].",
     Kind.NUMBER, least=0, most=65535,
 )  # fmt: skip
 HTTP_PORT = Field(
-    "http_port", "Port for HTTP", "Port for HTTP (0: any) [default: 100 above the other].",
+    "http_port", "Port for HTTP", "Port for HTTP (0: any free port) [default: 100 above the other].",
     Kind.NUMBER, least=0, most=65535,
 )  # fmt: skip
 ALLOW_HOST = Field(

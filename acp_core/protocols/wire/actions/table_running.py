@@ -50,7 +50,7 @@ AGENT = ActionSpec(
         *secrets.fields("secret", secrets.SECRET, "Shared secret for signing messages."),
         Field("identity", "Identity", f"Sign messages with the agent's own key (in {IDENTITY}).",
               metavar="PATH", bare=IDENTITY, optional=True),
-        Field("on_message", "Program that answers", "Answer messages and tasks by this program: a "
+        Field("on_message", "Program that answers", "Answer messages and tasks with this program: a "
               "preset (claude, codex, ...) or a command; never through a shell.",
               metavar="COMMAND", optional=True),
         Field("workdir", "Working folder", "Working folder of that program [default: here].", Kind.FOLDER,
@@ -78,11 +78,11 @@ BRIDGE = ActionSpec(
     "bridge",
     "Serve a folder",
     "Serve the collaboration in a folder as an ACP agent, until interrupted. Everyone with the link sees "
-    "it live (acp LINK), but can do only what --allow names.",
+    "it live (acp LINK), but can only run the actions that --allow names.",
     fields=(
         Field("name", "Name", "The agent's name [default: the folder's name].", metavar="NAME"),
-        given.HOST._replace(help="Listen at this address; the usual one is reached from this machine "
-                            "alone, elsewhere the link's token is asked for."),
+        given.HOST._replace(help="Address to listen on. Only this machine can reach the default; clients "
+                            "elsewhere need the token of the link."),
         given.PORT,
         given.HTTP_PORT,
         given.ALLOW_HOST,
@@ -101,7 +101,7 @@ BRIDGE = ActionSpec(
 RELAY = ActionSpec(
     "relay",
     "Run a relay",
-    "Let agents meet that cannot reach each other (ACP v0.8, binding C), until interrupted. Nothing is "
+    "Connect agents that cannot reach each other (ACP v0.8, binding C), until interrupted. Nothing is "
     "kept: what is on its way waits at its sender.",
     fields=(
         given.HOST,

@@ -191,7 +191,7 @@ def _kind(about: Json) -> Any:
 
 def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Preview:
     """What the bridge says that would be done; of one that cannot say it, that it would be asked."""
-    asked = f"{sentence} The bridge carries out the action in the original folder."
+    asked = f"{sentence} The bridge runs the action in the original folder."
     inputs = given.model_dump(mode="json", exclude_none=True)
     try:
         told = asking(lambda client: client.preview(name, inputs))
@@ -202,7 +202,7 @@ def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Prev
         changes=tuple(map(_change, objects(told.get("changes"))[:_MOST])),
         warnings=_lines(told.get("warnings")),
         notes=(
-            "The bridge carries out the action in the original folder.",
+            "The bridge runs the action in the original folder.",
             *_lines(told.get("notes")),
         ),
         refused=clean_line(str(told.get("refused") or "")),

@@ -196,4 +196,4 @@ def _cleaned(value: Any, allowed: frozenset[str], depth: int, name: str = "") ->
 def _words(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(each) for each in first["loc"][:6])
-    return clean_line(f"the bridge's answer is not what it should be: {where}: {first['msg']}", 300)
+    return clean_line(f"the bridge's answer is invalid: {where}: {first['msg']}", 300)

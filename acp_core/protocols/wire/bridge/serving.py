@@ -54,8 +54,8 @@ async def _check_allowed(watched: Watched, setup: BridgeSetup) -> None:
         if not await watched.call(partial(watched.knows, name=name)):
             there = [each.name for each in await watched.call(watched.actions)]
             raise invalid(
-                f"--allow {clean_line(name, 60)}: others can be allowed no such act;"
-                f" now there are: {', '.join(there) or 'none'}"
+                f"--allow {clean_line(name, 60)}: unknown action;"
+                f" possible now: {', '.join(there) or 'none'}"
             )
 
 
@@ -80,7 +80,7 @@ async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
                 try:
                     await feed.tell(shown)
                 except Exception:  # it goes on with the next state, whatever was wrong with one
-                    logger.exception("a change of the folder could not be told")
+                    logger.exception("could not publish a change of the folder")
                     await asyncio.sleep(_AGAIN)
                 shown = watched.snapshot
 

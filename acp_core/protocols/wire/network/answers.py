@@ -76,7 +76,7 @@ def refusal(response: httpx.Response, data: bytes) -> WireError:
     fields = fields_of(content_of(data))
     usual = f"the answer was {response.status_code}"
     if response.is_redirect:
-        usual += ", which leads elsewhere: that is not followed"
+        usual += ", a redirect, which acp does not follow"
     said = fields.get("error") or usual
     return WireError(
         str(said)[:_SAID], str(fields.get("error_code", ""))[:64], response.status_code

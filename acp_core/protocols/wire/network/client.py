@@ -335,7 +335,7 @@ class Client:
     ) -> Json:
         content = await self._ask_any(method, path, body, query, more)
         if not isinstance(content, dict):
-            raise WireError(f"{self.address.url} answers as no agent does", status=200)
+            raise WireError(f"{self.address.url} does not answer like an agent", status=200)
         return content
 
     async def _ask_any(

@@ -119,9 +119,9 @@ def parse(text: str) -> Link:
     """
     link = parse_any(text)
     if isinstance(link, RelayLink):
-        raise LinkError("this link leads to a relay: only an agent can follow it (--join)")
+        raise LinkError("this link belongs to a relay: only an agent can use it (--join)")
     if isinstance(link, HttpLink):
-        raise LinkError("this link is for an agent (--join); others ask at http://host:port")
+        raise LinkError("this link is for an agent (--join); other programs use http://host:port")
     return link
 
 
@@ -161,7 +161,7 @@ def parse_any(text: str) -> AnyLink:
         raise LinkError("the link's port is 0")
     token = parts.path.strip("/")
     if not _TOKEN.fullmatch(token):
-        raise LinkError("the link has no token after the port, or one of other signs")
+        raise LinkError("the link has no token after the port, or an invalid one")
     if parts.scheme in WEB:
         return HttpLink(parts.scheme, host, port or WEB[parts.scheme], token)
     return Link(parts.scheme, host, port or WS_PORT, token)
@@ -213,7 +213,7 @@ def check_host(host: str) -> None:
         Refused: it is no name and no address.
     """
     if not is_host(host):
-        raise Refused(f"--host: no name and no address: {host}")
+        raise Refused(f"--host: not a name or an address: {host}")
 
 
 def check_interface(option: str, address: str) -> None:

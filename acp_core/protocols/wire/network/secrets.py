@@ -43,7 +43,7 @@ def take(option: str, value: str | None, file: str | None, variable: str) -> str
     """
     kept = os.environ.pop(variable, "")
     if value is not None and file is not None:
-        raise Refused(f"--{option} and --{option}-file: only one of them is needed")
+        raise Refused(f"give either --{option} or --{option}-file")
     if file is not None:
         return _read(f"--{option}-file", Path(file).expanduser())
     if value == "":
@@ -64,5 +64,5 @@ def _read(option: str, path: Path) -> str:
     if not found:
         raise Refused(f"{option}: {path}: it is empty")
     if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-        warn(f"{path} can be read by others: chmod 600 makes it yours alone")
+        warn(f"{path} can be read by others: fix it with chmod 600")
     return found

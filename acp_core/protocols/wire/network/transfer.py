@@ -42,7 +42,7 @@ async def body(response: httpx.Response, seconds: float, limit: int = LARGEST) -
                 if len(data) > limit:
                     raise TooLarge("an answer", limit)
     except TimeoutError:
-        raise httpx.ReadTimeout("the answer does not end") from None
+        raise httpx.ReadTimeout("the answer is endless") from None
     return bytes(data)
 
 
@@ -70,6 +70,8 @@ async def lines(response: httpx.Response, limit: int = LONGEST_LINE) -> AsyncIte
 async def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("", "identity"):
-        raise httpx.DecodingError(f"the answer is {coding[:40]}, which was not asked for")
+        raise httpx.DecodingError(
+            f"the answer has the encoding {coding[:40]}, which acp did not request"
+        )
     async for chunk in response.aiter_raw():
         yield chunk

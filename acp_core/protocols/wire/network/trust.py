@@ -76,7 +76,7 @@ def check_pair(cert: str | None, key: str | None) -> tuple[str, str] | None:
     if not cert and not key:
         return None
     if not cert or not key:
-        raise Refused("--tls-cert and --tls-key: both are needed")
+        raise Refused("--tls-cert and --tls-key require each other")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: "")
     except (OSError, ValueError) as error:
@@ -89,7 +89,7 @@ def words(error: Exception) -> str:
     text = str(error) or type(error).__name__
     found = untrusted(error)
     if found:
-        return f"its certificate is not trusted here ({found}): --ca or {VARIABLE} names a file with who signed it"
+        return f"its certificate is not trusted here ({found}): name the authority's file with --ca or {VARIABLE}"
     return f"{text}: it does not speak TLS" if "WRONG_VERSION_NUMBER" in text else text
 
 

@@ -30,9 +30,7 @@ from acp_core.protocols.wire.write.database import Entry
 NEAR = 1.0  # seconds around an entry within which the agent that wrote it ran
 _SHOWN = 2_000  # characters of what a task was asked, and of its artifact
 _SHORT = 300  # characters of a field of an entry that is too large to be told whole
-_UNKNOWN = (
-    "its log does not tell its card, what waited for peers, nor whether it ran between entries"
-)
+_UNKNOWN = "its log does not contain the card, the waiting messages, or whether the agent ran between entries"
 
 
 def past_log(reading: Reading) -> PastLog | None:
@@ -86,7 +84,7 @@ def ended(read: Reading, heard: datetime | None) -> Reading:
         read: what it was.
         heard: when that ended.
     """
-    unknown = f"what was heard of it ends {dated(heard)}"
+    unknown = f"the last contact was {dated(heard)}"
     return replace(read, remote=False, reach=None, away="", then=NOT_KNOWN, unknown=unknown)
 
 

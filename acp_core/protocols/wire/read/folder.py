@@ -237,7 +237,7 @@ class Source:
         del self._entries[:-EVENTS]
         found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
         if not _is_usable(db):
-            raise ValueError("its key or its tokens are none")
+            raise ValueError("its key or its tokens are invalid")
         row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
         return Reading(
             name=unquote(self._folder.name),

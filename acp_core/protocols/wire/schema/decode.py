@@ -36,7 +36,7 @@ def decode(data: bytes | str) -> Any:
         try:
             encode(value)
         except UnicodeEncodeError:
-            raise invalid("a text holds half of a surrogate pair") from None
+            raise invalid("a text contains half of a surrogate pair") from None
     return value
 
 

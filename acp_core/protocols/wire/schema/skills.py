@@ -50,7 +50,7 @@ def _from_table(given: object, where: str) -> Json:
     for name, value in table.items():
         texts = value if name in _LISTS and isinstance(value, list) else [value]
         if name not in (*_TEXTS, *_LISTS):
-            raise Refused(f"{where}: {name}: unknown (there are: {', '.join((*_TEXTS, *_LISTS))})")
+            raise Refused(f"{where}: {name}: unknown (known: {', '.join((*_TEXTS, *_LISTS))})")
         if (name in _LISTS) is not isinstance(value, list) or not all(
             isinstance(each, str) and each.strip() for each in texts
         ):
@@ -91,13 +91,13 @@ def support(skills: Sequence[Json], wanted: str, agent: str, body: Json, largest
     """Whether one skill is supported: the older form of the question, with its constraints."""
     known = [str(skill.get("id")) for skill in skills]
     level = "supported" if wanted in known else "unsupported"
-    reason = "" if level == "supported" else f"no skill of that id among {len(known)}"
+    reason = "" if level == "supported" else f"no skill with that id among {len(known)}"
     applied: Json = {}
     size = integer(fields_of(body.get("constraints")).get("file_size_bytes"))
     if size is not None:
         applied["file_size_bytes"] = size
         if level == "supported" and size > largest:
-            level, reason = "partial", f"messages hold at most {largest} bytes"
+            level, reason = "partial", f"messages have at most {largest} bytes"
     return {
         "skill_id": wanted,
         "support_level": level,

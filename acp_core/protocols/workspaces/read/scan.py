@@ -299,7 +299,7 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
         return Returned(file, None, problem)
     value, prose = parse(text)
     if value is None:
-        return Returned(file, None, "holds no object with a status")
+        return Returned(file, None, "contains no object with a status")
     report = coord.parse(Report, value)
     agent = report.agent
     safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED

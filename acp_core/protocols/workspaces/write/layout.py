@@ -168,7 +168,7 @@ def read_json(path: Path) -> Object | None:
     except (ValueError, RecursionError):
         raise Refused(f"{path} is not valid JSON: correct it, or move it away") from None
     if not isinstance(value, dict) or not shallow(value):
-        raise Refused(f"{path} holds no JSON object: correct it, or move it away")
+        raise Refused(f"{path} is not a JSON object: correct it, or move it away")
     return value
 
 

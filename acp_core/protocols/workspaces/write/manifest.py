@@ -155,7 +155,7 @@ def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
         if entry is None:
             raise Refused(f"{place.manifest} does not list {agent}")
         alter(entry)
-        transaction.commit(f"note how {agent} stands", [manifest.write()])
+        transaction.commit(f"record the status of {agent}", [manifest.write()])
 
 
 def return_file(place: Layout, entry: Object, task: Task) -> Path:

@@ -46,13 +46,13 @@ class _Plot(NamedTuple):
 
 
 _PLOTS = {
-    "killed": _Plot("a loop and its program are killed", "B2", retries=1),
-    "idle": _Plot("a program ends well without doing anything", "B3"),
-    "refused": _Plot("a program may not run commands", "B3"),
-    "hanging": _Plot("a program says nothing any more", "B9"),
-    "retrying": _Plot("a program cannot reach its model service", "B5"),
-    "login": _Plot("a program is not logged in", "B4"),
-    "lingering": _Plot("a program does not end after its last word", "B12"),
+    "killed": _Plot("a loop and its agent are killed", "B2", retries=1),
+    "idle": _Plot("an agent ends without doing anything", "B3"),
+    "refused": _Plot("an agent may not run commands", "B3"),
+    "hanging": _Plot("an agent produces no more output", "B9"),
+    "retrying": _Plot("an agent cannot reach its model service", "B5"),
+    "login": _Plot("an agent is not logged in", "B4"),
+    "lingering": _Plot("an agent does not exit after its work", "B12"),
     "torn": _Plot("a line of the log is half written", "A1"),
     "lagging": _Plot(
         "protocol.json is out of date with the log", "A4", "server", "proposal_submitted", True
@@ -65,8 +65,8 @@ _PLOTS = {
         answers={"answer": "Sales says: a minute is fine."},
     ),
     "duplicate": _Plot("two loops act for one participant", "B13", twice=True),
-    "belief": _Plot("a program waits for the wrong one", "B10", alone=True),
-    "forgotten": _Plot("a participant was never launched", "B1", forgotten=True),
+    "belief": _Plot("an agent waits for the wrong participant", "B10", alone=True),
+    "forgotten": _Plot("a participant was never started", "B1", forgotten=True),
 }
 
 NAMES: Mapping[str, str] = {name: plot.title for name, plot in _PLOTS.items()}
@@ -85,7 +85,7 @@ def tell(name: str, folder: Path | None = None, *, speed: float = 1.0) -> Story:
         RehearsalError: there is no such story, or a folder cannot be written.
     """
     if name not in _PLOTS:
-        raise RehearsalError(f"nothing gets stuck by {name!r}; there are: {', '.join(_PLOTS)}")
+        raise RehearsalError(f"unknown cause {name!r} (causes: {', '.join(_PLOTS)})")
     plot = _PLOTS[name]
     drafts = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}-{name}"
     try:

@@ -47,7 +47,7 @@ def command(task: Task) -> Command:
     place = os.fspath(inside)
     how = task.runtime.prompt_transport or "dispatch_bundle_only"
     if how not in TRANSPORTS:
-        raise SpawnError(f"prompt_transport “{how}” is none of {', '.join(TRANSPORTS)}")
+        raise SpawnError(f"prompt_transport “{how}” is not one of {', '.join(TRANSPORTS)}")
     stdin = None
     if how == "argv":
         prompt = _prompt(task)

@@ -54,9 +54,7 @@ def _check(values: Values) -> None:
     require(values.spec.fields, values)
     check_host(values.host)
     if values.open_loopback and not is_loopback(values.host):
-        raise Refused(
-            "--open-loopback: others than this machine reach the agent: a token is needed"
-        )
+        raise Refused("--open-loopback: other machines can reach the agent, so a token is required")
     if not (values.advertise_mdns or values.advertise_token):
         return
     if values.tls_cert:

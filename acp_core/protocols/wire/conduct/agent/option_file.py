@@ -46,7 +46,7 @@ def fill_in(values: Values) -> None:
         field = known.get(name.replace("-", "_"))
         if field is None:
             options = ", ".join(sorted(known))
-            raise Refused(f"{values.config}: {name}: no such option (there are: {options})")
+            raise Refused(f"{values.config}: {name}: unknown option (options: {options})")
         read = _read(field, value, f"{values.config}: {name}")
         if field.name not in values.said:
             setattr(values, field.name, read)
@@ -81,7 +81,7 @@ def _read(field: Field, value: Any, where: str) -> Any:
     if any(type(one) not in types for one in each):
         raise Refused(f"{where}: {_NEEDED.get(field.kind, 'a text in quotes')} is needed")
     if field.choices and value not in field.choices:
-        raise Refused(f"{where}: {value!r} is none of {', '.join(field.choices)}")
+        raise Refused(f"{where}: {value!r} is not one of {', '.join(field.choices)}")
     if several:
         return each
     try:

@@ -207,7 +207,7 @@ class Peers:
         if old is new:
             raise invalid("to: another peer is needed")
         if old.connected:
-            raise invalid(f"{old.name} is connected: it gets what waits for it")
+            raise invalid(f"{old.name} is connected and gets its waiting messages")
         if new.row.identity is None:
             raise invalid(f"{new.name} has never been connected")
         async with self._adopting:

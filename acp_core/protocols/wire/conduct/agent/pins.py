@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.conduct.agent.peers import Peer
 
 REFUSED, MOVED = SUSPECT
-"""Events ``acp.peer``: another key was shown for a peer; another agent answers at its link."""
+"""Events ``acp.peer``: another key was shown for a peer; another agent answers at the link."""
 TOLD = 1000  # of them are remembered, so that no stranger fills the log
 
 
@@ -28,14 +28,14 @@ async def check(agent: Agent, known: Peer, card: PeerCard) -> None:
     pinned = known.row.public_key
     if pinned is None or card.public_key is None or card.public_key == pinned:
         return
-    why = f"another key than {known.name} had before"
+    why = f"a different key than {known.name} had before"
     await _tell(agent, known, REFUSED, f"{why}: {card.public_key}")
     raise Refusal(Code.FORBIDDEN, f"{why}; who refuses it can forget that one (DELETE /peer/ID)")
 
 
 async def moved(agent: Agent, asked: Peer, card: PeerCard) -> None:
     """Note that behind a peer's link there is somebody else; what waits for it stays."""
-    asked.trouble = "another agent answers at its link"
+    asked.trouble = "another agent answers at the link"
     await _tell(agent, asked, MOVED, f"{asked.trouble}: {card.name}")
 
 

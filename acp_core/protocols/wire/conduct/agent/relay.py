@@ -128,7 +128,7 @@ class Place:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, 2.0)
         except TimeoutError:
-            raise ChannelClosed("nothing is taken any more") from None
+            raise ChannelClosed("not accepting frames any more") from None
 
     async def waiting(self, member: str) -> int:
         """How many of our frames a member has not taken."""
@@ -166,7 +166,7 @@ class Place:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         for channel in list(self._channels.values()):
-            channel.end("the relay is left")
+            channel.end("left the relay")
         if self._session:
             with contextlib.suppress(ChannelClosed, TimeoutError):
                 async with asyncio.timeout(2):
@@ -262,7 +262,7 @@ class RelayChannel:
     def put(self, text: str) -> None:
         """Take a frame that came."""
         if self._came.qsize() >= WAITING:
-            self.end("it sends more than is taken")
+            self.end("it sends too many frames")
         elif not self._why:
             self._came.put_nowait(text)
 
@@ -287,7 +287,7 @@ async def dial(agent: Agent, link: RelayLink) -> Channel:
             await all_others.skip()
             return all_others
         if place.host is None:
-            raise ChannelClosed("the other agent is not at the relay")
+            raise ChannelClosed("the other agent is not connected to the relay")
     except BaseException:
         await place.close()
         raise

@@ -64,7 +64,7 @@ def check_size(agent: Agent, envelope: Json, largest: int | None = None) -> None
     if size > limit:
         raise Refusal(
             Code.TOO_LARGE,
-            f"the message has {size} bytes; at most {limit} are taken",
+            f"the message has {size} bytes; the limit is {limit}",
             failed=envelope.get("message_id"),
             max_bytes=limit,
         )
@@ -109,7 +109,7 @@ def _write(
 ) -> tuple[Sent, bool]:
     id = draft.message_id or ""
     if not room and messages.find(tx.db, "out", peer.id, id) is None:
-        raise Refusal(Code.BUSY, f"too much waits for {peer.name} already")
+        raise Refusal(Code.BUSY, f"too many messages are waiting for {peer.name}")
 
     def make(seq: int) -> tuple[Json, Json]:
         envelope = envelope_of(agent, draft, seq, type)
@@ -157,7 +157,7 @@ async def reply(agent: Agent, correlation_id: str, draft: Draft) -> Sent:
 
     asked = await agent.store.read(lambda db: messages.asked(db, correlation_id))
     if asked is None:
-        raise Refusal(Code.NOT_FOUND, "no message of this correlation id arrived")
+        raise Refusal(Code.NOT_FOUND, "no message with this correlation id arrived")
     peer_id, _ = asked
     draft = replace(draft, carried={**draft.carried, "correlation_id": correlation_id})
     return await answer(agent, draft, peer_id, REPLY)

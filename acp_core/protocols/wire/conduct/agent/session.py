@@ -102,8 +102,8 @@ class Session:
             finally:
                 await self.agent.peers.left(peer, self)
         except sqlite3.Error as error:  # nothing was acknowledged: all comes again
-            logger.warning("the store does not work: %s", error)
-            raise ChannelClosed(f"the store does not work: {error}") from None
+            logger.warning("the store failed: %s", error)
+            raise ChannelClosed(f"the store failed: {error}") from None
         finally:
             await self._channel.close(self._ended)
 
@@ -142,7 +142,7 @@ class Session:
                     self.proven = True
                 return card
         except TimeoutError:
-            raise ChannelClosed("no card came, or no proof of it") from None
+            raise ChannelClosed("no card arrived, or no proof of identity") from None
 
     async def _first(self, *kinds: str) -> Json:
         """The next frame of these kinds; what cannot be read, and others, are passed over."""
@@ -209,7 +209,7 @@ class Session:
     def _renew(self, peer: Peer, card: PeerCard) -> None:
         known = (self.card.identity, self.card.public_key)
         if self.card.identity and (card.identity, card.public_key) != known:
-            raise invalid("a card cannot become that of another agent")
+            raise invalid("a card cannot change to that of another agent")
         self.card = peer.card = card
 
     async def _acknowledge(self, peer: Peer) -> None:
@@ -266,7 +266,7 @@ class Session:
             async with asyncio.timeout(PATIENCE):
                 await self._room.wait()
         except TimeoutError:
-            raise ChannelClosed("nothing was acknowledged for too long") from None
+            raise ChannelClosed("no acknowledgement for too long") from None
 
     def _acknowledged(self, peer: Peer, frame: Json) -> None:
         ids = frame.get("message_ids")
@@ -313,4 +313,4 @@ async def guest(agent: Agent, channel: Channel) -> None:
 def _noted(future: asyncio.Future[None]) -> None:
     """A queue that could not be shortened: what is in it is sent again, and arrives once."""
     if not future.cancelled() and future.exception():
-        logger.warning("could not note what arrived: %s", future.exception())
+        logger.warning("could not store what arrived: %s", future.exception())

@@ -43,7 +43,7 @@ def create(
     """
     id = id or new_id("task")
     if tasks.get(tx.db, id):
-        raise invalid("there is a task of this id")
+        raise invalid("a task with this id exists")
     now = now_text()
     task: Json = {
         "id": id,
@@ -139,7 +139,7 @@ def reported(tx: Tx, peer_id: str, frame: Json) -> None:
         raise Refusal(Code.NOT_FOUND, "no task of this id is shared with you")
     wanted = state.task_state(frame.get("status", frame.get("state")))
     if task["direction"] == RECEIVED and wanted is not TaskState.CANCELED:
-        raise Refusal(Code.FORBIDDEN, "only the worker reports on a task")
+        raise Refusal(Code.FORBIDDEN, "only the peer that works on a task can report on it")
     current = TaskState(task["status"])
     if task["direction"] == DELEGATED and current is not wanted and _behind(current, wanted):
         update(tx, task, TaskState.WORKING, None, None)

@@ -154,9 +154,11 @@ class VisitingChannel(Frames):
         if data is None:
             return
         if fields.get("event") == "acp.end":
-            raise ChannelClosed(_field(data.encode(), "reason") or "the other side ended it")
+            raise ChannelClosed(
+                _field(data.encode(), "reason") or "the other side closed the connection"
+            )
         if number != str(self._place + 1):
-            raise ChannelClosed("the frames do not come in their order")
+            raise ChannelClosed("the frames arrive out of order")
         await self._room()
         self._put(data)
 
@@ -180,7 +182,7 @@ async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:
         _check(answer.status_code, data)
         id = _field(data, "channel")
         if not re.fullmatch(r"[A-Za-z0-9_]{1,128}", id):
-            raise ChannelClosed("it answers as no agent does")
+            raise ChannelClosed("it does not answer like an agent")
     except BaseException as error:
         await http.aclose()
         if isinstance(error, httpx.HTTPError):

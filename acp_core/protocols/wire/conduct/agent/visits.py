@@ -69,7 +69,7 @@ class Visit(Frames):
                     await self._take(number, line)
                     number += 1
         except TimeoutError:
-            raise Refusal(Code.BUSY, "more has come than is taken", taken=self._place) from None
+            raise Refusal(Code.BUSY, "too many frames arrived", taken=self._place) from None
         return self._place
 
     async def after(self, place: int, follower: int, seconds: float) -> list[Numbered]:
@@ -97,7 +97,7 @@ class Visit(Frames):
             Refusal: there are no such frames, or they are not kept any more.
         """
         if place < self._last - len(self._waiting):
-            raise invalid("since: frames up to a later one were said to be there already")
+            raise invalid("since: later frames were acknowledged already")
         self._seen(place)
         self._follower += 1
         self._following = True
@@ -119,13 +119,13 @@ class Visit(Frames):
             await asyncio.sleep(0.5)
             now = time.monotonic()
             if not self._following and now - self._left > AWAY:
-                await self.close("no peer follows it any more")
+                await self.close("no peer reads it any more")
             elif now - self._heard > SILENT:
-                await self.close("nothing is heard any more")
+                await self.close("no sign of life from the peer")
 
     def _seen(self, number: int) -> None:
         if number > self._last:
-            raise invalid("there are not so many frames")
+            raise invalid("there are fewer frames")
         self._had(number)
 
     async def _take(self, number: int, line: str) -> None:

@@ -61,7 +61,7 @@ class Webhooks:
         if url is None or not is_web_address(url):
             raise invalid("url: an http:// or https:// address is needed")
         if not self._is_allowed(url):
-            raise Refusal(Code.FORBIDDEN, "url: its host is not among those that are allowed")
+            raise Refusal(Code.FORBIDDEN, "url: its host is not allowed")
         if url in self._posting:
             return
         if len(self._posting) >= MOST:

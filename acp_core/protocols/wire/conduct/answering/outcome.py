@@ -92,9 +92,9 @@ def _of_result(given: object) -> Outcome:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"]) or "it"
-        return failure(f"the program's result is not what it should be: {where}: {first['msg']}")
+        return failure(f"the program's result is invalid: {where}: {first['msg']}")
     except Refusal as refusal:
-        return failure(f"the program's result is not what it should be: {refusal.message}")
+        return failure(f"the program's result is invalid: {refusal.message}")
     if result.status == "failed":
         return Outcome(TaskState.FAILED, parts, failure(result.error or result.text or "").error)
     return Outcome(TaskState(result.status), parts)
@@ -130,7 +130,9 @@ def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
         return _cut(data.decode(errors="replace").strip("\n")), ""
     progress = transcript.parse(data, stream).progress
     wrong = (progress.error or progress.said) if progress.is_error else ""
-    return _cut(progress.said), wrong or ("it says that it failed" if progress.is_error else "")
+    return _cut(progress.said), wrong or (
+        "the program reported a failure" if progress.is_error else ""
+    )
 
 
 def _cut(text: str) -> str:

@@ -52,7 +52,7 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
         sender=clean_name(material.sender, 64) or "without a name",
         what="a task" if material.task else "a message",
         asked=f"{mark}\n{said}\n{mark}",
-        earlier=f"\nWhat was said before:\n\n{mark}\n{told}\n{mark}\n" if earlier else "",
+        earlier=f"\nEarlier messages:\n\n{mark}\n{told}\n{mark}\n" if earlier else "",
     )
 
 

@@ -105,7 +105,9 @@ class Answering:
             self._why[self._working[task_id]] = "the task was canceled"
         for late in await store.read(partial(jobs.too_many, bound=self._setup.waiting)):
             material = await store.read(partial(jobs.material, job=late))
-            await self._close(late, material, outcome.failure("too much waits for this agent"))
+            await self._close(
+                late, material, outcome.failure("too many messages are waiting for this agent")
+            )
         while len(self._running) < self._setup.at_once and not self._stopping:
             job = await self._next()
             if job is None:
@@ -138,7 +140,7 @@ class Answering:
         try:
             await self._carry_out(job)
         except Exception as error:
-            logger.exception("job %d could not be carried out", job.id)
+            logger.exception("job %d failed", job.id)
             material = await self._agent.store.read(partial(jobs.material, job=job))
             why = outcome.failure(f"{type(error).__name__} inside the agent")
             await self._close(job, material, why)

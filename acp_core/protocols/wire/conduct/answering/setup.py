@@ -73,5 +73,5 @@ def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
     except (PresetError, SpawnError, settings.SettingsError) as error:
         raise SetupError(f"--on-message: {error}") from None
     if model and not preset.model_args:
-        raise SetupError(f"--model: {preset.title or preset.program} is not told a model")
+        raise SetupError(f"--model: {preset.title or preset.program} takes no model")
     return Setup(replace(preset, program=program), place, model)

@@ -74,7 +74,7 @@ async def discover(call: Call) -> ASGIApp:
     """``GET /discover``: agents that were heard of on the local network."""
     agent = call.agent
     found, active = agent.heard.listed(time.time()), agent.config.advertise
-    note = "anybody on the network can say anything here" if active else _SILENT
+    note = "anyone on the network can announce anything" if active else _SILENT
     content: Json = {"lan_peers": found, "peers": found, "count": len(found)}
     return answer({**content, "mdns_active": active, "note": note})
 

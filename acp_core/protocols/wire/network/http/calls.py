@@ -194,14 +194,12 @@ async def serve(agent: Agent, place: Place, request: Request) -> ASGIApp:
     except ClientDisconnect:
         return Response(status_code=400)  # nobody is there to read it
     except sqlite3.Error as error:  # a full disk, most of the time
-        logger.warning("the store does not work: %s", error)
+        logger.warning("the store failed: %s", error)
         why = guard.refusal(wire_guard.obstacles(agent.store.path.parent, "")) or error
-        return refuse(Refusal(Code.INTERNAL, f"the agent's store does not work: {why}"))
+        return refuse(Refusal(Code.INTERNAL, f"the agent's store failed: {why}"))
     except Exception:
         logger.exception("%s %s failed", request.method, request.url.path)
-        return refuse(
-            Refusal(Code.INTERNAL, "something went wrong inside; the agent's log says what")
-        )
+        return refuse(Refusal(Code.INTERNAL, "internal error: see the agent's log"))
 
 
 def _check_rights(call: Call) -> None:
@@ -213,7 +211,10 @@ def _check_rights(call: Call) -> None:
     place, agent = call.place, call.agent
     if call.rights == ANYBODY and not place.public:
         own = f"acp wire token {shlex.quote(agent.config.name)}"
-        raise Refusal(Code.UNAUTHORIZED, f"{NO_TOKEN}: the one that `{own}` prints, or its link's")
+        raise Refusal(
+            Code.UNAUTHORIZED,
+            f"{NO_TOKEN}: use the token that `{own}` prints, or the one of the link",
+        )
     reader = place.readers and agent.bridge is not None
     if call.rights == PEER and not (place.peers or reader):
-        raise Refusal(Code.FORBIDDEN, "the link's token gives a peer's rights only")
+        raise Refusal(Code.FORBIDDEN, "the token of the link only gives the rights of a peer")

@@ -45,7 +45,7 @@ async def take(call: Call) -> ASGIApp:
 async def end(call: Call) -> ASGIApp:
     """``DELETE /channel/{id}``: end it."""
     visit = call.agent.visits.get(call.path("id"))
-    await visit.close("the other side ended it")
+    await visit.close("the other side closed the connection")
     return answer({"ok": True, "channel": visit.id})
 
 

@@ -55,12 +55,14 @@ class Guard:
         host = headers.get("host", "")
         name = _host_of(f"//{host}")
         if name is None or not self._is_ours(name):
-            raise Refusal(Code.FORBIDDEN, "Host: this agent is not asked for under that name")
+            raise Refusal(Code.FORBIDDEN, "Host: this agent does not have that name")
         origin = headers.get("origin")
         if origin is not None and _netloc(origin) != host.lower():
-            raise Refusal(Code.FORBIDDEN, "Origin: web pages may not ask this agent")
+            raise Refusal(Code.FORBIDDEN, "Origin: this agent refuses requests of web pages")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refusal(Code.FORBIDDEN, "Sec-Fetch-Site: web pages may not ask this agent")
+            raise Refusal(
+                Code.FORBIDDEN, "Sec-Fetch-Site: this agent refuses requests of web pages"
+            )
         return self._by_token(headers.get("authorization"))
 
     def _by_token(self, given: str | None) -> str:

@@ -143,7 +143,7 @@ async def update(call: Call) -> ASGIApp:
     def work(tx: Tx) -> tuple[Json, bool]:
         task = tasks.find(tx, id)
         if task["direction"] == tasks.DELEGATED:
-            raise Refusal(Code.FORBIDDEN, "only the peer that works on this task reports on it")
+            raise Refusal(Code.FORBIDDEN, "only the peer that works on this task can report on it")
         news = tasks.update(tx, task, wanted, artifact, error)
         return task, news and tasks.tell(tx, task)
 

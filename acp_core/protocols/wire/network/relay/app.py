@@ -60,7 +60,7 @@ class Relay:
                 return
             headers = dict(scope["headers"])
             if b"origin" in headers:
-                refusal = Refusal(Code.FORBIDDEN, "web pages may not ask this relay")
+                refusal = Refusal(Code.FORBIDDEN, "this relay refuses requests of web pages")
                 await refuse(refusal)(scope, receive, send)
             elif self._open >= CONNECTIONS:
                 await refuse(Refusal(Code.BUSY, "too many requests"))(scope, receive, send)
@@ -91,7 +91,7 @@ class Relay:
         if self._key is not None:
             shown = request.headers.get("authorization", "").removeprefix("Bearer ")
             if not hmac.compare_digest(shown.encode(), self._key.encode()):
-                raise Refusal(Code.UNAUTHORIZED, "opening a room needs this relay's key")
+                raise Refusal(Code.UNAUTHORIZED, "this relay requires its key to open a room")
         token = request.query_params.get("token") or None
         room, existed = self.rooms.open(token, _key_of(body), time.monotonic())
         return {"ok": True, "token": room.token, "existed": existed}
@@ -119,7 +119,7 @@ class Relay:
         other = request.query_params.get("member")
         if other is not None:
             if not member.host:
-                raise Refusal(Code.FORBIDDEN, "only the host sends others away")
+                raise Refusal(Code.FORBIDDEN, "only the host of the room can remove others")
             known = room.members.get(other)
             if known:
                 room.leave(known)

@@ -23,7 +23,7 @@ def run(values: Values) -> int:
     check_host(values.host)
     key = secrets.take("key", values.key, values.key_file, secrets.RELAY_KEY)
     if not is_loopback(values.host) and not key:
-        raise Refused("--key-file: it is needed where others can reach the relay")
+        raise Refused("--key-file is required if other machines can reach the relay")
     import uvicorn
 
     from acp_core.protocols.wire.conduct.agent.sockets import bind, more_files, reachable

@@ -129,7 +129,7 @@ class Room:
         """Let a frame wait for a member, or for all; its number.
 
         Raises:
-            Refusal: no such member, too fast, or too much waits for the receiver.
+            Refusal: no such member, too fast, or too many frames are waiting for the receiver.
         """
         if to is None:
             fitting = [member for member in self.members.values() if member is not sender]
@@ -143,7 +143,7 @@ class Room:
             raise Refusal(Code.BUSY, "too many frames a second")
         for member in fitting:
             if not self._has_room(member, text):
-                raise Refusal(Code.BUSY, "too much waits for the receiver")
+                raise Refusal(Code.BUSY, "too many frames are waiting for the receiver")
         self.left -= 1
         self.seq += 1
         entry = Entry(self.seq, sender.id if sender else "", text, shared=to is None)

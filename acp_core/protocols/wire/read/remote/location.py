@@ -62,7 +62,7 @@ def locate(text: str, given: str | None = None) -> str:
     token = os.environ.get(TOKEN_VARIABLE, "") if given is None else given
     if token and not links.is_token(token):
         where = TOKEN_VARIABLE if given is None else "the token"
-        raise LinkError(f"{where} is none: letters, digits and _-.~ are needed")
+        raise LinkError(f"{where} must consist of letters, digits and _-.~")
     with _lock:
         known = _tokens.get(address.key, ())
         found = [each for each in (token, address.token, *known) if each]

@@ -128,7 +128,7 @@ class Writer:
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.problem = "another process keeps it"
+            self.problem = "another process uses it"
         except (ImportError, OSError) as error:
             self.problem = getattr(error, "strerror", None) or str(error)
         try:

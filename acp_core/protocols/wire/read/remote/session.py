@@ -97,7 +97,7 @@ class Session:
         if outside:
             reach = Reach(outside.url, outside.token, owner=False)
             return Client(outside.url, outside.token, TIMEOUT), reach
-        raise refusal or WireError("there is no way to it")
+        raise refusal or WireError("not reachable")
 
     async def _from_outside(self, client: Client, reach: Reach) -> None:
         """With a peer's rights: the card is all that is told."""
