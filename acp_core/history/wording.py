@@ -210,7 +210,7 @@ def bytes_of(known: Known | None) -> bytes:
 def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
     """Since when a version held (precisely: as versions are told apart), and where that is known from."""
     if known is None:
-        return "no recordings"
+        return "no earlier version known"
     since = datetime.fromtimestamp(known.since, UTC)
     at = format.precise(since, utc) if precise else format.exact(since, utc)
     note = f" {known.note[:12]}" if known.note else ""

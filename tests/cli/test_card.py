@@ -47,7 +47,7 @@ def test_a_verdict_is_refused_where_the_matter_has_changed(acp: Acp, tmp_path: P
     (card,) = cards(acp, root)
     (root / ".planning/SYSTEM_SPEC.md").write_text("## Purpose\n\nLight.\n")
     refused = acp(*shlex.split(card["verdicts"][0]["command"])[1:], "--yes")
-    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    assert refused.returncode == 2 and "have changed since you saw them" in refused.stderr
     assert states.state(root)["phase"] == "planning"
     (again,) = cards(acp, root)
     assert again["digest"] != card["digest"]

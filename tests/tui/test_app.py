@@ -69,7 +69,7 @@ async def test_a_fleet_that_breaks_is_said_and_the_screen_stays(tmp_path: Path) 
 
     app = dashboard(Broken(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
-        await until(pilot, lambda: "Changes are no longer seen" in screen_text(app))
+        await until(pilot, lambda: "no longer notices changes" in screen_text(app))
         await until(pilot, lambda: "RuntimeError('[/x] no more" in screen_text(app))
         await until(pilot, lambda: isinstance(app.screen, FleetScreen))
 
@@ -90,7 +90,7 @@ async def test_every_theme_draws_every_state(tmp_path: Path, name: str) -> None:
 async def test_a_theme_that_does_not_exist_is_said_and_another_one_taken(tmp_path: Path) -> None:
     app = dashboard(StageFleet(), tmp_path, settings={"theme": "[/x]"})
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
-        await until(pilot, lambda: "There is no theme '[/x]'" in screen_text(app))
+        await until(pilot, lambda: "Unknown theme '[/x]'" in screen_text(app))
         assert app.theme == theme.DEFAULT
 
 

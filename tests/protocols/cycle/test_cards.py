@@ -410,7 +410,7 @@ def test_the_commands_of_a_card_decide_and_refuse_what_has_changed(
     write(root, f"{PROGRESS}/cd/implementation.md", "Version: 1.1.0\n\nWrites one file.\n", 10)
     command = shlex.split(card["verdicts"][0]["command"])
     refused = acp(*command[1:], "--yes")
-    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    assert refused.returncode == 2 and "have changed since you saw them" in refused.stderr
     (again,) = printed(acp, root)
     assert again["id"] == card["id"] and again["digest"] != card["digest"]
     assert acp(*shlex.split(again["verdicts"][0]["command"])[1:], "--yes").returncode == 0

@@ -323,7 +323,7 @@ def test_a_verdict_on_decisions_that_changed_is_refused(acp: Acp, tmp_path: Path
     (card,) = cards(acp, root)
     edit(root, "decisions.md", "- Push, then poll.", "- Poll alone.")
     refused = acp(*shlex.split(card["verdicts"][0]["command"])[1:], "--yes")
-    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    assert refused.returncode == 2 and "have changed since you saw them" in refused.stderr
     assert last(root) == ("server", "question_classified")
     (again,) = cards(acp, root)
     assert (again["id"], again["digest"] != card["digest"]) == (card["id"], True)

@@ -89,7 +89,7 @@ def test_one_that_names_nobody_is_believed_while_it_is_young(
     root = making.make_run(tmp_path)
     lock(root, content)
     with (
-        pytest.raises(Refused, match="remove the file if none is"),
+        pytest.raises(Refused, match="remove the file if no such program runs"),
         foreign_lock.held(root / ".agentxchain", timeout=0),
     ):
         pass

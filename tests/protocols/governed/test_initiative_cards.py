@@ -140,7 +140,7 @@ def test_commands_decide_on_the_gate_that_was_read_and_on_no_other(
     (root / "web/PLAN.md").write_text("The plan.\n")
     command = shlex.split(card["verdicts"][0]["command"])[1:]
     refused = acp(*command, "--yes")
-    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    assert refused.returncode == 2 and "have changed since you saw them" in refused.stderr
     assert phases(root) == {"planning"}
     (again,) = json.loads(acp("card", str(root), "--json").stdout)["cards"]
     done = acp(*shlex.split(again["verdicts"][0]["command"])[1:], "--yes")

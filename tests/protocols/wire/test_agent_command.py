@@ -43,7 +43,7 @@ def run(*arguments: str, before: str = "") -> tuple[int, str]:
         (["--name", "A", "--tcp-port", "70000"], "--tcp-port"),
         (["--name", "A", "--secret", ""], "--secret: it is empty"),
         (["--name", "A", "--secret-file", "/none"], "--secret-file: /none"),
-        (["--name", "A", "--secret", "x", "--secret-file", "/none"], "only one"),
+        (["--name", "A", "--secret", "x", "--secret-file", "/none"], "give either"),
         (["--name", "A", "--relay-key-file", "/dev/null"], "--relay-key-file"),
     ],
 )

@@ -120,7 +120,7 @@ def test_commands_answer_the_question_that_was_read_and_no_other() -> None:
         post(b, "/message:send", {"text": "Wait: is red fine?", "task_id": task})
         until(lambda: "red" in acp("card", folder)[1], "the other question")
         code, said = acp(*shlex.split(large["command"])[1:], "--yes")
-        assert code == 2 and "has changed since you saw it" in said
+        assert code == 2 and "have changed since you saw them" in said
         (again,) = json.loads(acp("card", folder, "--json")[1])["cards"]
         command = shlex.split(again["verdicts"][0]["command"])[1:]
         words = ["Red is fine" if each == "TEXT" else each for each in command]

@@ -100,7 +100,7 @@ def test_open_loopback_is_for_an_agent_that_only_this_machine_reaches(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, said = acp("agent", "--name", "A", "--open-loopback", "--host", "0.0.0.0")
-    assert (code, "--open-loopback: others than this machine" in said) == (2, True)
+    assert (code, "--open-loopback: other machines can reach" in said) == (2, True)
     assert COMMANDS.main(("token", "A")) == 2
     assert "no running agent" in capsys.readouterr().err
 

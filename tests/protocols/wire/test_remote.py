@@ -260,7 +260,7 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
     record = open_agent(str(folder_of(key)))
     later = record.refresh(datetime.now(UTC) + timedelta(hours=1))
     assert (later.phase, later.status, later.needs) == ("not known", Status.UNKNOWN, ())
-    assert later.doubt.startswith("what was heard of it ends ")
+    assert later.doubt.startswith("the last contact was ")
     assert not record.causes(Case(later, Clock(later.as_of)))  # nothing can be done there now
 
 

@@ -41,7 +41,7 @@ def test_who_asks_checks_the_certificate_and_says_what_is_wrong_with_it(
         code, said = acp("wire", "card", agent.url, **elsewhere)
         assert code == 2
         assert "its certificate is not trusted here (unable to get local issuer" in said
-        assert "--ca or SSL_CERT_FILE names a file" in said
+        assert "with --ca or SSL_CERT_FILE" in said
         assert (
             "A  ACP 0.8"
             in acp("wire", "card", agent.url, "--ca", str(authority.file), **elsewhere)[1]

@@ -384,7 +384,7 @@ def test_the_commands_of_a_card_decide_and_refuse_what_has_changed(
     assert (accept["label"], accept["choose"]) == ("Accept the result as it is", ["reason"])
     output(root, "ben", 12)
     refused = acp(*_words(accept, "enough"))
-    assert refused.returncode == 2 and "has changed since you saw it" in refused.stderr
+    assert refused.returncode == 2 and "have changed since you saw them" in refused.stderr
     assert not (root / COORD / "triage.json").exists()
     (again,) = printed(acp, root)
     assert again["id"] == card["id"] and again["digest"] != card["digest"]
