@@ -26,7 +26,7 @@ GRACE = 5.0  # seconds between asking a program to end and making it, and then f
 
 def place(root: Path, turn_id: str) -> Path:
     """The folder for what concerns a turn's program. It need not exist."""
-    name = f"{os.path.realpath(root)}\0{turn_id}".encode(errors="surrogateescape")
+    name = os.fsencode(os.path.realpath(root)) + b"\0" + turn_id.encode(errors="surrogatepass")
     return state_folder() / "governed" / hashlib.sha256(name).hexdigest()[:24]
 
 
