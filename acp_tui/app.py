@@ -215,7 +215,7 @@ class AcpApp(PaintingApp):
                     if batch.complete:
                         self.heap.settle()
         except Exception as error:
-            self.tell(f"acp no longer notices changes: {error!r}. Restart acp.", "error")
+            self.tell(f"acp no longer sees changes: {error!r}. Restart acp.", "error")
             raise
 
     @work(thread=True, group="start")

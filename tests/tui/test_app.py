@@ -69,7 +69,7 @@ async def test_a_fleet_that_breaks_is_said_and_the_screen_stays(tmp_path: Path) 
 
     app = dashboard(Broken(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
-        await until(pilot, lambda: "no longer notices changes" in screen_text(app))
+        await until(pilot, lambda: "no longer sees changes" in screen_text(app))
         await until(pilot, lambda: "RuntimeError('[/x] no more" in screen_text(app))
         await until(pilot, lambda: isinstance(app.screen, FleetScreen))
 

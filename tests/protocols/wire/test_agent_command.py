@@ -69,10 +69,10 @@ def test_its_options_can_stand_in_a_file(tmp_path: Path) -> None:
     with agent:
         assert agent.stop() == (0, "")
     for content, said in (
-        ("port = 'x'", "port: a whole number"),
+        ("port = 'x'", "port: must be a whole number"),
         ("bogus = 1", "bogus: unknown option"),
         ("= 1", "not TOML"),
-        ("join = [1]", "join: a text"),
+        ("join = [1]", "join: must be a text"),
     ):
         file.write_text(content)
         code, error = run("agent", "--name", "A", "--config", str(file))
@@ -105,9 +105,9 @@ def test_skills_in_a_file_say_more_than_their_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("skills", "said"),
     [
-        ("3", "skills: a text, or a list of tables"), ("[3]", "skills[0]: a text, or a table"),
-        ('[{name = "x"}]', "skills[0]: id is missing"), ("[{id = 3}]", "skills[0]: id: a text"),
-        ('[{id = "x", tags = "y"}]', "skills[0]: tags: a list of texts"),
+        ("3", "skills: must be a text, or a list of tables"), ("[3]", "skills[0]: must be a text, or a table"),
+        ('[{name = "x"}]', "skills[0]: id is missing"), ("[{id = 3}]", "skills[0]: id: must be a text"),
+        ('[{id = "x", tags = "y"}]', "skills[0]: tags: must be a list of texts"),
         ('[{id = "x", tag = ["y"]}]', "skills[0]: tag: unknown (known: id, name"),
     ],
 )  # fmt: skip

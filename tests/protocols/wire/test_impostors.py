@@ -138,7 +138,7 @@ def test_another_key_for_a_known_peer_is_refused_and_told(tmp_path: Path) -> Non
             until(lambda: "W09" in wrongs(tmp_path / "A")[0], "the finding")
             assert a.get(f"/peer/{id}")["queued"] == 1
             assert a.get(f"/peer/{id}")["connected"] is False
-            until(lambda: "another key" in str(b.get("/peers")[0]["error"]), "the reason at B")
+            until(lambda: "a different key" in str(b.get("/peers")[0]["error"]), "the reason at B")
             assert "wire-stranger" in wrongs(tmp_path / "A")[1]
             assert a.http.delete(f"/peer/{id}").is_success  # a person says that it is right so
             until(lambda: any(p["connected"] for p in a.get("/peers")), "the connection")
@@ -171,7 +171,7 @@ def test_a_card_cannot_become_another_one_later(tmp_path: Path) -> None:
             await say(socket, "acp.agent_card", card=card)
             return await heard(socket, "error")
 
-        assert "cannot become" in visit(a, turncoat)["error"]
+        assert "cannot change" in visit(a, turncoat)["error"]
 
 
 def test_who_has_no_key_is_known_by_what_it_says(tmp_path: Path) -> None:

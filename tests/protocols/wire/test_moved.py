@@ -106,7 +106,7 @@ def test_nothing_moves_where_it_makes_no_sense(tmp_path: Path) -> None:
             assert why in refused(a.post(f"/peer/{peer}/move", body), status, code)["error"]
 
         wrong(id, {}, 400, "ERR_INVALID_REQUEST")
-        wrong(id, {"to": id}, 400, "ERR_INVALID_REQUEST", "another peer is needed")
+        wrong(id, {"to": id}, 400, "ERR_INVALID_REQUEST", "must be another peer")
         wrong(id, {"to": "peer_009"}, 404, "ERR_NOT_FOUND")
         never = a.post("/peers/connect", {"link": "acp://127.0.0.1:9/tok_x"}).json()["peer_id"]
         wrong(id, {"to": never}, 400, "ERR_INVALID_REQUEST", "B is connected")

@@ -50,7 +50,7 @@ def test_another_account_of_the_machine_is_not_the_owner(tmp_path: Path) -> None
         assert "boss" not in told
         assert stat.S_IMODE((folder_of("A") / "agent.json").stat().st_mode) == 0o600
         code, said = acp("wire", "tasks", agent.url, home=tmp_path)
-        assert (code, "a token" in said) == (1, True)
+        assert (code, "a bearer token" in said) == (1, True)
 
 
 def test_the_card_is_public_and_opens_nothing(tmp_path: Path) -> None:

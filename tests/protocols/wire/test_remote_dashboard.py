@@ -147,4 +147,4 @@ def test_agents_of_the_settings_belong_to_the_fleet() -> None:
     with pytest.raises(CommandError, match=r"agents\.one"):
         chosen_paths([], Settings(agents={"one": "acp://"}))
     assert unusable("acp://h") == ""
-    assert "is needed" in unusable("http://")
+    assert "expected acp://" in unusable("http://")

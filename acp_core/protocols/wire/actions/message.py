@@ -62,7 +62,7 @@ def parts(values: Values) -> list[Json]:
 
 def _file(url: str) -> Json:
     if not is_web_address(url):
-        raise Refused("--file: an http:// or https:// address is needed")
+        raise Refused("--file: must be an http:// or https:// address")
     return file_at(url)
 
 

@@ -143,7 +143,7 @@ def _asked(task: Json) -> Asked:
                 return Asked.model_validate(content)
             except ValidationError as error:
                 raise Refused(first_problem(error)) from None
-    raise Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
+    raise Refused('this is a bridge: send a data part {"action": .., "inputs": {..}}')
 
 
 def perform(action: Action | None, asked: Asked, folder: str) -> Done:

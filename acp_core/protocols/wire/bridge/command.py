@@ -56,7 +56,7 @@ def _config(values: Values) -> Config:
         raise Refused(f"{values.folder}: no collaboration")
     name = values.name or _named(folder)
     if not is_name(name):
-        raise Refused("--name: 1 to 64 printable characters are needed")
+        raise Refused("--name: must be 1 to 64 printable characters")
     check_host(values.host)
     return Config(
         name=name,

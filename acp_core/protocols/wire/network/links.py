@@ -227,4 +227,4 @@ def check_interface(option: str, address: str) -> None:
     try:
         IPv4Address(address or "0.0.0.0")
     except AddressValueError:
-        raise Refused(f"{option}: an IPv4 address is needed: {address}") from None
+        raise Refused(f"{option}: must be an IPv4 address: {address}") from None

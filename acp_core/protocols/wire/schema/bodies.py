@@ -48,7 +48,7 @@ def draft(body: Json) -> Draft:
     if role is None and body.get("parts") is None:
         role = "user"
     if role not in ROLES or not isinstance(role, str):
-        raise invalid('role: "user" or "agent" is needed')
+        raise invalid('role: must be "user" or "agent"')
     return Draft(
         parts=parts,
         role=role,
@@ -70,7 +70,7 @@ def text(body: Json, name: str, longest: int = 1 << 16) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > longest:
-        raise invalid(f"{name}: a text of at most {longest} characters is needed")
+        raise invalid(f"{name}: must be a text of at most {longest} characters")
     return value
 
 
@@ -78,7 +78,7 @@ def ident(body: Json, name: str) -> str | None:
     """An id: 1 to `MAX_ID` characters, none of them a control character."""
     value = text(body, name, MAX_ID)
     if value is not None and (not value or any(ord(sign) < 32 or sign == "\x7f" for sign in value)):
-        raise invalid(f"{name}: an id of plain characters is needed")
+        raise invalid(f"{name}: must be an id of plain characters")
     return value
 
 
@@ -86,7 +86,7 @@ def path_ident(body: Json, name: str) -> str | None:
     """An id that can stand in a path: no blanks, and none of ``/ ? # : %``."""
     value = ident(body, name)
     if value is not None and not is_path_ident(value):
-        raise invalid(f"{name}: an id without blanks and without / ? # : % is needed")
+        raise invalid(f"{name}: must be an id without blanks and without / ? # : %")
     return value
 
 
@@ -103,7 +103,7 @@ def flag(body: Json, name: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise invalid(f"{name}: true or false is needed")
+        raise invalid(f"{name}: must be true or false")
     return value
 
 
@@ -117,13 +117,13 @@ def bounded_seconds(value: Any, name: str, default: float = WAIT) -> float:
     if value is None:
         return default
     if isinstance(value, bool):
-        raise invalid(f"{name}: a number of seconds is needed")
+        raise invalid(f"{name}: must be a number of seconds")
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise invalid(f"{name}: a number of seconds is needed") from None
+        raise invalid(f"{name}: must be a number of seconds") from None
     if not math.isfinite(number) or number < 0:
-        raise invalid(f"{name}: a number of seconds that is not negative is needed")
+        raise invalid(f"{name}: must be a number of seconds that is not negative")
     return min(number, LONGEST_WAIT)
 
 
@@ -131,7 +131,7 @@ def agent_name(body: Json, name: str = "name") -> str | None:
     """The name of an agent, or None where it is absent."""
     value = text(body, name, MAX_ID)
     if value is not None and not is_name(value):
-        raise invalid(f"{name}: 1 to 64 printable characters are needed")
+        raise invalid(f"{name}: must be 1 to 64 printable characters")
     return value
 
 
@@ -141,7 +141,7 @@ def whole(body: Json, name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise invalid(f"{name}: a whole number is needed")
+        raise invalid(f"{name}: must be a whole number")
     return value
 
 

@@ -50,7 +50,7 @@ def decode_object(data: bytes | str, *, empty: bool = False) -> Json:
         return {}
     value = decode(data)
     if not isinstance(value, dict):
-        raise invalid("a JSON object is needed")
+        raise invalid("expected a JSON object")
     return value
 
 

@@ -49,9 +49,9 @@ def check_parts(value: object) -> list[Json]:
         Refusal: it is no list of parts; says which part, and why.
     """
     if not isinstance(value, list):
-        raise invalid("parts: a list is needed")
+        raise invalid("parts: must be a list")
     if not value:
-        raise invalid("parts: at least one part is needed")
+        raise invalid("parts: must not be empty")
     if len(value) > MAX_PARTS:
         raise invalid(f"parts: more than {MAX_PARTS}")
     for place, part in enumerate(value):
@@ -96,22 +96,22 @@ def _begun(content: object) -> str:
 
 def _wrong(part: object) -> str:
     if not isinstance(part, dict):
-        return "an object is needed"
+        return "must be an object"
     kind = part.get("type")
     if kind == "text":
-        return "" if isinstance(part.get("content"), str) else "content: a text is needed"
+        return "" if isinstance(part.get("content"), str) else "content: must be a text"
     if kind == "data":
         return "" if "content" in part else "content is missing"
     if kind == "file":
         return _wrong_file(part)
-    return f"type: one of {', '.join(PART_TYPES)} is needed"
+    return f"type: must be one of {', '.join(PART_TYPES)}"
 
 
 def _wrong_file(part: Json) -> str:
     for name in ("media_type", "filename"):
         if part.get(name) is not None and not isinstance(part[name], str):
-            return f"{name}: a text is needed"
-    return "" if is_web_address(part.get("url")) else "url: an http:// or https:// URL is needed"
+            return f"{name}: must be a text"
+    return "" if is_web_address(part.get("url")) else "url: must be an http:// or https:// URL"
 
 
 def is_web_address(url: object) -> bool:
@@ -146,6 +146,6 @@ def parts_of(fields: Json) -> list[Json] | None:
     for name in ("text", "content"):
         if fields.get(name) is not None:
             if not isinstance(fields[name], str):
-                raise invalid(f"{name}: a text is needed")
+                raise invalid(f"{name}: must be a text")
             return [text_part(fields[name])]
     return None

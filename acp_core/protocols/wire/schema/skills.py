@@ -38,7 +38,7 @@ def from_file(given: object, where: str) -> list[Json]:
     if isinstance(given, str):
         return from_option(given)
     if not isinstance(given, list):
-        raise Refused(f"{where}: a text, or a list of tables is needed")
+        raise Refused(f"{where}: must be a text, or a list of tables")
     made = [_from_table(each, f"{where}[{place}]") for place, each in enumerate(given)]
     return list({each["id"]: each for each in made}.values())
 
@@ -46,7 +46,7 @@ def from_file(given: object, where: str) -> list[Json]:
 def _from_table(given: object, where: str) -> Json:
     table = {"id": given} if isinstance(given, str) else given
     if not isinstance(table, dict):
-        raise Refused(f"{where}: a text, or a table with an id is needed")
+        raise Refused(f"{where}: must be a text, or a table with an id")
     for name, value in table.items():
         texts = value if name in _LISTS and isinstance(value, list) else [value]
         if name not in (*_TEXTS, *_LISTS):
@@ -55,7 +55,7 @@ def _from_table(given: object, where: str) -> Json:
             isinstance(each, str) and each.strip() for each in texts
         ):
             needed = "a list of texts" if name in _LISTS else "a text"
-            raise Refused(f"{where}: {name}: {needed} is needed")
+            raise Refused(f"{where}: {name}: must be {needed}")
     if "id" not in table:
         raise Refused(f"{where}: id is missing")
     return {"id": table["id"], "name": table["id"], **table}

@@ -50,7 +50,7 @@ def run(values: Values) -> int:
 
 def _check(values: Values) -> None:
     if not is_name(values.name):
-        raise Refused("--name: it is needed, 1 to 64 printable characters")
+        raise Refused("--name is required: 1 to 64 printable characters")
     require(values.spec.fields, values)
     check_host(values.host)
     if values.open_loopback and not is_loopback(values.host):
@@ -58,7 +58,7 @@ def _check(values: Values) -> None:
     if not (values.advertise_mdns or values.advertise_token):
         return
     if values.tls_cert:
-        raise Refused("--advertise-mdns: what it announces is reached without TLS alone")
+        raise Refused("--advertise-mdns cannot be combined with TLS: announced links have none")
     if is_loopback(values.host):
         raise Refused(
             "--advertise-mdns: no other machine can reach the agent"
@@ -129,7 +129,7 @@ def _words(command: str) -> tuple[str, ...]:
     except ValueError as error:
         raise Refused(f"--run-peer: {command}: {error}") from None
     if not words:
-        raise Refused("--run-peer: a command is needed")
+        raise Refused("--run-peer requires a command")
     return words
 
 

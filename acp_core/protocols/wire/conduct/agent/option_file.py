@@ -79,7 +79,7 @@ def _read(field: Field, value: Any, where: str) -> Any:
     each = value if several and isinstance(value, list) else [value]
     types = _TYPES.get(field.kind, (str,))
     if any(type(one) not in types for one in each):
-        raise Refused(f"{where}: {_NEEDED.get(field.kind, 'a text in quotes')} is needed")
+        raise Refused(f"{where}: must be {_NEEDED.get(field.kind, 'a text in quotes')}")
     if field.choices and value not in field.choices:
         raise Refused(f"{where}: {value!r} is not one of {', '.join(field.choices)}")
     if several:

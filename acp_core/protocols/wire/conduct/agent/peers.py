@@ -205,7 +205,7 @@ class Peers:
             Refusal: it is no other peer, one that was never connected, or ``old`` is connected.
         """
         if old is new:
-            raise invalid("to: another peer is needed")
+            raise invalid("to: must be another peer")
         if old.connected:
             raise invalid(f"{old.name} is connected and gets its waiting messages")
         if new.row.identity is None:

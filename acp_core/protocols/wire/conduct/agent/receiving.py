@@ -126,10 +126,10 @@ def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
     if id is None:
         id = new_id("msg")
     if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
-        raise invalid("message_id: a text is needed")
+        raise invalid("message_id: must be a text")
     task_id = given.get("task_id")
     if task_id is not None and not is_path_ident(task_id):
-        raise invalid("task_id: an id without blanks and without / ? # : % is needed")
+        raise invalid("task_id: must be an id without blanks and without / ? # : %")
     if isinstance(given.get("parts"), list):
         envelope = given if named else {**given, "message_id": id}
         if envelope.get("type") not in (MESSAGE, REPLY):

@@ -59,7 +59,7 @@ class Webhooks:
             Refusal: it is none, its host is not allowed, or there are too many.
         """
         if url is None or not is_web_address(url):
-            raise invalid("url: an http:// or https:// address is needed")
+            raise invalid("url: must be an http:// or https:// address")
         if not self._is_allowed(url):
             raise Refusal(Code.FORBIDDEN, "url: its host is not allowed")
         if url in self._posting:

@@ -24,7 +24,7 @@ logger = logging.getLogger("acp.wire")
 SLACK = 65536  # bytes of a body beyond the largest message
 NAMED = 4  # times the largest message; of a message up to there that is too large the id is told
 OWNER, PEER, ANYBODY = "owner", "peer", "anybody"
-NO_TOKEN = "Authorization: Bearer and a token are needed"
+NO_TOKEN = "this request needs a bearer token (Authorization: Bearer TOKEN)"
 RIGHTS = "acp.rights"
 
 
@@ -93,7 +93,7 @@ class Call:
         for name in names:
             param, value = self.place.param(name), self.request.query_params.get(name)
             if value and param.choices and value not in param.choices:
-                raise invalid(f"{name}: one of {', '.join(param.choices)} is needed")
+                raise invalid(f"{name}: must be one of {', '.join(param.choices)}")
             if value:
                 return value
         return None
@@ -109,10 +109,10 @@ class Call:
             return None if param.default is None else int(param.default)
         plain = given.strip()
         if not plain.isascii() or not plain.isdigit() or len(plain) > 400:
-            raise invalid(f"{name}: a whole number is needed")
+            raise invalid(f"{name}: must be a whole number")
         value = int(plain)
         if value < param.low:
-            raise invalid(f"{name}: at least {param.low} is needed")
+            raise invalid(f"{name}: must be at least {param.low}")
         return min(value, param.high)
 
     def count(self, name: str) -> int:
@@ -133,7 +133,7 @@ class Call:
             try:
                 at = datetime.fromtimestamp(float(given), UTC)
             except (ValueError, OverflowError, OSError):
-                raise invalid(f"{name}: a time is needed, such as 2026-03-21T07:00:00Z") from None
+                raise invalid(f"{name}: must be a time, such as 2026-03-21T07:00:00Z") from None
         return at
 
     def time_text(self, name: str) -> str | None:
@@ -151,7 +151,7 @@ class Call:
             return fields[0], given == "desc"
         field = given.removeprefix("-")
         if field not in fields:
-            raise invalid(f"sort: asc, desc, or one of {', '.join(fields)} is needed")
+            raise invalid(f"sort: must be asc, desc, or one of {', '.join(fields)}")
         return field, given.startswith("-")
 
 

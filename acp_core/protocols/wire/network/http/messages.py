@@ -48,7 +48,7 @@ async def _send(call: Call, body: Json, draft: Draft) -> ASGIApp:
     if call.rights == PEER or draft.sender not in (None, agent.config.name):
         sender = draft.sender or "unnamed"
         if not is_name(sender):
-            raise invalid("from: the name of an agent is needed (1 to 64 printable characters)")
+            raise invalid("from: must be the name of an agent (1 to 64 printable characters)")
         return await _answer(call, draft, await receiving.post(agent, body, draft, sender))
     sent = await sending.send(agent, draft, draft.peer_id)
     return await _answer(call, draft, sent)

@@ -54,7 +54,7 @@ async def create(call: Call) -> ASGIApp:
     body = await call.body()
     role = body.get("role")
     if role is not None and role not in ROLES:
-        raise invalid('role: "user" or "agent" is needed')
+        raise invalid('role: must be "user" or "agent"')
     parts = _input(body)
     id, context = bodies.take(body, "task_id"), bodies.take(body, "context_id")
     message_id, peer_id = bodies.take(body, "message_id"), bodies.take(body, "peer_id")

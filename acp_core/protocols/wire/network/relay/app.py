@@ -100,7 +100,7 @@ class Relay:
         body = decode_object(await _body(request), empty=True)
         name = body.get("name")
         if not is_name(name):
-            raise invalid("name: 1 to 64 printable characters are needed")
+            raise invalid("name: must be 1 to 64 printable characters")
         room = self._room(request)
         member = room.join(str(name), _key_of(body), time.monotonic())
         self._stir(room)
@@ -250,7 +250,7 @@ async def _gone(request: Request) -> None:
 def _key_of(body: Json) -> str | None:
     key = body.get("key")
     if key is not None and not (isinstance(key, str) and 0 < len(key) <= 256):
-        raise invalid("key: a text is needed")
+        raise invalid("key: must be a text")
     return key
 
 
@@ -258,5 +258,5 @@ def _number(text: str | None) -> int:
     if text is None:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise invalid("a whole number is needed")
+        raise invalid("must be a whole number")
     return int(text)

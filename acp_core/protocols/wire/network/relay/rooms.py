@@ -187,7 +187,7 @@ class Rooms:
         """
         token = token or f"tok_{os.urandom(12).hex()}"
         if not TOKEN.fullmatch(token):
-            raise invalid("token: 6 to 64 letters, digits, _ and - are needed")
+            raise invalid("token: must be 6 to 64 letters, digits, _ and -")
         known = self._rooms.get(token)
         if known:
             given = digest(key) if key is not None else b""

@@ -20,7 +20,7 @@ from acp_core.protocols.wire.schema.parts import is_web_address
 
 SCHEMES = ("acp", "http", "https")
 _PORTS = {"http": 80, "https": 443}
-_NEEDED = "acp://HOST:PORT/TOKEN or http://HOST:PORT is needed"
+_NEEDED = "expected acp://HOST:PORT/TOKEN or http://HOST:PORT"
 
 _lock = threading.Lock()
 _tokens: dict[str, tuple[str, ...]] = {}
