@@ -307,7 +307,7 @@ def test_whose_turn_it_is_and_who_is_a_person(
     assert (need.code, need.participant, need.text) == (
         "turn",
         "reader",
-        "reader is to review the proposal",
+        "reader must review the proposal",
     )
     assert (need.key, need.action) == ("turn:reader:2", "review_submitted")
     people = [

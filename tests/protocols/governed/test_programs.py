@@ -132,3 +132,9 @@ def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(
     assert governed(["step", str(root)]) == 0
     assert stat.S_IMODE(prompt.stat().st_mode) == 0o600
     assert stat.S_IMODE(prompt.parent.stat().st_mode) == 0o700
+
+
+def test_a_turn_has_a_folder_of_its_own_whatever_its_id_holds(tmp_path: Path) -> None:
+    ids = ("turn", "\ud800", "\udcff", "../turn", "a\0b")
+    places = {processes.place(tmp_path, each) for each in ids}
+    assert len(places) == len(ids) and len({each.parent for each in places}) == 1

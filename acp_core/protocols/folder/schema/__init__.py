@@ -50,6 +50,7 @@ FIELD_ORDER = (*REQUIRED_FIELDS, "doc", "reply_to", "role", "sha256", "key")
 
 MAX_LINE = 1 << 20  # bytes of one line of the log
 MAX_DEPTH = 32  # nesting of one line of the log, and of protocol.json
+CLOCKS_DIFFER = 300.0  # seconds; an event further in the future comes from a wrong clock
 MAX_DOCUMENT = 4 << 20  # bytes of one Markdown file
 MAX_PROTOCOL = 4 << 20  # bytes of protocol.json
 MAX_LOG = 1 << 28  # bytes of the whole log
@@ -424,10 +425,6 @@ def events_of(dialect: str) -> tuple[str, ...]:
 def is_digest(text: str | None) -> bool:
     """Whether a text is a SHA-256 in hex as every tool writes it: lower case."""
     return text is not None and _DIGEST.fullmatch(text) is not None
-
-
-CLOCKS_DIFFER = 300.0
-"""Seconds by which clocks may differ: an event further in the future comes from a wrong clock."""
 
 
 def parse_time(at: str) -> datetime | None:
