@@ -247,7 +247,8 @@ async def test_a_text_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
         source.load = broken
         screen.query_one(Documents).activate("document review.md")
-        await until(pilot, lambda: "It cannot be read: PermissionError('no')" in seen(pilot))
+        await until(pilot, lambda: "PermissionError('no')" in seen(pilot))
+        assert "Could not read the document:" in seen(pilot)
 
 
 async def test_what_an_action_made_is_opened(tmp_path: Path) -> None:
