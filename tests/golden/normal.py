@@ -144,8 +144,7 @@ class Normal:
     def _id(self, match: re.Match[str]) -> str:
         if match[0] in self._digests:
             return self._digests[match[0]]
-        named = match.string[: match.start()].endswith("_")  # evt_<id>: digits alone by chance, too
-        if (match[0].isdigit() and not named) or match[0] in self._fixed:
+        if match[0].isdigit() or match[0] in self._fixed:
             return match[0]
         return self._ids.setdefault(match[0], f"<id {len(self._ids) + 1}>")
 
