@@ -246,7 +246,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
 def _had_failed(turn: Turn, loop: RunnerState) -> bool:
     """Whether the agent had failed at this very turn when its loop was stopped."""
     shown, run = loop.shown, loop.run
-    if loop.phase is not Phase.STOPPED or run is None or run.ended is None:
+    if loop.phase is not Phase.STOPPED or run is None or run.ended is None or run.stopped:
         return False
     return bool(shown.failure) and shown.turn == turn.since_event
 

@@ -63,7 +63,7 @@ def test_another_account_is_refused_without_a_grant_and_served_with_one(two: Sha
         store = str(anna.state / "wire" / "Annas")
         assert ben.run("cat", f"{store}/agent.json")[0] != 0
         assert ben.run("ls", store)[0] != 0
-        assert "a token" in ben.acp("wire", "tasks", url, codes=(1, 2))
+        assert "a bearer token" in ben.acp("wire", "tasks", url, codes=(1, 2))
         ben.acp("wire", "send", url, "delete it all", "--from", "boss", codes=(1, 2))
         assert not answered.exists()
         assert anna.json("wire", "tasks", "Annas")["tasks"] == []

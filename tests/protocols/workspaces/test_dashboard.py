@@ -97,7 +97,7 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         await fill(pilot, objective="Queues", agents=agents)
         root = next(work.iterdir())
         await until(pilot, lambda: root in map(Path, app.fleet.snapshots))
-        assert "to be dispatched" in str(now(root).needs)
+        assert "ready to dispatch" in str(now(root).needs)
 
         command = {"program": "command", "command": shlex.join(words), "limit": "5"}
         await do(pilot, "dispatch", **command)
