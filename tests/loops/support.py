@@ -42,11 +42,12 @@ def make(
 def stand_in(folder: Path, name: str) -> str:
     """A program called ``name`` in ``folder`` that behaves as `tests.loops.agent` does."""
     path = folder / name
-    path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        f"from tests.loops.agent import main\nmain({name!r})\n"
-    )
-    path.chmod(0o755)
+    if not path.exists():  # a loop may be starting it, which fails while it is written
+        path.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            f"from tests.loops.agent import main\nmain({name!r})\n"
+        )
+        path.chmod(0o755)
     return str(path)
 
 
