@@ -53,7 +53,8 @@ class TerminalGuard:
 
     def __enter__(self) -> TerminalGuard:
         for number in _SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            # Whoever starts it may have it ignore a signal; but without its terminal it is of no use.
+            if number == signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._receive)
         return self
 

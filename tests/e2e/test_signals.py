@@ -112,6 +112,15 @@ def test_a_closed_window_ends_it(acp: Acp) -> None:
         assert terminal.wait_for_end(PLENTY) == 128 + signal.SIGHUP
 
 
+def test_a_closed_window_ends_it_where_hang_ups_are_ignored(acp: Acp) -> None:
+    """As `nohup` and some supervisors start it: it would read from no terminal for ever."""
+    start = ["sh", "-c", f'trap "" HUP; exec {DASHBOARD}']
+    with Terminal(start, env=acp.env, cwd=acp.home) as terminal:
+        terminal.wait_for("reviewing", PLENTY)
+        terminal.hang_up()
+        assert terminal.wait_for_end(PLENTY) == 128 + signal.SIGHUP
+
+
 def test_stopped_and_continued_it_gives_the_terminal_and_takes_it_again(acp: Acp) -> None:
     with in_a_shell(acp, DASHBOARD) as terminal:
         terminal.wait_for("reviewing", PLENTY)
