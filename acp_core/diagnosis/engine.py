@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,8 +28,9 @@ _CODE = re.compile(r"([A-Z]+)(\d*)")
 def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     """Every cause, the one that counts most first.
 
-    What wants a human goes before what may pass by itself; then the order of the codes holds:
-    a broken log blocks everybody, so it is named before a program that ended. The reason of what
+    What wants a human goes before what may pass by itself, and of that the damage over which acp
+    writes nothing before everything else: no other remedy gets anybody on. Then the order of the
+    codes holds: a broken log blocks everybody, so it is named before a program that ended. The reason of what
     else is said of a participant goes before that. A fault in a protocol's causes is logged, and
     hides nothing else.
     """
@@ -40,7 +41,8 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
     found += _of_obstacles(case.snapshot, found)
-    return tuple(_in_order([_within(case.snapshot, cause) for cause in found]))
+    damage = {each.key for each in case.snapshot.obstacles}
+    return tuple(_in_order([_within(case.snapshot, cause) for cause in found], damage))
 
 
 def _within(snapshot: Snapshot, cause: Cause) -> Cause:
@@ -64,11 +66,11 @@ def _of_obstacles(snapshot: Snapshot, found: Iterable[Cause]) -> list[Cause]:
     return [cause for cause in made if cause.key not in known]
 
 
-def _in_order(causes: Sequence[Cause]) -> list[Cause]:
-    def place(cause: Cause) -> tuple[bool, tuple[str, int]]:
-        return (not cause.wanted, _rank(cause))
+def _in_order(causes: Sequence[Cause], damage: Set[str]) -> list[Cause]:
+    def place(cause: Cause) -> tuple[bool, bool, tuple[str, int]]:
+        return (not cause.wanted, cause.key not in damage, _rank(cause))
 
-    def place_of_reason(cause: Cause) -> tuple[bool, tuple[str, int], bool]:
+    def place_of_reason(cause: Cause) -> tuple[bool, bool, tuple[str, int], bool]:
         if not cause.root:
             return (*place(cause), True)
         follow = (

@@ -1,8 +1,12 @@
-"""How many examples the long form of a property looks at."""
+"""How many examples the long form of a property looks at, and for how long it may."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
+
 MANY = int(os.environ.get("ACP_EXAMPLES", "100"))
 """As many as ``ACP_EXAMPLES`` says; 2,000 for each protocol take about an hour."""
+PATIENT = pytest.mark.timeout(300 + 10 * MANY)
+"""What tries so many may take longer than other tests; it fails still where it hangs."""

@@ -22,7 +22,7 @@ from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
 from acp_core.protocols.kit.schema import fields
 from tests.protocols.cycle.conducting import acp, diagnosed
 from tests.protocols.cycle.reaching import CYCLES, make
-from tests.support.examples import MANY
+from tests.support.examples import MANY, PATIENT
 
 LACKING = {"A01", "A02", "A05", "A06", "A08"}  # errors of a state that is lost or not whole
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would take its time
@@ -155,6 +155,7 @@ def test_all_voices_agree_and_every_cure_works(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@PATIENT
 @settings(max_examples=MANY, deadline=None, suppress_health_check=QUIET)
 @given(CYCLES)
 def test_all_voices_agree_and_every_cure_works_in_thousands_of_states(told: dict[str, Any]) -> None:

@@ -198,6 +198,7 @@ def test_all_voices_agree(beginning: Beginning, happenings: list[Happening]) -> 
 
 
 @pytest.mark.slow
+@examples.PATIENT
 @MANY
 @given(beginning=BEGINNINGS, happenings=HAPPENINGS)
 def test_all_voices_agree_at_length(beginning: Beginning, happenings: list[Happening]) -> None:
@@ -213,6 +214,7 @@ def test_every_cure_works(beginning: Beginning, happenings: list[Happening]) -> 
 
 
 @pytest.mark.slow
+@examples.PATIENT
 @MANY
 @given(beginning=BEGINNINGS, happenings=HAPPENINGS)
 def test_every_cure_works_at_length(beginning: Beginning, happenings: list[Happening]) -> None:

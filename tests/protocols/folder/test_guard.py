@@ -37,8 +37,17 @@ def torn_apart(folder: Path) -> None:
     age(folder)
 
 
+def by_hand(folder: Path) -> None:
+    """An early review as somebody writes it by hand: protocol.json lags behind it."""
+    with (folder / "events.jsonl").open("a") as log:
+        told = {"seq": 2, "from": "reader", "event": "review_submitted", "reply_to": 1}
+        log.write(json.dumps(told | {"at": "2026-01-02T03:14:05Z", "summary": "Early"}) + "\n")
+    age(folder)
+
+
 BROKEN: dict[str, tuple[str, Damage]] = {
     "an early review": ("drafting", event("reader", "review_submitted")),
+    "an early review that protocol.json does not know of": ("drafting", by_hand),
     "a proposal of another": ("drafting", event("reader", "proposal_submitted")),
     "an event of a stranger": ("reviewing", event("ghost", "review_submitted")),
     "an unknown event": ("reviewing", event("server", "proposal_withdrawn")),

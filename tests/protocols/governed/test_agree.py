@@ -192,6 +192,7 @@ def test_verdict_causes_offers_and_refusals_of_an_initiative_agree(
 
 
 @pytest.mark.slow
+@examples.PATIENT
 @MANY
 @given(st.sampled_from(sorted(states.RUNS)), damages)
 def test_they_agree_in_many_states_of_runs(name: str, wrong: list[str]) -> None:
@@ -199,6 +200,7 @@ def test_they_agree_in_many_states_of_runs(name: str, wrong: list[str]) -> None:
 
 
 @pytest.mark.slow
+@examples.PATIENT
 @MORE
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
 def test_they_agree_in_many_states_of_initiatives(name: str, wrong: list[str]) -> None:

@@ -277,6 +277,7 @@ def test_verdict_causes_offers_and_refusals_agree(
 
 
 @pytest.mark.slow
+@examples.PATIENT
 @MANY
 @given(stores.specs, damages, st.integers(0, 40))
 def test_they_agree_in_very_many_stores(spec: stores.Spec, wrong: list[str], choice: int) -> None:

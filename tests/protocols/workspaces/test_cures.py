@@ -32,7 +32,7 @@ from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY, REPAIR, STOP
 from acp_core.protocols.workspaces.queries import status as query
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
-from tests.support.examples import MANY
+from tests.support.examples import MANY, PATIENT
 
 BASE, COORD = "agent-workspaces", "agent-workspaces/.coord"
 NAMES = ("ann", "ben", "cat")
@@ -340,6 +340,7 @@ def test_every_cure_works_and_all_agree(spec: Spec) -> None:
 
 
 @pytest.mark.slow
+@PATIENT
 @settings(BOTH, max_examples=MANY)
 @given(spec=runs)
 def test_every_cure_works_and_all_agree_in_very_many_states(spec: Spec) -> None:
