@@ -29,6 +29,7 @@ _ID = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{24}|[0-9a-f]{16})(?![0-9A-Za-z])"
 )
+_COUNTED = "0" * 8  # begins what a builder counts; by chance, an id is of digits alone, too
 _VERSION_OF_FILE = re.compile(r"[0-9a-f]{14,16}(\.[0-9a-f]+){2,3}|\d+/\d+/\d+")
 _LASTED = re.compile(r'(_ms": )\d{10,}')  # in a line of a log, longer than anything in a state
 _MATTER = re.compile(r"(--matter )[0-9a-f]{32}\b")  # of a card: times of files are in it
@@ -144,7 +145,8 @@ class Normal:
     def _id(self, match: re.Match[str]) -> str:
         if match[0] in self._digests:
             return self._digests[match[0]]
-        if match[0].isdigit() or match[0] in self._fixed:
+        counted = match[0].isdigit() and match[0].startswith(_COUNTED)
+        if counted or match[0] in self._fixed:
             return match[0]
         return self._ids.setdefault(match[0], f"<id {len(self._ids) + 1}>")
 
