@@ -7,9 +7,10 @@ acp 0.1.0 noted bears no run: it counts as long as nothing speaks against it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from acp_core.agents.state import Figures, RunnerState
+from acp_core.history.schema import Seen
 from acp_core.model import OutcomeState, Snapshot
 from acp_core.person.journal import Act
 
@@ -29,6 +30,11 @@ def acts(noted: Sequence[Act], snapshot: Snapshot) -> list[Act]:
     """A person's acts that can have been in this very run; what was refused was none."""
     done = (each for each in noted if each.state != OutcomeState.REFUSED.value)
     return [each for each in done if is_of_run(each.at, snapshot)]
+
+
+def observations(seen: Sequence[Seen], snapshot: Snapshot) -> list[Seen]:
+    """What a recording saw of this very run."""
+    return [each for each in seen if is_of_run(datetime.fromtimestamp(each.at, UTC), snapshot)]
 
 
 def is_of_run(at: datetime, snapshot: Snapshot) -> bool:

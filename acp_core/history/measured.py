@@ -57,8 +57,8 @@ def measured(
     steady, turns, doubt = forward(snapshot, waits)
     story = past.story._replace(turns=turns)
     metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
-    points, changes = findings_over_time(past.observations), counts_over_time(past)
-    findings = tuple(each for each in points if charged.is_of_run(each.at, snapshot))
+    findings = findings_over_time(charged.observations(past.observations, snapshot))
+    changes = counts_over_time(past)
     counts = tuple(each for each in changes if charged.is_of_run(each.at, snapshot))
     drawn = chart.of_snapshot(steady, turns, now)
     if drawn is not None:

@@ -13,6 +13,7 @@ from acp_core.model import Snapshot
 def seen(snapshot: Snapshot) -> Seen:
     """The verdict, phase, who was waited for and the findings."""
     content = {
+        "run": snapshot.run_id,
         "status": snapshot.status.value,
         "phase": snapshot.phase,
         "round": snapshot.round,

@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from acp_core.model.action import Preview
-from acp_core.protocols.kit import printing
+from acp_core.files.text import clean_line
+from acp_core.model.action import Outcome, OutcomeState, Preview
+from acp_core.model.action_spec import ActionSpec
+from acp_core.protocols.kit import command, printing
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.wire.actions import message, previews
-from acp_core.protocols.wire.actions.names import (
-    ANSWER,
-    CANCEL,
-    CONNECT,
-    FORGET,
-    MOVE,
-    SCHEMA,
-    SEND,
-)
+from acp_core.protocols.wire.actions import message, previews, table
+from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.queries import Object, ask, say_answer
+from acp_core.protocols.wire.read.remote import location
 from acp_core.protocols.wire.schema import Code, lenient
 from acp_core.protocols.wire.schema.lenient import objects
 from acp_core.protocols.wire.schema.parts import shown_text
@@ -43,7 +38,7 @@ def send(values: Values) -> int:
     whom = values.peer or (values.agent if values.sender else "its peer")
     preview = previews.sending(values, whom)
     if values.dry_run:
-        return _show(SEND, preview, values)
+        return _show(table.SENDING, preview, values)
     instead = {} if values.peer else _NO_PEER
     sent = ask(values, lambda client: _sent(client, values), instead)
     how = "waits for its receiver" if sent.queued else "sent"
@@ -52,7 +47,7 @@ def send(values: Values) -> int:
         lines += _task_lines(values, sent.task)
     if sent.reply:
         lines.append(shown_text(sent.reply.get("parts")))
-    said = say_answer(values, SEND, sent._asdict(), lines)
+    said = _end(values, table.SENDING, sent._asdict(), lines)
     return 1 if values.wait and not _is_done(sent) else said
 
 
@@ -93,36 +88,39 @@ def _is_done(sent: Receipt) -> bool:
 def answer(values: Values) -> int:
     """Give a task the input for which it waits; the exit code."""
     preview = previews.answering(values)
-    return _on_task(ANSWER, preview, values, lambda its: its.resume(values.task, values.text))
+    return _on_task(
+        table.ANSWERING, preview, values, lambda its: its.resume(values.task, values.text)
+    )
 
 
 def cancel(values: Values) -> int:
     """Cancel a task; the exit code."""
-    return _on_task(CANCEL, previews.canceling(values), values, lambda its: its.cancel(values.task))
+    preview = previews.canceling(values)
+    return _on_task(table.CANCELING, preview, values, lambda its: its.cancel(values.task))
 
 
 def _on_task(
-    verb: str, preview: Preview, values: Values, work: Callable[[Client], Awaitable[Object]]
+    spec: ActionSpec, preview: Preview, values: Values, work: Callable[[Client], Awaitable[Object]]
 ) -> int:
     if values.dry_run:
-        return _show(verb, preview, values)
+        return _show(spec, preview, values)
     task = ask(values, work)
-    return say_answer(values, verb, task, [f"{task.get('id')}: {task.get('status')}"])
+    return _end(values, spec, task, [f"{task.get('id')}: {task.get('status')}"])
 
 
 def connect(values: Values) -> int:
     """Have an agent keep a connection; the exit code. Whether it comes about is not waited for."""
     if values.dry_run:
-        return _show(CONNECT, previews.connecting(values), values)
+        return _show(table.CONNECTING, previews.connecting(values), values)
     found = ask(values, lambda client: client.connect(values.link))
     known = " (already known)" if found.get("already_connected") else ""
-    return say_answer(values, CONNECT, found, [f"{found.get('peer_id')}: connecting{known}"])
+    return _end(values, table.CONNECTING, found, [f"{found.get('peer_id')}: connecting{known}"])
 
 
 def move(values: Values) -> int:
     """Let another peer get what waits for one; the exit code."""
     if values.dry_run:
-        return _show(MOVE, previews.moving(values.peer, values.to), values)
+        return _show(table.MOVING, previews.moving(values.peer, values.to), values)
 
     async def work(client: Client) -> Object:
         old, new = [await message.peer_id(client, each) or "" for each in (values.peer, values.to)]
@@ -130,13 +128,13 @@ def move(values: Values) -> int:
 
     told = ask(values, work)
     lines = [f"{told.get('moved')} waiting for {told.get('peer_id')} moved to {told.get('to')}"]
-    return say_answer(values, MOVE, told, lines)
+    return _end(values, table.MOVING, told, lines)
 
 
 def forget(values: Values) -> int:
     """Drop a peer; the exit code."""
     if values.dry_run:
-        return _show(FORGET, previews.forgetting(values.peer), values)
+        return _show(table.FORGETTING, previews.forgetting(values.peer), values)
 
     async def work(client: Client) -> str:
         id = await message.peer_id(client, values.peer) or ""
@@ -144,12 +142,19 @@ def forget(values: Values) -> int:
         return id
 
     id = ask(values, work)
-    return say_answer(values, FORGET, {"peer_id": id}, [f"{id}: forgotten"])
+    return _end(values, table.FORGETTING, {"peer_id": id}, [f"{id}: forgotten"])
 
 
-def _show(verb: str, preview: Preview, values: Values) -> int:
+def _end(values: Values, spec: ActionSpec, facts: Mapping[str, Any], lines: Sequence[str]) -> int:
+    """Keep the act in the person's journal, as those of the screen are kept, and print its end."""
+    outcome = Outcome(OutcomeState.DONE, clean_line(lines[0]))
+    command.note(location.key_of(values.agent), spec, values, outcome)
+    return say_answer(values, spec.name, facts, lines)
+
+
+def _show(spec: ActionSpec, preview: Preview, values: Values) -> int:
     if values.json:
-        printing.say_object(SCHEMA, verb, done=False, **printing.described(preview))
+        printing.say_object(SCHEMA, spec.name, done=False, **printing.described(preview))
     else:
         printing.say_preview(preview)
     return 0

@@ -23,12 +23,12 @@ from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.network.links import is_token
-from acp_core.protocols.wire.schema import Json, lenient
+from acp_core.protocols.wire.schema import Json, lenient, time_of
 from acp_core.protocols.wire.schema.keys import from_base64
 from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
-from acp_core.protocols.wire.write import messages, peers, tasks
+from acp_core.protocols.wire.write import keep, messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
 from acp_core.protocols.wire.write.peers import PeerRow
 from acp_core.protocols.wire.write.tables import NEWER, VERSION
@@ -101,6 +101,7 @@ class Reading:
             say of their time is their sender's.
         then: of its past, whether it ran at that moment, in a word; "" for the present.
         unknown: of its past, what nothing tells.
+        begun: since when its store is one; None where that is not told.
         queues: by the id of a peer.
         lines: for each entry, where a file is recorded: the line of it up to which that entry, and
             what followed from it, stand.
@@ -122,6 +123,7 @@ class Reading:
     written: Mapping[int, Placed] = field(default_factory=dict)
     then: str = ""
     unknown: str = ""
+    begun: datetime | None = None
 
     @property
     def met(self) -> frozenset[str]:
@@ -238,11 +240,12 @@ class Source:
         found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
         if not _is_usable(db):
             raise ValueError("its key or its tokens are invalid")
-        row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
+        card = keep.get(db, "card")
         return Reading(
             name=unquote(self._folder.name),
             reach=Reach(running.http_url, running.owner_token) if running else None,
-            card=fields_of(json.loads(row[0]) if row else None),
+            card=fields_of(json.loads(card) if card else None),
+            begun=time_of(keep.get(db, keep.BEGUN)),
             entries=tuple(self._entries),
             written=dict(self._written),
             tasks=tuple(lenient.read(Task, task) for task in found),

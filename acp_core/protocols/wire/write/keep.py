@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from acp_core.protocols.wire.state import TERMINAL
 from acp_core.protocols.wire.write.database import Tx
 
+BEGUN = "begun"
+"""Since when the store is one: agents that stood in its folder before were others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retention:

@@ -101,7 +101,10 @@ class Agent:
         agents.append(agent)
         agent.identity = identity
         try:
-            hub.start((await store.read(messages.bounds))[1])
+            last = (await store.read(messages.bounds))[1]
+            hub.start(last)
+            if not last:
+                await agent.stored(keep.BEGUN, now_text)
             agent.instance = proof.instance_of(await agent.stored("instance_seed", new_seed))
             agent.instance_id = proof.instance_id(agent.instance)
             agent.token = await agent.stored("token", lambda: f"tok_{os.urandom(16).hex()}")

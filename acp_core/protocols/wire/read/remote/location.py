@@ -70,6 +70,22 @@ def locate(text: str, given: str | None = None) -> str:
     return address.key
 
 
+def key_of(agent: str) -> str:
+    """What the fleet calls an agent that a command names: the folder of one that is this user's.
+
+    Args:
+        agent: its name on this machine, its folder, or where it is.
+
+    Raises:
+        LinkError: it is no address; the message is one line, and never repeats a token.
+    """
+    if "://" not in agent:
+        return agent if "/" in agent else str(place.folder_of(agent))
+    address = parse(agent)
+    here = next((each for each in place.running() if _is_there(each, address)), None)
+    return str(place.folder_of(here.name)) if here else address.key
+
+
 def parse(text: str) -> Address:
     """The address that a text spells, or that a key is.
 
