@@ -282,6 +282,16 @@ def fault(root: Path, home: str) -> str:
     return ""
 
 
+def will_write(root: Path, home: str, relative: str) -> bool:
+    """Whether finishing the writing that was interrupted here writes this file; never raises."""
+    journal, reason = _read(root / home / JOURNAL)
+    try:
+        steps = [] if journal is None else _steps(root, journal, reason)
+    except WriteError:
+        return False
+    return any(each.relative == relative for each in steps)
+
+
 def _steps(root: Path, journal: dict[str, Any], reason: str) -> list[Step]:
     """The steps that a journal holds.
 

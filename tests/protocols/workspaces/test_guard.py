@@ -165,6 +165,20 @@ def test_a_lost_manifest_is_made_anew_of_prompts_and_workspaces(tmp_path: Path) 
     assert states(root) == {"ann": "success", "ben": "success", "cat": "success"}
 
 
+def test_a_lost_manifest_is_missed_although_another_writing_was_interrupted(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    agent_that_ended(root, "ann", "partial")
+    gone(root)
+    write(root, f"{COORD}/{JOURNAL}", json.dumps({"what": "decide", "writes": []}))
+    old(root / COORD / JOURNAL)
+    for words in WRITES:
+        refused = acp(words[0], root, *words[1:])
+        assert refused.code == 2 and f"{MANIFEST} is missing" in refused.text, words
+    assert f"{MANIFEST} is missing" in causes(root, at=utc_now())[0].headline
+    assert acp("repair", root).code == 0
+    assert entries(root)["ann"] and not now(root).obstacles
+
+
 def test_a_manifest_that_was_torn_just_now_is_mended_once_nobody_can_be_writing_it(
     tmp_path: Path,
 ) -> None:

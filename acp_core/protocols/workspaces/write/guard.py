@@ -126,16 +126,19 @@ def unlawful(run: Run) -> str:
 def is_lost(run: Run) -> bool:
     """A run was prepared here, and its manifest is not there any more.
 
-    Empty folders are no run, nor is what has a journal: a preparation that was interrupted.
+    Empty folders are no run, nor is a preparation that was interrupted: finishing it writes the
+    manifest.
     """
     coord = run.base / schema.COORD
+    home = os.path.relpath(coord, run.root)
     made = any((coord / name).is_dir() for name in ("prompts", "returns"))
     begun = run.spec or run.prompts or run.returns or any(agent.files for agent in run.agents)
     return (
         made
         and bool(begun)
         and run.manifest is None
-        and not any(os.path.lexists(coord / name) for name in ("manifest.json", JOURNAL))
+        and not os.path.lexists(coord / "manifest.json")
+        and not transaction.will_write(run.root, home, f"{home}/manifest.json")
     )
 
 
