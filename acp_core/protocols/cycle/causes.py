@@ -213,10 +213,11 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
 
 def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
     """Nobody conducts it: it was never begun, its orchestrator ended, or nobody writes any more."""
-    if cycle.status != "running" and not state.running(cycle):
+    if not state.is_to_be_conducted(cycle):
         if cycle.status == "paused" and not state.decisions(cycle):
             yield _paused(cycle)
         return
+    others = (PAUSE, STOP) if cycle.status == "running" else (STOP,)
     loop = case.loop(ORCHESTRATOR)
     if loop and loop.alive and loop.shown.ended is None:
         return
@@ -235,7 +236,7 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             advice="restart the orchestrator: it resumes and repeats nothing",
             evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
             remedy=RUN,
-            others=(PAUSE, STOP),
+            others=others,
             since=loop.shown.ended or cycle.last_write,
             explains=_stalled(cycle),
             root=True,
@@ -262,7 +263,7 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             evidence=(f"last write {dated(cycle.last_write)}", f"marked as working: {at_work}"),
             certain=False,
             remedy=RUN,
-            others=(PAUSE, STOP),
+            others=others,
             since=cycle.last_write,
             explains=_stalled(cycle),
         )

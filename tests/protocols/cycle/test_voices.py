@@ -150,6 +150,7 @@ FAILED = {"history": [("work", "fails"), ("act", "decide")], "damage": "", "kept
 @given(CYCLES)
 @example(FAILED | {"odd": "claims to be created"})
 @example(FAILED | {"odd": "agents at work"})
+@example(FAILED | {"history": [("act", "pause")], "odd": "agents at work"})
 def test_all_voices_agree_and_every_cure_works(told: dict[str, Any]) -> None:
     check_voices(told)
 

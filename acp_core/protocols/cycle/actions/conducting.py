@@ -8,6 +8,7 @@ from datetime import datetime
 
 from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions import programs
 from acp_core.protocols.cycle.actions.common import (
     OpenProject,
@@ -53,7 +54,7 @@ def conducting(context: Context, now: datetime) -> Action:
         facts = {"cycle": spec.cycle, "state": "requested"}
         return Outcome(OutcomeState.DONE, sentence, done=Preview(sentence, data=facts))
 
-    waits = shown.status == "running" and not is_damaged(shown)
+    waits = state.is_to_be_conducted(shown) and not is_damaged(shown)
     return bound(
         RUNNING,
         opened,

@@ -76,6 +76,11 @@ def running(cycle: Cycle) -> list[str]:
     return [name for name in AGENTS if agent_status(cycle, name) == "running"]
 
 
+def is_to_be_conducted(cycle: Cycle) -> bool:
+    """Whether an orchestrator has something to do: it goes on, or an agent works in a pause."""
+    return cycle.status == "running" or (cycle.status == "paused" and bool(running(cycle)))
+
+
 def current(cycle: Cycle) -> str:
     """The agent whose phase it is: one at work, else the first that has not completed."""
     if cycle.status == "completed":
