@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.filter import ANSIToTruecolor
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.signal import Signal
@@ -27,6 +28,7 @@ from acp_tui import keys
 from acp_tui.quitting import QuitGuard
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
+from acp_tui.style.contrast import ReadableDim, readable
 from acp_tui.terminal.ending import terminal_guard
 from acp_tui.terminal.garbage import Heap
 from acp_tui.terminal.key_queue import KeyQueue
@@ -36,6 +38,7 @@ from acp_tui.terminal.screenshots import Screenshots
 from acp_tui.terminal.sequences import Terminal
 
 if TYPE_CHECKING:
+    from rich.terminal_theme import TerminalTheme
     from textual.command import Provider
     from textual.filter import LineFilter
 
@@ -85,6 +88,11 @@ def _actions() -> type[Provider]:
     from acp_tui.screens.command_palette import ActionsProvider
 
     return ActionsProvider
+
+
+@cache
+def _readable_dim(palette: TerminalTheme) -> ReadableDim:
+    return ReadableDim(palette)
 
 
 @cache
@@ -252,8 +260,16 @@ class AcpApp(PaintingApp):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Textual's, and one without any colour where the person wants none: its own leaves greys."""
-        filters = super().get_line_filters()
+        filters = [
+            _readable_dim(self.ansi_theme) if isinstance(each, ANSIToTruecolor) else each
+            for each in super().get_line_filters()
+        ]
         return [*filters, *_without_colour()] if self.no_color else filters
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's, with colours of text that can be read."""
+        self.theme_variables = readable(super().get_css_variables())
+        return self.theme_variables
 
     # What it says outside its screens, never as markup.
 

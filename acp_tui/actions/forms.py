@@ -139,6 +139,7 @@ class FieldView(Vertical):
         &.-wrong > .field--wrong { display: block; }
         & > TextArea { height: auto; min-height: 4; max-height: 9; scrollbar-size-vertical: 1; }
         & > TextArea.field--list { min-height: 3; }
+        & SelectCurrent Static#label, & SelectCurrent .arrow { color: $text-muted; }
         & Checkbox, & Checkbox:focus { border: none; padding: 0; background: transparent; }
         & Tick > .toggle--button { color: $surface; background: $foreground 60%; }
         & Tick.-on > .toggle--button { color: $surface; background: $foreground; }

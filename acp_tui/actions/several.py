@@ -108,7 +108,7 @@ class Each(Vertical):
             for each in self.field.choices
         ]
         title = Static(self._title(name), classes="each--name")
-        choice = Select(options, value=chosen, prompt="no program", allow_blank=True)
+        choice = Select(options, value=chosen, prompt="no agent", allow_blank=True)
         return Row(title, choice)
 
     def _title(self, name: str) -> Content:

@@ -59,8 +59,8 @@ class FleetTable(ScrollView, can_focus=True):
         & > .fleet--warning { color: $text-warning; }
         & > .fleet--error { color: $text-error; }
         & > .fleet--hover { background: $foreground 6%; }
-        & > .fleet--cursor { background: $primary 12%; }
-        &:focus > .fleet--cursor { background: $primary 25%; }
+        & > .fleet--cursor { background: $cursor 50%; }
+        &:focus > .fleet--cursor { background: $cursor; }
         &:ansi {
             & > .fleet--muted, & > .fleet--rule, & > .fleet--left {
                 color: ansi_default; text-style: dim;

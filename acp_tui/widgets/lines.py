@@ -138,8 +138,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         & > .lines--comment { color: $text-muted; text-style: italic; }
         & > .lines--match { text-style: reverse; }
         & > .lines--found { text-style: reverse bold; }
-        & > .lines--target { text-style: bold; background: $primary 20%; }
-        & > .lines--cursor { text-style: bold; background: $primary 30%; }
+        & > .lines--target { text-style: bold; background: $cursor 70%; }
+        & > .lines--cursor { text-style: bold; background: $cursor; }
         & > .lines--cursor-blurred { background: $foreground 8%; }
         &:ansi { scrollbar-color: ansi_bright_black; scrollbar-color-hover: ansi_white; }
         &:ansi > .lines--muted { text-style: dim; color: ansi_default; }

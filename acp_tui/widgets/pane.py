@@ -17,7 +17,7 @@ class Pane(Vertical):
     DEFAULT_CSS = """
     Pane {
         border: round $foreground 20%;
-        border-title-color: $foreground 70%;
+        border-title-color: $text-muted;
         padding: 0;
         &:focus-within {
             border: round $accent 70%;

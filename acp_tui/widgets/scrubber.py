@@ -46,7 +46,7 @@ class Scrubber(Widget):
     Scrubber {
         height: 2;
         background: $surface;
-        & > .scrubber--bar { background: $warning; color: $text; text-style: bold; }
+        & > .scrubber--bar { background: $warning; color: auto; text-style: bold; }
         &:ansi { background: ansi_default; }
         &:ansi > .scrubber--bar {
             background: ansi_yellow; color: ansi_black; text-style: bold reverse;
