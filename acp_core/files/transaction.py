@@ -149,7 +149,7 @@ class Transaction:
             raise Refused(
                 f"{self._journal} cannot be applied: {error}; check the file, then remove it"
             ) from None
-        reason = _forward(steps, again=True)
+        reason = _first_problem(writes.check, steps) or _forward(steps, again=True)
         if reason:
             self._back(what, steps, reason)
         else:
@@ -272,11 +272,28 @@ def interrupted(root: Path, home: str) -> Interrupted | None:
 
 
 def fault(root: Path, home: str) -> str:
-    """Why the journal of an interrupted writing cannot be followed; "" where it can, or is none."""
-    journal, reason = _read(root / home / JOURNAL)
+    """Why an interrupted writing can be neither finished nor undone; "" where it can, or is none.
+
+    Nothing is written, and no lock is needed: a writing that goes on meanwhile is no fault.
+    """
+    read = _read(root / home / JOURNAL)
+    if read[0] is None:
+        return ""
     try:
-        if journal is not None:
-            _steps(root, journal, reason)
+        steps = _steps(root, read[0], read[1])
+    except WriteError as error:
+        return clean_line(str(error))
+    finish = _first_problem(writes.check, steps)
+    undo = _first_problem(writes.check_undo, steps[::-1]) if finish else ""
+    if not undo or _read(root / home / JOURNAL) != read:
+        return ""
+    return f"{finish}; {undo}" if undo != finish else undo
+
+
+def _first_problem(check: Callable[[Step], None], steps: Sequence[Step]) -> str:
+    try:
+        for step in steps:
+            check(step)
     except WriteError as error:
         return clean_line(str(error))
     return ""

@@ -159,6 +159,30 @@ def is_done(step: Step) -> bool:
     return tail.startswith(step.data) or b"\n" + step.data.lstrip(b"\n") in tail
 
 
+def check(step: Step) -> None:
+    """See whether the step was done, or can be. Writes nothing.
+
+    Raises:
+        WriteError: somebody else changed the file in between.
+    """
+    if is_done(step):
+        return
+    if step.verb == MOVE:
+        _check_move(_of(step), step.path)
+    else:
+        _check_content(step, _content(step.path))
+
+
+def check_undo(step: Step) -> None:
+    """See whether the step can be taken back. Writes nothing.
+
+    Raises:
+        WriteError: somebody else wrote behind its lines.
+    """
+    if step.verb == APPEND:
+        _must_be_cut(step, _content(step.path) or b"")
+
+
 def do(step: Step) -> None:
     """Do the step, unless it was done.
 
@@ -172,10 +196,9 @@ def do(step: Step) -> None:
             _move(_of(step), step.path)
             return
         now = _content(step.path)
+        _check_content(step, now)
         if step.verb == APPEND:
             _append(step, now)
-        elif now != step.before:
-            raise WriteError(f"{step.relative} was changed by another program in the meantime")
         elif step.verb == REMOVE:
             _unlink(step.path)
         else:
@@ -237,11 +260,18 @@ def _put(step: Step) -> None:
         atomic.replace(step.path, step.data)
 
 
+def _check_content(step: Step, now: bytes | None) -> None:
+    """See whether a step that was not done can be done on what stands in its file."""
+    if step.verb == APPEND:
+        if len(now or b"") < step.size:
+            raise WriteError(f"{step.relative} was shortened by another program in the meantime")
+    elif now != step.before:
+        raise WriteError(f"{step.relative} was changed by another program in the meantime")
+
+
 def _append(step: Step, before: bytes | None) -> None:
     """Add the lines; a beginning of them that a crash left is written anew."""
     now = before or b""
-    if len(now) < step.size:
-        raise WriteError(f"{step.relative} was shortened by another program in the meantime")
     torn = step.data.startswith(now[step.size :])
     modes.shared_folder(step.path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -261,12 +291,18 @@ def _append(step: Step, before: bytes | None) -> None:
 
 
 def _cut(step: Step, now: bytes) -> None:
+    if _must_be_cut(step, now):
+        os.truncate(step.path, step.size)
+
+
+def _must_be_cut(step: Step, now: bytes) -> bool:
+    """Whether its lines, or the beginning of them, stand at the end of the file."""
     tail = now[step.size :]
     if not tail or not (is_done(step) or step.data.startswith(tail)):
-        return
+        return False
     if len(tail) > len(step.data):
         raise WriteError(f"{step.relative} was written to by another program in the meantime")
-    os.truncate(step.path, step.size)
+    return True
 
 
 def _move(source: Path, target: Path) -> None:
@@ -275,13 +311,17 @@ def _move(source: Path, target: Path) -> None:
     Raises:
         WriteError: something stands there, or the file is gone.
     """
-    if os.path.lexists(target) or not os.path.lexists(source):
-        what = f"{target.name} already exists"
-        raise WriteError(what if os.path.lexists(target) else f"{source.name} no longer exists")
+    _check_move(source, target)
     modes.shared_folder(target.parent)
     os.rename(source, target)
     atomic.sync_folder(str(target.parent))
     atomic.sync_folder(str(source.parent))
+
+
+def _check_move(source: Path, target: Path) -> None:
+    if os.path.lexists(target) or not os.path.lexists(source):
+        what = f"{target.name} already exists"
+        raise WriteError(what if os.path.lexists(target) else f"{source.name} no longer exists")
 
 
 def _of(step: Step) -> Path:

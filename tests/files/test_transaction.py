@@ -100,6 +100,33 @@ def test_what_cannot_be_finished_moves_the_file_back(tmp_path: Path) -> None:
     assert stand(root) == BEFORE | {"state.json": b"somebody else"}
 
 
+def test_what_cannot_be_finished_writes_nothing_behind_the_lines_of_others(tmp_path: Path) -> None:
+    root = interrupted(tmp_path, 1)
+    (root / "log.jsonl").write_bytes(b"1\nof somebody else\n")
+    (root / "state.json").write_bytes(b"somebody else")
+    assert transaction.fault(root, HOME) == ""
+    with transaction.begin(root, HOME) as opened:
+        assert opened.recovered and not opened.recovered.completed
+    assert stand(root)["log.jsonl"] == b"1\nof somebody else\n"
+    assert transaction.interrupted(root, HOME) is None
+
+
+def test_what_can_be_neither_finished_nor_undone_is_known_before_anything_is_tried(
+    tmp_path: Path,
+) -> None:
+    root = interrupted(tmp_path, 2)
+    assert transaction.fault(root, HOME) == ""
+    (root / "state.json").write_bytes(b"somebody else")
+    assert transaction.fault(root, HOME) == ""
+    (root / "log.jsonl").write_bytes(b"1\n2\nof somebody else\n")
+    before = stand(root)
+    assert "state.json was changed" in transaction.fault(root, HOME)
+    assert "log.jsonl was written to" in transaction.fault(root, HOME)
+    assert stand(root) == before
+    with pytest.raises(Refused, match="cannot be undone"), transaction.begin(root, HOME):
+        raise AssertionError("it was neither finished nor undone")
+
+
 def test_a_new_file_takes_nothing_elses_place(tmp_path: Path) -> None:
     root = make(tmp_path)
     for verb, source in ((CREATE, None), (MOVE, root / "output.md")):

@@ -136,6 +136,33 @@ def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> N
     assert (root / "TALK.md").read_text(encoding="utf-8") == raw + "one\n"
 
 
+@pytest.mark.parametrize("changed", ["", "TALK.md", "both"])
+def test_what_a_red_line_offers_for_an_interrupted_write_works(
+    tmp_path: Path, changed: str
+) -> None:
+    root = start(tmp_path / "lamp")
+    dispatch.dispatch(root, None, datetime.now(UTC))
+    talk, other = root / "TALK.md", root / "NOTES.md"
+    size = len(talk.read_bytes())
+    other.write_text("old", encoding="utf-8")
+    writes = [
+        {"path": "TALK.md", "verb": "append", "data": "one\n", "before": None, "size": size},
+        {"path": "NOTES.md", "verb": "replace", "data": "new", "before": "old", "size": 0},
+    ]
+    left = {"what": "talk", "at": making.AT, "homes": [".agentxchain"], "writes": writes}
+    (root / ".agentxchain/acp-journal.json").write_bytes(document(left))
+    with talk.open("a", encoding="utf-8") as file:
+        file.write("one\n" + ("two\n" if changed else ""))
+    if changed == "both":
+        other.write_text("of somebody else", encoding="utf-8")
+    need = seen(root).needs[0]
+    cure = "take_files" if changed == "both" else "recover"
+    assert need.action == cure and list(actions(root)) == [cure]
+    assert do(root, cure).state is OutcomeState.DONE
+    assert interrupted(root) is None
+    assert "interrupted write" not in str([each.text for each in seen(root).needs])
+
+
 STAND_IN = """#!{python}
 import json, pathlib, sys
 with open({log!r}, "a") as log:

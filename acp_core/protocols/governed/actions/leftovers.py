@@ -23,7 +23,7 @@ from acp_core.protocols.governed.write import Refused, decide, guard, restore
 from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
-from acp_core.protocols.governed.write.journal import Interrupted, interrupted
+from acp_core.protocols.governed.write.journal import Interrupted, fault, interrupted
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
@@ -37,6 +37,8 @@ def recovery(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         left = interrupted(_folder(place))
         if left is not None:
+            if reason := fault(Path(place)):
+                raise Refused(f"{left.what} can be neither finished nor undone: {reason}")
             said = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
             data = facts(spec, place, dry_run=True, interrupted=left._asdict(), changed=())
             return Preview(safe(said), data=data)
@@ -66,7 +68,7 @@ def recovery(context: Context, now: datetime) -> Action:
 def _is_needed(place: str) -> bool:
     """Whether a command was interrupted, or the state is lost and can be brought back here."""
     if interrupted(Path(place)) is not None:
-        return True
+        return not fault(Path(place))
     try:
         restore.restored(read_unlocked(place, names.RECOVER), utc_now())
     except (Refused, OSError):
@@ -115,7 +117,7 @@ def taking_files(context: Context, now: datetime) -> Action:
         return done(spec, place, said, recovered=became._asdict())
 
     changed = isinstance(context, Opened) and bool(reserved_changed(context))
-    return bound(spec, context, preview, perform, offered=changed)
+    return bound(spec, context, preview, perform, offered=changed or bool(fault(Path(place))))
 
 
 def _leaving(left: Interrupted) -> str:

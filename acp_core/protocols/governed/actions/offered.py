@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.protocols.governed.actions import table
+from acp_core.protocols.governed.actions.table_deciding import RECOVERY, TAKING_FILES
 from acp_core.protocols.governed.coordinator.acting import open_whole
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.opened import read_unlocked
@@ -27,8 +28,8 @@ def run_actions(folder: str, now: datetime) -> Sequence[Action]:
     context: Context
     try:
         context = read_unlocked(folder)
-    except (Refused, OSError):  # all that may be left is to finish what was interrupted
-        return bind_all(table.OF_RUN[:1], Location(folder), now)
+    except (Refused, OSError):  # all that may be left is to finish what was interrupted, or drop it
+        return bind_all((RECOVERY, TAKING_FILES), Location(folder), now)
     return bind_all(table.OF_RUN, context, now)
 
 

@@ -17,9 +17,15 @@ from acp_core.protocols.governed.coordinator.repair import why_not
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
-from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
+from acp_core.protocols.governed.rules.finding import (
+    Trouble,
+    file_troubles,
+    log_troubles,
+    of_obstacles,
+)
 from acp_core.protocols.governed.rules.multi_config import check_config
 from acp_core.protocols.governed.schema.state_file import RunState
+from acp_core.protocols.governed.write import guard
 from acp_core.protocols.governed.write.journal import COORDINATOR, Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -40,7 +46,8 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     found += _contexts(initiative)
     left = interrupted(initiative.root, COORDINATOR) if initiative.layout == OWN else None
     if left is not None:  # until it is finished, the files cannot agree
-        return [*found, _interrupted(left)]
+        stuck = of_obstacles(guard.of_initiative(initiative))
+        return found + (stuck or [_interrupted(left)])
     found += check_coordinator(initiative)
     return found + _workstreams(initiative) + check_barriers(initiative)
 

@@ -28,7 +28,7 @@ from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.state import is_named
 from acp_core.protocols.governed.view.wording import blocked_by, plain
-from acp_core.protocols.governed.write.guard import UNFINISHED
+from acp_core.protocols.governed.write.guard import INTERRUPTED, TRANSACTION
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -45,7 +45,8 @@ def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Tr
         now: the time.
         obstacles: what stands in the way of writes into it.
     """
-    found = of_obstacles(each for each in obstacles if each.code != UNFINISHED)
+    obstacles = tuple(obstacles)
+    found = of_obstacles(each for each in obstacles if not each.key.startswith(TRANSACTION))
     for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
         found += log_troubles(name, log)[1:]  # the first is an obstacle
     found += log_troubles(schema.EVENTS, run.events) + check_records(run)
@@ -54,7 +55,8 @@ def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Tr
     left = interrupted(run.root)
     if left is not None:  # until that is finished, what does not agree is explained by it
         fresh = left.at is not None and abs(now - left.at) < AT_ONCE
-        return found if fresh else [*found, _interrupted(left)]
+        stuck = any(each.key == INTERRUPTED for each in obstacles)
+        return found if fresh or stuck else [*found, _interrupted(left)]
     found += check_unfinished(run, now)
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)

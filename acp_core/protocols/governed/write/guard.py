@@ -26,12 +26,21 @@ from acp_core.protocols.governed.schema.config import Programs, Role
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import next_role
 from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals
-from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above, interrupted
+from acp_core.protocols.governed.write.journal import (
+    COORDINATOR,
+    NAME,
+    RUN,
+    above,
+    fault,
+    interrupted,
+)
 from acp_core.protocols.governed.write.links import coordinated, is_past, linked
 from acp_core.protocols.kit import guard
 
 UNFINISHED = "A6"
-"""The code of what the existing program left half written."""
+"""The code of what was left half written."""
+INTERRUPTED, TRANSACTION = f"{UNFINISHED}:INTERRUPTED:", f"{UNFINISHED}:TRANSACTION:"
+"""How the keys begin of what acp left, and of what the existing program did."""
 RUNTIMES = ("manual", "local_cli", "api_proxy")
 """Types of runtimes with which acp has a turn taken."""
 STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
@@ -63,8 +72,9 @@ def of_run(
     """
     broken = unusable(run)
     if broken:
-        return (*broken, *_environment(run))
+        return (*_stuck(run), *broken, *_environment(run))
     found = [
+        *_stuck(run),
         *_sealed(run, excluded),
         *_unlawful(run),
         *_crossed(run),
@@ -79,7 +89,7 @@ def of_run(
 def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
     """What stands in the way of writes into an initiative in the specification's layout."""
     if initiative.layout != OWN or interrupted(initiative.root, COORDINATOR):
-        return ()
+        return tuple(_stuck_initiative(initiative))
     disk = guard.disk(initiative.root / COORDINATOR)
     if initiative.state.reason:  # it alone tells which barriers were approved
         return (*_coordinator(initiative), *([disk] if disk else ()))
@@ -283,6 +293,38 @@ def _had_begun(run: Run) -> bool:
     )
 
 
+def _stuck(run: Run) -> Iterator[Obstacle]:
+    """A write was interrupted, and others have changed its files since."""
+    reason = fault(run.root)
+    if reason:
+        yield _neither(
+            f"{RUN}/{NAME}",
+            reason,
+            f"review the files, then leave them as they are: acp governed take-files {_at(run.root)}",
+            names.TAKE_FILES,
+        )
+
+
+def _stuck_initiative(initiative: Initiative) -> Iterator[Obstacle]:
+    reason = fault(initiative.root, COORDINATOR)
+    if reason and initiative.layout == OWN:
+        document = f"{COORDINATOR}/{NAME}"
+        yield _neither(document, reason, f"review the files, then remove {document}", "")
+
+
+def _neither(document: str, reason: str, cure: str, remedy: str) -> Obstacle:
+    return Obstacle(
+        UNFINISHED,
+        "an interrupted write can be neither finished nor undone",
+        cure,
+        _ANYWAY | {remedy} if remedy else _ANYWAY,
+        remedy,
+        evidence=(reason,),
+        document=document,
+        key=INTERRUPTED,
+    )
+
+
 def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
     left = [name for name in changed(run) if name not in set(excluded)]
     if not left or foreign_steps.recognised(run) is not None:
@@ -333,7 +375,7 @@ def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
             _MENDING,
             names.SET_ASIDE,
             document=clean_line(first.name, 200),
-            key=f"{UNFINISHED}:TRANSACTION:{clean_line(first.name, 150)}",
+            key=f"{TRANSACTION}{clean_line(first.name, 150)}",
         )
 
 

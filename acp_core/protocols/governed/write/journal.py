@@ -63,6 +63,11 @@ def interrupted(root: Path, home: str = RUN) -> Interrupted | None:
     return transaction.interrupted(root, home)
 
 
+def fault(root: Path, home: str = RUN) -> str:
+    """Why what was interrupted can be neither finished nor undone; "" where it can, or nothing was."""
+    return transaction.fault(root, home)
+
+
 def above(root: Path) -> Iterator[Path]:
     """The folders above a run, nearest first, in which a coordinator keeps its files."""
     for place in list(Path(os.path.abspath(root)).parents)[:_ABOVE]:

@@ -180,13 +180,13 @@ def _misplaced(run: Run) -> Iterator[Obstacle]:
 
 
 def _journal(run: Run) -> Iterator[Obstacle]:
-    """A writing was interrupted, and what it was about to write is not known any more."""
+    """A writing was interrupted, and can be neither finished nor undone."""
     fault = unfollowable(run)
     if fault:
         name = _coord(run, JOURNAL)
         yield Obstacle(
             _UNREADABLE,
-            f"a write was interrupted, and {name} does not say which: {fault}",
+            f"the interrupted write in {name} can be neither finished nor undone",
             cure(run),
             _CURES,
             REPAIR,
