@@ -16,6 +16,7 @@ from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.schema import Cycle, Object
 from acp_core.protocols.cycle.schema import phase_result as results
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult
+from acp_core.protocols.cycle.view.status import describe_status
 from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.kit.values import Values
 
@@ -69,7 +70,7 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     limit = f" of {data['max_iterations']}" if data["max_iterations"] else ""
     covered = f", coverage {data['coverage']}" if data["coverage"] else ""
     yield f"{cycle.id}  {data['title']}".rstrip()
-    said = f"claimed {data['claimed']}, {data['verdict']}; iteration {cycle.iteration}{limit}"
+    said = f"{describe_status(cycle, data['verdict'])}; iteration {cycle.iteration}{limit}"
     if cycle.value:
         yield f"{said}; {data['tests']}{covered}"
     elif not data["obstacles"]:

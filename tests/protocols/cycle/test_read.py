@@ -79,21 +79,33 @@ FAILING = {"pass_rate": 90, "failed_tests": ["a", "b"], "total_tests": 20}
 
 
 @pytest.mark.parametrize(
-    ("derived", "changed"),
+    ("derived", "words", "changed"),
     [
-        ("ok", {}),
-        ("failures", {"test_results": FAILING}),
-        ("not proven", {"test_results": None}),
-        ("not proven", {"plan": {"tasks": [task("T1", "pending")]}}),
-        ("undecided", {"coordination": coordination(pending_decisions=[decision()])}),
-        ("blocked", {"coordination": coordination(blockers=[blocker()])}),
+        ("ok", "Completed", {}),
+        ("failures", "Marked completed, but with failures", {"test_results": FAILING}),
+        ("not proven", "Marked completed, but not proven", {"test_results": None}),
+        (
+            "not proven",
+            "Marked completed, but not proven",
+            {"plan": {"tasks": [task("T1", "pending")]}},
+        ),
+        (
+            "undecided",
+            "Marked completed, but a decision is open",
+            {"coordination": coordination(pending_decisions=[decision()])},
+        ),
+        (
+            "blocked",
+            "Marked completed, but blocked",
+            {"coordination": coordination(blockers=[blocker()])},
+        ),
     ],
 )
 def test_completed_is_a_claim_beside_which_the_verdict_stands(
-    tmp_path: Path, derived: str, changed: dict[str, object]
+    tmp_path: Path, derived: str, words: str, changed: dict[str, object]
 ) -> None:
     snapshot = read(cycle(tmp_path, "completed", **changed))
-    assert snapshot.headline.startswith(f"claimed completed, {derived};")
+    assert snapshot.headline.startswith(f"{words};")
     assert snapshot.status is Status.COMPLETED
     assert cells(tmp_path, "cycles")[0][1:3] == ("completed", derived)
 
@@ -101,7 +113,7 @@ def test_completed_is_a_claim_beside_which_the_verdict_stands(
 def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
     (cycle(tmp_path, "completed") / f"{PROGRESS}/vas/test-results.json").unlink()
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("claimed completed, not proven;")
+    assert snapshot.headline.startswith("Marked completed, but not proven;")
     assert "only the state claims that tests ran" in snapshot.needs[0].text
     assert "A33" in {each.code for each in snapshot.findings}
 
@@ -110,7 +122,7 @@ def test_of_two_sources_that_disagree_the_worse_counts(tmp_path: Path) -> None:
     cycle(tmp_path, "completed")
     write(tmp_path, f"{PROGRESS}/vas/test-results.json", FAILING)
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("claimed completed, failures;")
+    assert snapshot.headline.startswith("Marked completed, but with failures;")
     assert {"A34", "A61"} <= {each.code for each in snapshot.findings}
 
 
@@ -196,7 +208,7 @@ def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> 
 
 def test_a_cycle_that_failed_says_why(tmp_path: Path) -> None:
     cycle(tmp_path, "failed", agents=agents(cd=agent("failed", 15)), failure_reason="No disk")
-    assert read(tmp_path).headline.startswith("claimed failed (No disk), failures;")
+    assert read(tmp_path).headline.startswith("Failed (No disk);")
 
 
 def test_each_agent_says_what_it_does_or_waits_for(tmp_path: Path) -> None:

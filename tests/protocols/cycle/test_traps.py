@@ -92,7 +92,7 @@ def test_what_a_state_leaves_out_is_unknown(tmp_path: Path) -> None:
         del value[key]
     write(tmp_path, STATE, value)
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("claimed completed, not proven;")
+    assert snapshot.headline.startswith("Marked completed, but not proven;")
     assert [need.text for need in snapshot.needs] == ["Completed, but no tests ran"]
     assert (snapshot.round, snapshot.status) == (None, Status.COMPLETED)
 

@@ -30,13 +30,13 @@ from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.view import documents, outcome
 from acp_core.protocols.cycle.view.panels import panels
+from acp_core.protocols.cycle.view.status import describe_status
 from acp_core.protocols.cycle.view.timeline import timeline
 from acp_core.protocols.kit.diagnosis import mark
 
 _REQUESTS = 5  # that are shown
 
 
-_REASON = 120  # characters of the reason of a failure in the headline
 _WRITES = {
     "ra": "requirements.md",
     "ep": "architecture.md and plan.json",
@@ -135,14 +135,10 @@ def _claim(cycle: Cycle, found: str) -> str:
 
 
 def _summary(cycle: Cycle, found: str) -> str:
-    """What is claimed and what the files show, without the tests, which a panel tells."""
+    """How it stands, without the tests, which a panel tells."""
     limit = cycle.state.max_iterations
     of = f"/{limit}" if limit is not None else ""
-    claimed = cycle.status or "no status"
-    reason = cycle.state.failure_reason
-    if cycle.status == "failed" and reason:
-        claimed += f" ({reason[:_REASON]})"
-    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}"
+    return f"{describe_status(cycle, found)}; iteration {cycle.iteration}{of}"
 
 
 def _status(cycle: Cycle, found: str) -> Status:
