@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from acp_tui.widgets.documents import Documents
 from tests.protocols.governed import making
 from tests.protocols.governed.test_engine_commands import start, state, told
 from tests.tui.screen import screen_lines
+from tests.tui.stage import until
 
 
 def dashboard(tmp_path: Path, root: Path) -> AcpApp:
@@ -33,15 +33,6 @@ def dashboard(tmp_path: Path, root: Path) -> AcpApp:
         settings=Settings(bell=False),
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
-
-
-async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
-    """Wait until something holds."""
-    for _ in range(2_000):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
 
 
 async def opened(pilot: Pilot[Any], app: AcpApp) -> None:

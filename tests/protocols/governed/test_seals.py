@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
+from acp_core.diagnosis.engine import diagnose
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.seals import SEAL
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed, run_actions
 
@@ -84,9 +85,8 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     (change,) = take.preview(take.inputs()).changes
     assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
     collaboration = open_folder(str(root))
-    cause = next(
-        c for c in collaboration.causes(Case(collaboration.refresh(NOW), NOW)) if c.code == "A8"
-    )
+    causes = diagnose(collaboration, Case(collaboration.refresh(NOW), Clock(NOW)))
+    (cause,) = [each for each in causes if each.code == "A8"]
     assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
     dry = recover(capsys, root, "--bring-back", "--dry-run")
     assert '+  "phase": "planning",' in dry.out and (root / STATE).read_bytes() != before

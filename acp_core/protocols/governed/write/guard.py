@@ -340,7 +340,7 @@ def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
         names.BRING_BACK if back else names.TAKE_FILES,
         evidence=tuple(f"{name} does not match acp's seal" for name in left),
         document=left[0],
-        key="A8:RESERVED_CHANGED:",
+        key="A8:RESERVED_CHANGED:seal",
     )
 
 
