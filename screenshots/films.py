@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from make import LIVE, NOW, PAUSE, PLACE, THEMES, TO_SECOND_ROUND, at_rest, keys, settle_in
+from make import LIVE, NOW, PAUSE, PLACE, THEMES, TO_SECOND_ROUND, at_rest, keys, settled_in
 
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
@@ -188,17 +188,11 @@ def main() -> int:
     for film in FILMS:
         if given.films and film.name not in given.films:
             continue
-        try:
-            settle_in()
-        except FileExistsError:
-            parser.error(f"{PLACE} exists: another run is under way, or was killed; remove it")
-        try:
+        with settled_in():
             path = output / f"{film.name}.svg"
             drawn = asyncio.run(shoot(film))
             path.write_text(moving(film.name, film.frames, drawn), encoding="utf-8")
             print(path.name)
-        finally:
-            shutil.rmtree(PLACE, ignore_errors=True)
     return 0
 
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import fcntl
 import os
 import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -340,6 +342,19 @@ def settle_in() -> None:
     leave_a_loop(PLACE / "work" / "webhook-signatures", "sender")
 
 
+@contextmanager
+def settled_in() -> Iterator[None]:
+    """What the pictures show, for as long as some are made. Whoever else makes some waits."""
+    with PLACE.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(PLACE, ignore_errors=True)  # left by what was killed
+        try:
+            settle_in()
+            yield
+        finally:
+            shutil.rmtree(PLACE, ignore_errors=True)
+
+
 def main() -> int:
     """Make the pictures that were asked for; the exit code."""
     parser = argparse.ArgumentParser(description="Make the pictures of every screen.")
@@ -351,17 +366,11 @@ def main() -> int:
     if unknown:
         parser.error(f"no screen {', '.join(unknown)}; there are: {', '.join(names)}")
     output: Path = given.output.absolute()
-    try:
-        settle_in()
-    except FileExistsError:
-        parser.error(f"{PLACE} exists: another run is under way, or was killed; remove it")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
+    with settled_in():
         for picture in PICTURES:
             if not given.screens or picture.name in given.screens:
                 make(picture, output)
-    finally:
-        shutil.rmtree(PLACE, ignore_errors=True)
     return 0
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +15,9 @@ from acp_core.agents.place import Place, place
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, Values
 from acp_core.agents.state import Run, Saved
+from tests.support.waiting import until
+
+wait_for = until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = "/collaboration"
@@ -53,14 +54,6 @@ def runner(participant: str = "ann", *, stream: str = "text", grace: float = 5.0
 def go_on(run: Run) -> str:
     """No reason to stop a program."""
     return ""
-
-
-def wait_for(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
-    """Wait until something is so; fails where it never is."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
 
 
 def is_gone(pid: int) -> bool:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.support.terminal import Terminal
+from tests.support.waiting import until
 
 PLENTY = 60.0  # seconds after which something is taken to never happen
 PARTICIPANTS = ("client", "oncall", "server")
@@ -25,14 +25,6 @@ PARTICIPANTS = ("client", "oncall", "server")
 @pytest.fixture
 def acp(tmp_path: Path) -> Acp:
     return Acp(tmp_path)
-
-
-def until(true: Callable[[], object], what: str) -> None:
-    """Wait for something that another process does."""
-    end = time.monotonic() + PLENTY
-    while not true():
-        assert time.monotonic() < end, f"did not come: {what}"
-        time.sleep(0.05)
 
 
 def events(folder: Path) -> list[str]:

@@ -5,14 +5,11 @@ The digests tell of colours and styles, too; another version of Textual or Rich 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,7 +28,7 @@ def names() -> list[str]:
 
 def text(name: str) -> str:
     """The pictures of a screen, made anew."""
-    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place, _alone():
+    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place:
         words = [name.removeprefix("pictures/").removesuffix(".txt"), "-o", f"{place}/made"]
         subprocess.run(
             [sys.executable, str(PICTURES / "make.py"), *words],
@@ -39,14 +36,6 @@ def text(name: str) -> str:
             stdin=subprocess.DEVNULL, capture_output=True, check=True,
         )  # fmt: skip
         return described(sorted(Path(place, "made").iterdir()))
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Wait until nobody else makes pictures: they are made in a folder of a fixed name."""
-    with Path(TEMPORARY, "acp-pictures.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def described(pictures: list[Path]) -> str:

@@ -63,12 +63,17 @@ def environment(root: Path) -> dict[str, str]:
 def fixed_place(name: str) -> Iterator[Path]:
     """An empty folder of one path for ever: the program writes paths, their digests and sizes.
 
-    Whoever asks for the same one waits until it is free. It is gone afterwards.
+    Each checkout and account has its own, and all paths are of one length. Whoever asks for the
+    same one waits until it is free. It is gone afterwards.
     """
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    place = Path(TEMPORARY, f"acp-golden-{digest}")
-    with Path(TEMPORARY, "acp-golden.lock").open("wb") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1, int(digest, 16))  # one byte of it for each name
+    whose = f"{os.getuid()} {Path(__file__).resolve()}"
+    lock, place = (
+        Path(TEMPORARY, f"acp-golden-{hashlib.sha256(each.encode()).hexdigest()[:8]}")
+        for each in (whose, f"{whose} {name}")
+    )
+    byte = int(place.name[-8:], 16)  # one of the lock for each name
+    with lock.with_suffix(".lock").open("wb") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX, 1, byte)
         shutil.rmtree(place, ignore_errors=True)  # left by what was killed
         place.mkdir()
         try:

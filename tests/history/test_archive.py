@@ -19,11 +19,6 @@ from tests.loops.support import append, make
 from tests.protocols.governed import making
 
 
-@pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
 def recorded(acp: Acp) -> Path:
     """Two recorded versions of a proposal."""
     folder = make(acp.home / "cache")

@@ -25,11 +25,6 @@ from tests.loops.support import make
 HOSTILE = "\x1b[31m<b>[red]"
 
 
-@pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
 def drawn_of(folder: Path) -> Chart:
     collaboration = opened(folder)
     drawn = chart.of_snapshot(collaboration.refresh(NOW), collaboration.story().turns, NOW)

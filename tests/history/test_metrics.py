@@ -268,11 +268,6 @@ def test_working_time_is_shown_for_people_whose_hours_are_set(tmp_path: Path) ->
     assert not any("working" in wording.waited(each) for each in unset.people)
 
 
-@pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
 def _past(folder: Path, now: datetime = NOW) -> Past:
     found = identify(folder, bundled())
     assert found is not None

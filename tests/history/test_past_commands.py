@@ -17,11 +17,6 @@ HOSTILE = "\x1b]0;owned\x07[red]"
 
 
 @pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
-@pytest.fixture
 def folder(tmp_path: Path, acp: Acp) -> Path:
     """Two recorded versions of a proposal, and a third that came later."""
     folder = make(tmp_path / "cache")

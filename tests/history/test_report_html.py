@@ -78,11 +78,6 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = folder_of(tmp_path, RUN)
     log = folder / "events.jsonl"

@@ -25,11 +25,6 @@ HOSTILE = "</details><script>alert(1)</script> | # no heading\n- [x](javascript:
 
 
 @pytest.fixture
-def acp(tmp_path: Path) -> Acp:
-    return Acp(tmp_path)
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = folder_of(tmp_path, RUN)
     log = folder / "events.jsonl"

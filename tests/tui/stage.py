@@ -146,14 +146,14 @@ def screen_text(app: App[Any]) -> str:
     return "\n".join(strip.text.rstrip() for strip in strips)
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "it") -> None:
     """Wait until something holds; shows the screen where it never does."""
     for _ in range(2_000):
         await pilot.pause(0.01)
         if condition():
             return
         await pilot.pause(0.02)
-    raise AssertionError(f"never came:\n{screen_text(pilot.app)}")
+    raise AssertionError(f"{what} did not happen:\n{screen_text(pilot.app)}")
 
 
 async def named_keys(pilot: Pilot[Any]) -> None:

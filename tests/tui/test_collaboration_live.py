@@ -8,16 +8,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.tui.screen import screen_lines
+from tests.tui.stage import until
 
 PEOPLE = ("server", "reader")
 
@@ -39,15 +38,6 @@ def append(folder: Path, who: str, event: str, summary: str, reply_to: int) -> N
     """Append an event as an agent does."""
     acp("append", "--folder", str(folder), "--participant", who, "--event", event,
         "--summary", summary, "--reply-to", str(reply_to))  # fmt: skip
-
-
-async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
-    """Wait until something holds."""
-    for _ in range(2_000):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
 
 
 @pytest.mark.parametrize(

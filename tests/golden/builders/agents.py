@@ -7,9 +7,7 @@ import re
 import shutil
 import signal
 import sqlite3
-import time
 import urllib.request
-from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, Self
 from tests.golden.builders.settled import START
 from tests.golden.sandbox import environment
 from tests.support import forked
+from tests.support.waiting import until
 
 STORE = "wire.sqlite3"
 PATIENCE = 60.0
@@ -92,14 +91,6 @@ class Agent:
 
     def __exit__(self, *_: object) -> None:
         self.end(signal.SIGKILL)
-
-
-def until(test: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    ends = time.monotonic() + PATIENCE
-    while not test():
-        assert time.monotonic() < ends, "waited too long for an agent"
-        time.sleep(0.02)
 
 
 def _object(request: urllib.request.Request) -> Any:

@@ -9,6 +9,7 @@ CD builds ``product.txt``, in which a line that holds "bug" is one; VAS tests th
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -69,7 +70,10 @@ def main() -> None:
             other.write_text(other.read_text() + f"\n{agent} says so\n")
     if word in WRECKS:
         (state,) = (root / ".workflow/.cycle").glob("cycle-*.json")
+        home = os.open(state.parent, os.O_RDONLY)
+        fcntl.flock(home, fcntl.LOCK_EX)  # between two writes of acp: each writes the whole state
         WRECKS[word](state)
+        os.close(home)
     said = WORK[agent](root, folder, version, number, word)
     with (folder / "changes.log").open("a") as log:
         log.write(json.dumps({"timestamp": "2026-03-02T10:00:00+08:00", "agent": agent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,13 +20,9 @@ from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, calls, done, progress
 from tests.protocols.cycle.test_conflicts import conduct
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 def found(agent: str, kind: str, **data: object) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,14 @@ from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.parser import Parser
-from tests.protocols.cycle import conducting, making
+from tests.protocols.cycle import making
 from tests.protocols.cycle.conducting import ID, acp, done, refused, state
 from tests.protocols.cycle.making import NOW
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 OTHER = "cycle-v1-20260302T190000-tooltips"
 KNOWN = presets.load({})
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 def two_cycles(root: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,7 @@ from tests.agents.support import wait_for
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import ID, acp, calls, done, path, progress, state
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def conduct(root: Path, *words: str, expect: int = 0, **behaviour: list[str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,9 @@ from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import AGENT, WHAT, done
 from tests.support import paid
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 NONE = (None, None, None)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 def run(root: Path, cycle: str, *words: str, **behaviour: list[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,7 @@ from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import AGENT, calls, done, start
 from tests.tui.stage import screen_text, until
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 async def do(pilot: Pilot[Any], key: str, name: str, **values: object) -> None:

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,7 @@ from tests.agents.support import ROOT, wait_for
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, done
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def versions(root: Path, name: str) -> list[bytes]:

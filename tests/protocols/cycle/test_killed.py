@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,9 @@ from tests.agents.support import ROOT
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, done, progress, start, state
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 RUNS = ["1-ra", "1-ep", "1-cd", "1-ra-2", "1-cd-2", "1-vas", "2-cd", "2-vas"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 def check(root: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,14 +17,10 @@ from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, calls, done, progress
 from tests.protocols.cycle.test_conflicts import conduct
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 SHORT = ("--timeout", "5")
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 @pytest.mark.slow

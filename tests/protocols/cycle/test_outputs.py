@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,7 @@ from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, calls, progress, state
 from tests.protocols.cycle.making import NOW
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def conduct(root: Path, *words: str, **behaviour: list[str]) -> tuple[int, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,7 @@ from tests.protocols.cycle.cases_files import prep
 from tests.protocols.cycle.conducting import ID, acp, calls, done, progress, state
 from tests.protocols.cycle.test_conflicts import conduct
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 GATES = {"zero_to_one": {"iterations": [1], "exit_criteria": {"code_compiles": True}}}

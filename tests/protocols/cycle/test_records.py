@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,7 @@ from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.making import ID, NOW
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def told(state: dict[str, Any], number: int) -> dict[str, tuple[object, object]]:

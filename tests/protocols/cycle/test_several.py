@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,9 @@ from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import done, refused
 from tests.protocols.cycle.making import HOME, NOW, coordination, decision, state, write
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 OTHER = "cycle-v1-20260301T180000-tooltips"
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
 
 
 def project(root: Path, word: str = "paused") -> Cycles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,7 @@ from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import acp, calls, done, progress, start, state
 from tests.protocols.cycle.making import NOW, read
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    conducting.end_all()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_matches_them(

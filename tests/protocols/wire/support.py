@@ -7,8 +7,7 @@ import json
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.serve import listening, open_agent
 from acp_core.protocols.wire.conduct.agent.sockets import bind
 from tests.support import forked
+from tests.support.waiting import until as until
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,15 +53,10 @@ class _Owner(httpx.Auth):
 OWNER = _Owner()
 
 
-def until(test: Callable[[], T], what: str = "it") -> T:
-    """What ``test`` gives, once it is true."""
-    ends = time.monotonic() + PATIENCE
-    while True:
-        value = test()
-        if value:
-            return value
-        assert time.monotonic() < ends, f"waited too long until {what} happened"
-        time.sleep(0.02)
+def acp(*arguments: str, **variables: str) -> tuple[int, str]:
+    """Run a command, with more variables in its environment; its exit code, and all that it says."""
+    ran = forked.run(arguments, ROOT, {**os.environ, "PYTHONPATH": str(ROOT), **variables}, "")
+    return ran.returncode, ran.stdout + ran.stderr
 
 
 class Served:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shlex
 import time
 from pathlib import Path
@@ -14,21 +13,14 @@ from textual.pilot import Pilot
 
 from acp_core.protocols.wire.conduct.agent.place import folder_of
 from acp_tui.screens.card import CardScreen
-from tests.protocols.wire.support import ROOT, Process, until
+from tests.protocols.wire.support import Process, acp, until
 from tests.protocols.wire.test_remote import OPTIONS, post
-from tests.support import forked
 from tests.tui import stage
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 
 WORDS = "I can keep the index in either store.\nWhich one is it to be?"
 STORES = ("Postgres, in one table with an index on the time of expiry", "SQLite")
-
-
-def acp(*arguments: str) -> tuple[int, str]:
-    """Run a command; its exit code, and what it printed."""
-    ran = forked.run(arguments, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
-    return ran.returncode, ran.stdout + ran.stderr
 
 
 def get(agent: Process, path: str) -> Any:

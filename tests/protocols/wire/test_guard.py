@@ -18,16 +18,9 @@ from acp_core.diagnosis.actions import actions
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.conduct.agent.place import folder_of
 from acp_core.protocols.wire.read.collaboration import open_agent
-from tests.protocols.wire.support import OWNER, ROOT, Process, until
-from tests.support import forked
+from tests.protocols.wire.support import OWNER, Process, acp, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
-
-
-def acp(*arguments: str) -> tuple[int, str]:
-    """Run a command; its exit code, and all that it says."""
-    ran = forked.run(arguments, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
-    return ran.returncode, ran.stdout + ran.stderr
 
 
 def store(name: str) -> Path:

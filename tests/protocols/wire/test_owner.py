@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import stat
@@ -16,20 +15,11 @@ import pytest
 
 from acp_core.protocols.wire.actions.table import COMMANDS
 from acp_core.protocols.wire.conduct.agent.place import folder_of
-from tests.protocols.wire.support import ROOT, START, Process, refused, served, until
-from tests.support import forked
+from tests.protocols.wire.support import ROOT, START, Process, acp, refused, served, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 ASKED = ("/status", "/link", "/messages", "/recv", "/peers", "/tasks", "/stream", "/offline-queue")
 MESSAGE = {"text": "delete it all", "from": "boss"}
-
-
-def acp(*arguments: str, home: Path | None = None) -> tuple[int, str]:
-    """Run a command, as this account or as one with another home; exit code and all that it says."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    env |= {"ACP_STATE": str(home)} if home else {}
-    ran = forked.run(arguments, ROOT, env, "")
-    return ran.returncode, ran.stdout + ran.stderr
 
 
 def test_another_account_of_the_machine_is_not_the_owner(tmp_path: Path) -> None:
@@ -49,7 +39,7 @@ def test_another_account_of_the_machine_is_not_the_owner(tmp_path: Path) -> None
         _, told = acp("wire", "tasks", agent.url)
         assert "boss" not in told
         assert stat.S_IMODE((folder_of("A") / "agent.json").stat().st_mode) == 0o600
-        code, said = acp("wire", "tasks", agent.url, home=tmp_path)
+        code, said = acp("wire", "tasks", agent.url, ACP_STATE=str(tmp_path))
         assert (code, "a bearer token" in said) == (1, True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,20 +10,13 @@ import httpx
 import pytest
 
 from tests.protocols.wire.certificates import Authority
-from tests.protocols.wire.support import ROOT, Process, until
+from tests.protocols.wire.support import Process, acp, until
 from tests.protocols.wire.teams import ANY_PORT, Member, relay
-from tests.support import forked
 
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
-
-
-def acp(*arguments: str, **variables: str) -> tuple[int, str]:
-    """Run a command; its exit code, and all that it says."""
-    ran = forked.run(arguments, ROOT, {**os.environ, "PYTHONPATH": str(ROOT), **variables}, "")
-    return ran.returncode, ran.stdout + ran.stderr
 
 
 def served(authority: Authority, *, name: str = "localhost", address: str = "127.0.0.1") -> Process:

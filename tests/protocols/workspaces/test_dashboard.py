@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.workspaces.making import agent, run
 from tests.protocols.workspaces.running import FIVE, begun, now, program, states, told
-from tests.tui.stage import screen_text
-
-
-async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
-    """Wait until something holds, however busy the machine is with the agents."""
-    for _ in range(2_000):
-        await pilot.pause(0.03)
-        if condition():
-            return
-    raise AssertionError(f"never came:\n{screen_text(pilot.app)}")
+from tests.tui.stage import screen_text, until
 
 
 async def do(pilot: Pilot[Any], name: str, **values: object) -> None:

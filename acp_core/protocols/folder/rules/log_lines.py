@@ -211,7 +211,7 @@ class LogCheck:
         if _is_said(entry, "ACP214", "at"):
             return
         moment = schema.parse_time(entry.at)
-        if moment is None or not schema.has_zone(entry.at):
+        if moment is None or not _has_zone(entry.at):
             yield "ACP214", f"seq {entry.name}: at must be an ISO-8601 timestamp"
             return
         last = schema.parse_time(self.last_at) if self.last_at else self._last_time
@@ -262,7 +262,7 @@ def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
         yield "ACP903", f"seq {name}: the summary is empty"
     if entry.doc is not None and leads_out(entry.doc):
         yield "ACP904", f"seq {name}: doc {entry.doc!r} points outside the folder"
-    readable = schema.parse_time(entry.at) is not None and schema.has_zone(entry.at)
+    readable = schema.parse_time(entry.at) is not None and _has_zone(entry.at)
     if readable and not _is_canonical(entry.at):
         yield "ACP905", f"seq {name}: at {entry.at!r} is not UTC with whole seconds and Z"
     if "completed" in before.last:
@@ -277,3 +277,8 @@ def leads_out(doc: str) -> bool:
         return ".." in doc.removeprefix("external:").replace("\\", "/").split("/")
     parts = doc.replace("\\", "/").split("/")
     return doc.startswith(("/", "\\", "~")) or ".." in parts or "\0" in doc or doc[1:2] == ":"
+
+
+def _has_zone(at: str) -> bool:
+    """Whether a time that can be read names its offset from UTC."""
+    return at.endswith("Z") or datetime.fromisoformat(at).tzinfo is not None

@@ -439,11 +439,6 @@ def parse_time(at: str) -> datetime | None:
         return None
 
 
-def has_zone(at: str) -> bool:
-    """Whether a time that can be read names its offset from UTC."""
-    return at.endswith("Z") or datetime.fromisoformat(at).tzinfo is not None
-
-
 def format_time(moment: datetime) -> str:
     """A time as every tool writes it: UTC, whole seconds, ``Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
