@@ -32,7 +32,7 @@ from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import STORY, Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import Headline
-from acp_tui.widgets.headline_rows import Keys
+from acp_tui.widgets.headline_rows import FEW, LOW, MOST, Keys
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
@@ -296,7 +296,8 @@ class SnapshotScreen(CollaborationActions):
         self.action_pane("documents")
 
     def on_resize(self) -> None:
-        """Size the panes for the room that there is now."""
+        """Size the headline and the panes for the room that there is now."""
+        self.headline.most = FEW if self.size.height < LOW else MOST
         if self.data is not None:
             self.layout_of_panes.fit()
 

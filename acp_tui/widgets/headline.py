@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
-from acp_tui.widgets.headline_rows import Headlines, Keys, headlines
+from acp_tui.widgets.headline_rows import MOST, Headlines, Keys, headlines
 from acp_tui.widgets.pane_data import PaneData
 
 
@@ -25,6 +25,8 @@ class Headline(Widget):
     """What to show."""
     called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
     """What an action is called, by its name; set again where that is another name now."""
+    most: var[int] = var(MOST, init=False)
+    """How many rows there is room for."""
 
     class Drawn(Message):
         """Other needs and notices than before stand here whole, by their keys."""
@@ -54,6 +56,10 @@ class Headline(Widget):
         """Draw again with what actions are called."""
         self._draw()
 
+    def watch_most(self) -> None:
+        """Draw again in as many rows as there is room for."""
+        self._draw()
+
     def on_resize(self) -> None:
         """What fits beside each other in a row depends on the width."""
         if self.content_size.width != self._width:
@@ -71,7 +77,7 @@ class Headline(Widget):
             return
         before, self._width = self._drawn, self.content_size.width
         cells = self._width or self.app.size.width - 2
-        self._drawn = headlines(self.data, cells, self.keys, self.called)
+        self._drawn = headlines(self.data, cells, self.keys, self.called, self.most)
         content = Content("\n").join(self._drawn.rows)
         if not content.is_same(self._content):
             self._content = content

@@ -15,14 +15,16 @@ from textual.content import Content
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.history.forecast import Usual
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
-from acp_core.model.format import age, count, long_span, moment
+from acp_core.model.format import age, count, moment
 from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.wrap import wrap
 
-MOST = 4
-"""Rows above the phases, whatever there is to say."""
+MOST, FEW = 4, 3
+"""Rows above the phases, whatever there is to say: of a terminal with room, and of a low one."""
+LOW = 30
+"""Rows of a terminal below which it is low."""
 GAP = 2
 """Blank cells between the two ends of a row."""
 _RED = "bold $text-error"
@@ -67,20 +69,25 @@ def notice_key(code: str, document: str | None) -> str:
     return f"{code} {document}"
 
 
-def headlines(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]) -> Headlines:
-    """Everything above the phases, in at most `MOST` rows.
+def headlines(
+    data: PaneData, cells: int, keys: Keys, called: Callable[[str], str], most: int = MOST
+) -> Headlines:
+    """Everything above the phases, in at most so many rows, and one more where the source is in doubt.
 
     Args:
         data: The Snapshot, its open needs, and which of them is in hand.
         cells: The width of a row.
         keys: How the keys are called.
         called: What an action is called, by its name.
+        most: How many rows there is room for.
     """
-    must = [*_source(data), *_alert(data, cells, keys, called), *_waiting(data, cells, keys)]
-    must = must[: MOST - 1]
-    top = _top(data, cells, MOST - len(must))
+    source = tuple(_source(data))
+    most = min(MOST, most + len(source))
+    must = [*source, *_alert(data, cells, keys, called), *_waiting(data, cells, keys)]
+    must = must[: most - 1]
+    top = _top(data, cells, most - len(must))
     may = [*_doubt(data), *_notices(data), *_lineage(data.snapshot.lineage, keys)]
-    rows = [*top, *must, *may[: MOST - len(top) - len(must)]]
+    rows = [*top, *must, *may[: most - len(top) - len(must)]]
     contents = tuple(row.content.truncate(cells, ellipsis=True) for row in rows)
     fitting = (row for row in rows if width(row.content.plain) <= cells)
     return Headlines(contents, frozenset(row.whole for row in fitting if row.whole))
@@ -286,27 +293,31 @@ def _is_of(turn: Turn, need: Need | None) -> bool:
 
 def _turns(turns: Sequence[Turn], data: PaneData) -> Content:
     usual = dict(zip(data.snapshot.turns, data.outlook.turns, strict=True))
+    whose: dict[str, list[Turn]] = {}
+    for turn in turns:
+        whose.setdefault(turn.participant, []).append(turn)
     parts: list[Part] = [("waiting for ", MUTED)]
-    for number, turn in enumerate(turns[:4]):
+    for number, several in enumerate(list(whose.values())[:4]):
         if number:
             parts.append((" · ", MUTED))
-        parts += _turn(turn, usual[turn], data)
-    if len(turns) > 4:
-        parts.append((f" and {len(turns) - 4} more", MUTED))
+        first = min(several, key=lambda turn: turn.since or data.now)
+        parts += _turn(first, usual[first], len(several), data)
+    if len(whose) > 4:
+        parts.append((f" and {len(whose) - 4} more", MUTED))
     return join(*parts)
 
 
-def _turn(turn: Turn, usual: Usual | None, data: PaneData) -> list[Part]:
+def _turn(turn: Turn, usual: Usual | None, number: int, data: PaneData) -> list[Part]:
+    """A participant, and for how long they are waited for: of several turns the longest."""
     parts: list[Part] = [(safe_line(turn.participant), "bold $text-accent")]
-    if turn.since is None:
-        return parts
-    took = long_span((data.now - turn.since).total_seconds())
-    notes = [f"since {moment(turn.since, data.now, data.utc)}"]
-    if usual and len(data.snapshot.turns) > 1:  # there is less room for each
-        notes = []
-    if usual:
-        notes.append(usual.words)
-    return [*parts, (f" {took}", ""), (f" ({', '.join(notes)})", MUTED)]
+    notes = [f"{number} turns"] if number > 1 else []
+    if turn.since is not None:
+        parts.append((f" {age(turn.since, data.now)}", ""))
+        if not usual or len(data.snapshot.turns) == 1:  # there is less room for each of several
+            notes.append(f"since {moment(turn.since, data.now, data.utc)}")
+        if usual:
+            notes.append(usual.words)
+    return [*parts, (f" ({', '.join(notes)})", MUTED)] if notes else parts
 
 
 # --- what else there is to say, where there is room

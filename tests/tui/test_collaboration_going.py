@@ -239,7 +239,7 @@ async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> No
             await settle(pilot)
             lines = screen_lines(pilot.app)
             assert lines[0].startswith(" checkout-redesign — Reviewing")
-            assert lines[1].startswith(" waiting for reader 48 min")
+            assert lines[1].startswith(" waiting for reader 48m")
             assert "reviewing ● 48m" in lines[2]
             narrow = size[0] < 100
             assert screen.query_one("#pane-bar").display is narrow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from acp_core import model
-from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status
+from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status, Turn
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
@@ -25,13 +25,13 @@ async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> 
         first, second = headline(screen)
         assert first.startswith("checkout-redesign — Reviewing, round 1: waiting for reader.")
         assert first.endswith("files valid")
-        assert second.startswith("waiting for reader 48 min (since 12:02Z)")
+        assert second.startswith("waiting for reader 48m (since 12:02Z)")
         assert second.endswith("Decide where sessions are kept")
         # the time goes on without anything being read again
         pilot.app.now = lambda: NOW + timedelta(minutes=3)  # type: ignore[attr-defined]
         screen._tick()
         await pilot.pause()
-        assert headline(screen)[1].startswith("waiting for reader 51 min")
+        assert headline(screen)[1].startswith("waiting for reader 51m")
         assert "reviewing ● 51m" in seen(pilot)
 
 
@@ -55,7 +55,7 @@ async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> 
             lines = headline(await open_screen(pilot))
             assert lines[0].endswith("files valid") and len(lines) == rows + 1
             assert "".join(lines[:rows]).count("Waiting.") == min(number, 13)
-            assert lines[rows].startswith("waiting for reader 48 min")
+            assert lines[rows].startswith("waiting for reader 48m")
 
 
 async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
@@ -78,7 +78,7 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         assert lines[1] == "~ stale, last read 0s ago: protocol.json is half written"
         assert lines[2].startswith("! reason 0 · 50m · f: repair · a: acknowledge  ")
         assert lines[2].endswith("  1 of 4 · J next")
-        assert lines[3].startswith("waiting for reader 48 min") and len(lines) == 4
+        assert lines[3].startswith("waiting for reader 48m") and len(lines) == 4
         next_list = screen.query_one(NextActions)
         below = ["doubt", "LATE proposal.md"]  # for which there is no room on top
         assert [item.key for item in next_list.items[:5]] == [
@@ -86,6 +86,36 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
             *below,
         ]
         assert screen.query_one("#pane-next", Pane).heading == "Next · 4 for you"
+
+
+async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_is_to_say(
+    tmp_path: Path,
+) -> None:
+    wordy = "Somebody has to choose whether a reused token signs out one device or all of them"
+    turns = tuple(Turn(f"agent{n}", "work", START + timedelta(minutes=1)) for n in range(3))
+    snapshot = make_snapshot(
+        headline="Waiting for a choice. " * 5,
+        needs=(Need("n", "X", wordy, None, START, "repair"),),
+        turns=turns,
+        notices=(Notice("LATE", "proposal.md changed after it was accepted", None, START),),
+    )
+    async with make_app(snapshot, folder=tmp_path).run_test(size=(80, 24)) as pilot:
+        screen = await open_screen(pilot)
+        assert len(headline(screen)) == 3 and "them · 50m · f: repair" in headline(screen)[2]
+        assert screen.query_one("#rail").region.bottom == 4
+        await pilot.resize_terminal(120, 36)
+        await until(pilot, lambda: "waiting for agent0" in headline(screen)[-1])
+
+
+async def test_who_is_waited_for_in_several_turns_is_named_once(tmp_path: Path) -> None:
+    turns = tuple(Turn("reader", f"do t{n}", START + timedelta(minutes=n)) for n in range(3))
+    snapshot = make_snapshot(turns=(*turns, Turn("server", "revise", START)))
+    async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        rows = headline(await open_screen(pilot))
+        waiting = next(row for row in rows if row.startswith("waiting"))
+        assert waiting.startswith(
+            "waiting for reader 50m (3 turns, since 12:00Z) · server 50m (since 12:00Z)"
+        )
 
 
 async def test_a_doubt_and_a_notice_stand_on_top_where_there_is_room(tmp_path: Path) -> None:
