@@ -80,6 +80,7 @@ class CompareScreen(Screen[None]):
         self._rendered = False
         self._made: _Read | None = None
         self._changes: list[int] = []
+        self.is_being_made = False
 
     def compose(self) -> ComposeResult:
         """What is compared, the lines, the keys."""
@@ -196,13 +197,17 @@ class CompareScreen(Screen[None]):
 
     def action_pick_document(self) -> None:
         """Compare another document."""
+        self.is_being_made = True  # what is typed next narrows the list
         self._pick()
 
     @work(group="pick", exclusive=True, exit_on_error=False)
     async def _pick(self) -> None:
-        names = await self._ask(lambda past: [each.id for each in past.present.documents])
-        items = [Item(((name, ""),), key=name) for name in names]
-        self.app.push_screen(PickScreen("Compare", items, self._document), self._picked)
+        try:
+            names = await self._ask(lambda past: [each.id for each in past.present.documents])
+            items = [Item(((name, ""),), key=name) for name in names]
+            self.app.push_screen(PickScreen("Compare", items, self._document), self._picked)
+        finally:
+            self.is_being_made = False
 
     def _picked(self, document: str | None) -> None:
         if document is not None:

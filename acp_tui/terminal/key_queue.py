@@ -58,15 +58,19 @@ class KeyQueue:
             return
         target = self._app.focused or self._app.screen
         await self._forward(event)
-        self._follow(target)
+        self._follow(target, partial(self._follow_messages, target))
 
-    def _follow(self, node: DOMNode) -> None:
+    async def _follow_messages(self, target: DOMNode) -> None:
+        """Go the same way again, behind what widgets told each other because of the key."""
+        self._follow(target, self._done)
+
+    def _follow(self, node: DOMNode, then: Callable[[], Awaitable[None]]) -> None:
         """Go the way of the key, behind it: from widget to widget up to the app."""
-        if node is self._app or not node.call_later(self._passed, node):
-            self._after_focus(self._done)
+        if node is self._app or not node.call_later(self._passed, node, then):
+            self._after_focus(then)
 
-    def _passed(self, node: DOMNode) -> None:
-        self._follow(self._app if node.parent is None else node.parent)
+    def _passed(self, node: DOMNode, then: Callable[[], Awaitable[None]]) -> None:
+        self._follow(self._app if node.parent is None else node.parent, then)
 
     def _after_focus(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Call something when the app has set the focus that a widget asked for until now."""

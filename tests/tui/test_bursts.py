@@ -12,17 +12,25 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from acp_core.model import Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
+from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.participant import ParticipantScreen
+from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.times import TimesScreen
 from acp_tui.widgets.panel_view import PanelView
+from tests.loops.support import append, make
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
+from tests.tui.hands import installed
 from tests.tui.screen import make_app, open_screen, seen, settle
 from tests.tui.stage import until
-from tests.tui.support import KEY, make_snapshot
+from tests.tui.support import KEY, START, make_snapshot
+from tests.tui.test_replay import open_replay
 
 WORDS = "bxnqAxaLSRTfobjections zhlbyv"
 """Thirty letters, most of which are commands where no text is typed."""
@@ -149,6 +157,78 @@ async def test_the_reason_of_a_verdict_gets_all_that_is_typed_behind_its_digit(
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert pilot.app.screen is screen and isinstance(screen, CardScreen)
         assert states.state(root)["status"] == "paused"
+
+
+@pytest.mark.parametrize("key", ["O", "p", "X"])
+async def test_the_pickers_of_headings_logs_and_views_get_all_that_is_typed_behind_their_key(
+    tmp_path: Path, key: str
+) -> None:
+    turns = tuple(Turn(name, "review", START) for name in ("reader", "reviewer"))
+    app = make_app(make_snapshot(turns=turns), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        if key != "X":
+            screen = await open_screen(pilot)
+            screen.show_tab("document proposal.md")
+            await until(pilot, lambda: "Current Proposal" in seen(pilot))
+            await pilot.press("2")
+            await settle(pilot)
+        screens = len(app.screen_stack)
+        burst(pilot, key, *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(app.screen, PickScreen) and len(app.screen_stack) == screens + 1
+
+
+async def test_the_pickers_of_the_past_get_all_that_is_typed_behind_their_key(
+    tmp_path: Path,
+) -> None:
+    folder = make(tmp_path / "cache")
+    (folder / "proposal.md").write_text("# Proposal\n\nSeven days.\n")
+    append(folder, "server", "proposal_submitted", 1)
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_replay(pilot, folder)
+        burst(pilot, "ctrl+g", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(app.screen, PickScreen)
+        await pilot.press("escape")
+        screen.show_tab("document proposal.md")
+        await until(pilot, lambda: "Seven days." in seen(pilot))
+        await pilot.press("C")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        burst(pilot, "d", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(app.screen, PickScreen)
+
+
+async def test_the_picker_of_figures_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    folders = [make(tmp_path / "work" / name) for name in ("cache", "index")]
+    app = AcpApp([str(tmp_path / "work")], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: len(app.fleet.snapshots) == len(folders))
+        app.open_times(str(folders[0]))
+        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
+        await until(pilot, lambda: "stats" in seen(pilot))
+        burst(pilot, "c", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(app.screen, PickScreen)
+
+
+async def test_what_is_typed_behind_the_key_that_starts_loops_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with installed(tmp_path, monkeypatch):
+        root = make(tmp_path / "cache")
+        async with dashboard(root, tmp_path, needs=False) as pilot:
+            await until(pilot, lambda: "L: " in seen(pilot))
+            screens = len(pilot.app.screen_stack)
+            burst(pilot, "L", *WORDS)
+            await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
+            await settle(pilot)
+            opened = [type(each) for each in pilot.app.screen_stack[screens:]]
+            assert opened == [CardScreen, ActionScreen]  # a card that there is not, and the form
+            assert "Start loops" in seen(pilot)
+            assert not pilot.app.fleet.loops(str(root))  # type: ignore[attr-defined]
 
 
 async def test_what_is_pasted_behind_a_key_waits_for_it(tmp_path: Path) -> None:
