@@ -70,7 +70,7 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     limit = f" of {data['max_iterations']}" if data["max_iterations"] else ""
     covered = f", coverage {data['coverage']}" if data["coverage"] else ""
     yield f"{cycle.id}  {data['title']}".rstrip()
-    said = f"{describe_status(cycle, data['verdict'])}; iteration {cycle.iteration}{limit}"
+    said = f"{describe_status(cycle, state.verdict(cycle))}; iteration {cycle.iteration}{limit}"
     if cycle.value:
         yield f"{said}; {data['tests']}{covered}"
     elif not data["obstacles"]:
