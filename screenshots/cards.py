@@ -58,6 +58,7 @@ CARDS = {
         "question": f"{_CYCLE}::test_a_question_that_nobody_was_asked_is_answered_on_its_card",
         "limit-unasked": f"{_CYCLE}::test_a_limit_at_which_nobody_was_asked_is_raised_on_its_card",
         "limit": f"{_CYCLE}::test_the_limit_is_raised_where_the_cycle_asks_for_it",
+        "feedback": f"{_CYCLE}::test_an_agent_that_did_not_answer_gets_more_feedback_on_its_card",
     },
     "workspaces": {
         "partial-result": f"{_WORKSPACES}::test_a_partial_result_is_accepted_with_its_reason",
@@ -65,6 +66,8 @@ CARDS = {
         "doubt": f"{_WORKSPACES}::test_a_result_in_doubt_shows_where_status_and_files_disagree",
         "conflict": f"{_WORKSPACES}::test_a_conflict_is_resolved_with_both_versions_in_sight",
         "coverage": f"{_WORKSPACES}::test_a_conflict_is_dismissed_with_a_reason",
+        "hint": f"{_WORKSPACES}::test_a_hint_of_a_conflict_is_dismissed_with_both_versions_in_sight",
+        "silent-agent": f"{_WORKSPACES}::test_a_silent_agent_is_given_up_on_with_what_is_known_of_it",
         "synthesis": f"{_WORKSPACES}::test_the_outputs_are_put_in_another_order_before_the_draft",
         "final-output": f"{_WORKSPACES}::test_the_final_output_is_approved_with_two_keys",
     },

@@ -342,12 +342,35 @@ async def test_a_limit_at_which_nobody_was_asked_is_raised_on_its_card(tmp_path:
         await until(pilot, lambda: held(root)["max_iterations"] == 2)
 
 
-def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:
+def unanswered(root: Path) -> Path:
+    """VAS told CD something, and CD has not run since."""
     told = {"id": "FB-001", "sent_at": "2026-03-02T18:31:00+08:00", "source": "vas",
             "target": "cd", "content": "Quote fields", "type": "bug_report"}  # fmt: skip
     idle = agents(cd=agent("idle"))
-    cycle(tmp_path, "paused", agents=idle, coordination=coordination(feedback_log=[told]))
-    (card,) = cards(tmp_path)
+    cycle(root, "paused", agents=idle, coordination=coordination(feedback_log=[told]))
+    return root
+
+
+async def test_an_agent_that_did_not_answer_gets_more_feedback_on_its_card(tmp_path: Path) -> None:
+    root = unanswered(tmp_path / "export")
+    reports(root)
+    async with dashboard(root, tmp_path, needs=False) as pilot:
+        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await open_of(pilot, root)
+        shown = seen(pilot)
+        for fact in ("cd has not answered the feedback of vas", "“Quote fields”",
+                     "1  Rerun cd", "2  Send more feedback"):  # fmt: skip
+            assert fact in shown
+        await pilot.press("2")
+        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await pilot.press(*"Quote dates too", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    said = held(root)["coordination"]["feedback_log"][-1]
+    assert (said["target"], said["content"]) == ("cd", "Quote dates too")
+
+
+def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:
+    (card,) = cards(unanswered(tmp_path))
     assert (card.title, card.claim) == ("cd has not answered the feedback of vas", "Quote fields")
     assert [each.label for each in card.verdicts] == ["Rerun cd", "Send more feedback"]
 

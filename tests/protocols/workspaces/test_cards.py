@@ -29,7 +29,7 @@ from tests.protocols.workspaces.making import (
     status,
     write,
 )
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -285,13 +285,62 @@ def test_what_changed_since_the_attempt_before_is_on_the_card(tmp_path: Path) ->
     assert "-- Price: 10 euro" in difference.diff and "+- Price: 12 euro" in difference.diff
 
 
-def test_an_agent_that_is_silent_is_given_up_on_by_a_card(tmp_path: Path) -> None:
-    root = run(tmp_path / "queues")
+def silent(root: Path) -> Path:
+    """Ben wrote notes, and then nothing for a long time."""
+    run(root)
     for name in ("status.json", "output.md"):
         (root / "agent-workspaces/ben" / name).unlink()
     (root / "returns/ben-part.json").unlink()
     write(root, "agent-workspaces/ben/notes.md", "Thinking.\n", 40 * 60)
-    (card,) = cards(root)
+    return root
+
+
+async def open_of(pilot: Pilot[Any], root: Path, number: int = 0) -> Card:
+    """Open a card by its first verdict, chosen in the list of actions."""
+    card = cards(root)[number]
+    app: Any = pilot.app
+    app.perform(str(root), card.verdicts[0].action, None, dict(card.verdicts[0].given))
+    await drawn_card(pilot)
+    return card
+
+
+async def test_a_silent_agent_is_given_up_on_with_what_is_known_of_it(tmp_path: Path) -> None:
+    root = silent(tmp_path / "queues")
+    async with dashboard(root, tmp_path, needs=False) as pilot:
+        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await open_of(pilot, root)
+        shown = seen(pilot)
+        for fact in ("ben is silent and has returned nothing", "notes.md", "10 B", "1  Rerun, with feedback",
+                     "2  Do the task yourself", "3  Note a gap"):  # fmt: skip
+            assert fact in shown
+        await pilot.press("3")
+        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await pilot.press(*"No answer came", "ctrl+s")
+        await is_left(pilot)
+    ((name, _, reason),) = decisions(root)
+    assert (name, reason) == ("ben", "No answer came")
+
+
+async def test_a_hint_of_a_conflict_is_dismissed_with_both_versions_in_sight(
+    tmp_path: Path,
+) -> None:
+    root = conflicting(tmp_path / "queues", hint=True, found_by="acp")
+    async with dashboard(root, tmp_path, needs=False) as pilot:
+        await until(pilot, lambda: "Timeline" in seen(pilot))
+        card = await open_of(pilot, root, 1)
+        shown = seen(pilot)
+        for fact in ("ann and ben may contradict each other on price", "Price: 10 euro",
+                     "Price: 12 euro", "Not a conflict"):  # fmt: skip
+            assert fact in shown
+        await pilot.press(str(len(card.verdicts)))
+        await until(pilot, lambda: "Why this is not a conflict." in seen(pilot))
+        await pilot.press("ctrl+s")
+        await is_left(pilot)
+    assert conflict(root)["reason"] == "The outputs agree."
+
+
+def test_an_agent_that_is_silent_is_given_up_on_by_a_card(tmp_path: Path) -> None:
+    (card,) = cards(silent(tmp_path / "queues"))
     assert (card.title, card.by) == ("ben is silent and has returned nothing", "ben")
     assert [each.label for each in card.verdicts] == [
         "Rerun, with feedback",

@@ -83,6 +83,18 @@ class Facts(Evidence):
                 rows.append(Row(cells, checked=True, target=self.target(each.file.name)))
         return CardSection("Outputs", tuple(rows))
 
+    def written(self, agent: Agent) -> CardSection:
+        """What an agent that returned nothing wrote into its workspace, the newest first."""
+        newest = sorted(agent.files, key=lambda file: file.changed, reverse=True)
+        rows = [
+            Row(
+                (_inside(each, agent), format.size(each.size), format.exact(each.changed)),
+                target=self.target(each.name),
+            )
+            for each in newest[:MOST]
+        ]
+        return CardSection("Written", tuple(rows) or (Row(("nothing",)),))
+
     def changed(self, agent: Agent) -> CardSection:
         """What became of each output since the attempt before."""
         rows: list[Row] = []

@@ -105,7 +105,7 @@ def _agents(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
                 facts.errors(agent),
                 facts.disagreement(agent, findings),
                 texts("Notes", [facts.says(agent, "notes")]),
-                facts.outputs(agent),
+                facts.written(agent) if agent in silent else facts.outputs(agent),
                 facts.changed(agent),
                 facts.waiting(agent),
                 facts.task(agent),
