@@ -42,7 +42,8 @@ class PaneSwitcher:
         }
         for name, title in titles.items():
             pane = screen.query_one(f"#pane-{name}", Pane)
-            pane.heading = f"{title} · none" if pane.has_class("-empty") else title
+            none = pane.has_class("-empty") and " · " not in title  # its needs stand on top
+            pane.heading = f"{title} · none" if none else title
         bar = screen.query_one("#pane-bar", TabStrip)
         bar.tabs = tuple(Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1))
         bar.active = self.active

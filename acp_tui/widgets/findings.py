@@ -151,7 +151,7 @@ def items(
     rows: list[Item] = []
     ordered = sorted(groups.items(), key=lambda group: (worst(group[1]), group[1][0]))
     for document, numbers in ordered:
-        name = "the whole" if document is None else document
+        name = "the collaboration" if document is None else document
         title = titles.get(document or "", name)
         if not name.endswith(title):  # else the path says it
             name = f"{title} ({name})"
