@@ -19,7 +19,15 @@ from acp_core.model import Action, Card, Finding, Need, Severity, Snapshot, Stat
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
+from acp_tui.style.contrast import readable
 from tests.tui.support import NOW, make_snapshot
+
+
+class WidgetApp(App[None]):
+    """An app for widgets alone, with the colours of the dashboard."""
+
+    def get_css_variables(self) -> dict[str, str]:
+        return readable(super().get_css_variables())
 
 
 class Clock:

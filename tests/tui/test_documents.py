@@ -18,10 +18,11 @@ from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.tab_strip import TabStrip
 from acp_tui.widgets.text_view import TextView
 from tests.tui.screen import TEXTS
+from tests.tui.stage import WidgetApp
 from tests.tui.support import NOW, make_snapshot
 
 
-class Stage(App[None]):
+class Stage(WidgetApp):
     """The documents of a collaboration alone; a text is there as soon as it is wanted."""
 
     def __init__(self, texts: dict[str, str] | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.screen import Screen
 
@@ -18,7 +18,7 @@ from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, snapshot, until
 
 
 class Nothing(BaseModel):
@@ -115,7 +115,7 @@ async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_
         await until(pilot, lambda: any(key.endswith("c199") for key in asked))
 
 
-class Listing(App[None]):
+class Listing(WidgetApp):
     """A list and nothing else."""
 
     def compose(self) -> ComposeResult:
@@ -123,7 +123,7 @@ class Listing(App[None]):
 
 
 async def test_rows_are_cut_beside_the_scrollbar_that_comes_with_them() -> None:
-    class Short(App[None]):
+    class Short(WidgetApp):
         def compose(self) -> ComposeResult:
             yield RowList()
 

@@ -15,13 +15,13 @@ from acp_core.model import Need
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.key_line import KeyLine
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
-from tests.tui.stage import until
+from tests.tui.stage import WidgetApp, until
 from tests.tui.support import HOSTILE, make_snapshot
 
 KEYS = "c Compare  n Now  esc Back  ? Help"
 
 
-class Keys(App[None]):
+class Keys(WidgetApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "do('back')", "Back", key_display="esc"),
         Binding("c,x", "do('compare')", "Compare", tooltip="Two moments beside each other"),

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
 from acp_core.model.action import Intent, Preview
 from acp_tui.actions.preview import preview_content
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.row_list import Item, RowList
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, snapshot, until
 from tests.tui.test_drawing import BLOCK
 
 
@@ -49,7 +49,7 @@ async def test_the_last_of_many_things_to_choose_from_can_be_seen(
 
 
 async def test_a_list_of_any_size_is_drawn() -> None:
-    class Listed(App[None]):
+    class Listed(WidgetApp):
         def compose(self) -> ComposeResult:
             yield RowList(id="list", wrapped=True)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
 from acp_core.model import Snapshot
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane_data import PaneData
-from tests.tui.stage import NOW, needy
+from tests.tui.stage import NOW, WidgetApp, needy
 
 
-class Stage(App[None]):
+class Stage(WidgetApp):
     """The headline above the pane."""
 
     def compose(self) -> ComposeResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 
 from acp_core.fleet import Fleet
@@ -21,7 +21,7 @@ from acp_tui.screens.replay import ReplayScreen
 from acp_tui.widgets.scrubber import Position, Scrubber
 from tests.loops.support import append, make
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import WidgetApp, until
 
 HOSTILE = "\x1b]0;owned\x07[red]bold[/red]"
 
@@ -118,7 +118,7 @@ async def test_what_is_looked_at_in_the_past_is_not_remembered_as_seen(folder: P
 
 
 async def test_the_bar_of_moments_shows_below_words_that_are_too_long() -> None:
-    class Bar(App[None]):
+    class Bar(WidgetApp):
         def compose(self) -> ComposeResult:
             yield Scrubber()
 
@@ -137,7 +137,7 @@ async def test_the_bar_of_moments_shows_below_words_that_are_too_long() -> None:
 async def test_the_steps_take_the_whole_width_and_a_click_goes_to_one(columns: int) -> None:
     sought: list[int] = []
 
-    class Bar(App[None]):
+    class Bar(WidgetApp):
         def compose(self) -> ComposeResult:
             yield Scrubber()
 

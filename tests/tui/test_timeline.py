@@ -16,11 +16,11 @@ from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_filter import parse
 from acp_tui.widgets.timeline_model import LastSeen
 from acp_tui.widgets.timeline_view import TimelineView
-from tests.tui.stage import until
+from tests.tui.stage import WidgetApp, until
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events, make_snapshot
 
 
-class Stage(App[None]):
+class Stage(WidgetApp):
     """A timeline alone."""
 
     def __init__(self) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
 from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import Filter, find_event, parse
 from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
 from acp_tui.widgets.timeline_rows import columns, detail_rows, event_height, event_rows, rule_row
 from acp_tui.widgets.wrap import wrap, wrap_path
+from tests.tui.stage import WidgetApp
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
 
 ACTORS = ("server", "reader", "reviewer")
@@ -194,7 +195,7 @@ class Endless(Lines):
 
 
 async def test_selected_text_is_bounded() -> None:
-    class Long(App[None]):
+    class Long(WidgetApp):
         def compose(self) -> ComposeResult:
             yield Endless(id="lines")
 
