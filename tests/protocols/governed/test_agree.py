@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_core import model
@@ -185,6 +185,7 @@ def test_verdict_causes_offers_and_refusals_of_a_run_agree(name: str, wrong: lis
 
 @settings(ONE, max_examples=10)
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
+@example("gate open", ["seal gone", "paused"])
 def test_verdict_causes_offers_and_refusals_of_an_initiative_agree(
     name: str, wrong: list[str]
 ) -> None:

@@ -90,6 +90,20 @@ def test_a_barrier_that_the_coordinator_has_not_seen_reached(tmp_path: Path) -> 
     assert "D10" not in stuck(tmp_path)
 
 
+def test_a_gate_that_a_workstream_left_is_shut_until_the_coordinator_looks(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    change(tmp_path, "web", status="active", blocked_on=None, pending_phase_transition=None)
+    (cause,) = stuck(tmp_path).values()
+    assert (cause.code, cause.remedy) == ("D10", "coordinate")
+    assert cause.headline == "The coordinator has not noticed that web left plan-sync"
+    assert names(tmp_path) == {"coordinate"}
+    assert open_folder(str(tmp_path)).cards(LATER) == ()
+    deciding.step(tmp_path, NOW)
+    assert "D10" not in stuck(tmp_path)
+
+
 def test_a_failed_resync_says_what_failed(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)

@@ -21,7 +21,7 @@ from acp_core.protocols.governed.coordinator import barriers, repair, resync, tr
 from acp_core.protocols.governed.coordinator.acting import Whole, open_whole
 from acp_core.protocols.governed.coordinator.opened import Opened
 from acp_core.protocols.governed.coordinator.plan import Barrier
-from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED
+from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED, left
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Pending, Run
 from acp_core.protocols.governed.schema import Object, obj, strings, text
@@ -54,6 +54,8 @@ def _gate_card(whole: Whole) -> Card | None:
     initiative = whole.initiative
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
+        return None
+    if left(initiative, pending.gate):
         return None
     opened = whole.opened
     if opened is None and (whole.its_own or not existing_program.is_there()):

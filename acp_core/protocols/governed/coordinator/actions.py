@@ -32,7 +32,7 @@ from acp_core.protocols.governed.coordinator.acting import (
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.coordinator.opened import STATE, Opened
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
-from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED
+from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED, left
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
 from acp_core.protocols.governed.write import Refused, journal
@@ -130,11 +130,12 @@ def coordination(context: Context, now: datetime) -> Action:
 
 
 def _gates(opened: Whole) -> list[str]:
-    """The barriers whose gates are open."""
+    """The barriers whose gates are open, with everybody still there."""
     if opened.opened is None:
         return []
     record, plan = opened.initiative.record, opened.opened.plan
-    return [each.name for each in plan.barriers if record.barrier(each.name).status == REACHED]
+    reached = [each.name for each in plan.barriers if record.barrier(each.name).status == REACHED]
+    return [each for each in reached if not left(opened.initiative, each)]
 
 
 def _barrier(gates: Sequence[str]) -> dict[str, Any]:

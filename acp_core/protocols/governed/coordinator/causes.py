@@ -41,6 +41,16 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
     pending = initiative.pending
     if pending is None:
         return
+    if gone := reconcile.left(initiative, pending.gate):
+        yield Cause(
+            "D10",
+            f"The coordinator has not noticed that {', '.join(gone)} left {pending.gate}",
+            "Let the coordinator check all workstreams",
+            remedy=COORDINATE,
+            key=f"D10:{pending.gate}:left:{','.join(gone)}",
+            explains=(gate_need(pending).key,),
+        )
+        return
     own = initiative.layout == OWN
     named = gate_called(pending.gate)
     headline = f"All workstreams are at {named}; its cross-repo gate needs your approval"

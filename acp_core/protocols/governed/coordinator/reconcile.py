@@ -14,7 +14,7 @@ from typing import NamedTuple
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
-from acp_core.protocols.governed.read.initiative import Initiative, Workstream
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
@@ -197,6 +197,26 @@ def _is_at(stream: Workstream, barrier: Barrier, held: set[str]) -> bool:
     if run is None or run.state.reason or run.state.value.get("phase") != barrier.phase:
         return False
     return stream.name in held or barriers.held_at(run.state.value) == barrier.name
+
+
+def left(initiative: Initiative, barrier: str) -> list[str]:
+    """Who is recorded at a barrier and is not there any more, though its run can be read.
+
+    One that is past it has crossed it, which is damage (see ``write/guard``).
+    """
+    named = next((each for each in initiative.barriers if each.name == barrier), None)
+    if named is None or initiative.layout != OWN:
+        return []
+    return [
+        stream.name
+        for stream in initiative.workstreams
+        if stream.name in named.reached
+        and stream.run is not None
+        and not stream.run.state.reason
+        and stream.run.phase == named.phase
+        and barriers.held_at(stream.run.state.value) != barrier
+        and (stream.run.status != "paused" or barriers.request(stream.run) is None)
+    ]
 
 
 def _is_unreadable(stream: Workstream) -> bool:
