@@ -37,7 +37,7 @@ CHOSEN = re.compile(
     r"\b(?:TEXT|NAME|FOLDER|ACTION)\b|\bacp (?:init|continue|append|validate|next|why)\b"
 )
 ASKED = re.compile(
-    r"refused: say |is deferred: add|required|must not be blank|--\w+: is missing|error: --"
+    r"refused: say |is deferred: add|required|must not be blank|--\w+: is missing|error: --|\(--\w+\)"
 )
 ELSEWHERE = names.NAMES | personal_table.NAMES
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
