@@ -28,7 +28,8 @@ from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.state import is_named
 from acp_core.protocols.governed.view.wording import blocked_by, plain
-from acp_core.protocols.governed.write.guard import INTERRUPTED, TRANSACTION
+from acp_core.protocols.governed.write import stuck
+from acp_core.protocols.governed.write.guard import TRANSACTION
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -55,8 +56,8 @@ def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Tr
     left = interrupted(run.root)
     if left is not None:  # until that is finished, what does not agree is explained by it
         fresh = left.at is not None and abs(now - left.at) < AT_ONCE
-        stuck = any(each.key == INTERRUPTED for each in obstacles)
-        return found if fresh or stuck else [*found, _interrupted(left)]
+        hopeless = any(each.key == stuck.KEY for each in obstacles)
+        return found if fresh or hopeless else [*found, _interrupted(left)]
     found += check_unfinished(run, now)
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)

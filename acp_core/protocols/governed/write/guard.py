@@ -25,22 +25,21 @@ from acp_core.protocols.governed.schema import Log, Object
 from acp_core.protocols.governed.schema.config import Programs, Role
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import next_role
-from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals
+from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals, stuck
 from acp_core.protocols.governed.write.journal import (
     COORDINATOR,
     NAME,
     RUN,
     above,
-    fault,
     interrupted,
 )
 from acp_core.protocols.governed.write.links import coordinated, is_past, linked
 from acp_core.protocols.kit import guard
 
 UNFINISHED = "A6"
-"""The code of what was left half written."""
-INTERRUPTED, TRANSACTION = f"{UNFINISHED}:INTERRUPTED:", f"{UNFINISHED}:TRANSACTION:"
-"""How the keys begin of what acp left, and of what the existing program did."""
+"""The code of what the existing program left half written."""
+TRANSACTION = f"{UNFINISHED}:TRANSACTION:"
+"""How its keys begin."""
 RUNTIMES = ("manual", "local_cli", "api_proxy")
 """Types of runtimes with which acp has a turn taken."""
 STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
@@ -72,9 +71,9 @@ def of_run(
     """
     broken = unusable(run)
     if broken:
-        return (*_stuck(run), *broken, *_environment(run))
+        return (*stuck.of_run(run.root, _ANYWAY), *broken, *_environment(run))
     found = [
-        *_stuck(run),
+        *stuck.of_run(run.root, _ANYWAY),
         *_sealed(run, excluded),
         *_unlawful(run),
         *_crossed(run),
@@ -88,8 +87,10 @@ def of_run(
 
 def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
     """What stands in the way of writes into an initiative in the specification's layout."""
-    if initiative.layout != OWN or interrupted(initiative.root, COORDINATOR):
-        return tuple(_stuck_initiative(initiative))
+    if initiative.layout != OWN:
+        return ()
+    if interrupted(initiative.root, COORDINATOR):
+        return tuple(stuck.of_initiative(initiative.root, _ANYWAY))
     disk = guard.disk(initiative.root / COORDINATOR)
     if initiative.state.reason:  # it alone tells which barriers were approved
         return (*_coordinator(initiative), *([disk] if disk else ()))
@@ -290,38 +291,6 @@ def _had_begun(run: Run) -> bool:
     logs = (run.history, run.ledger, run.events)
     return (
         any(log.lines for log in logs) or seals.is_sealed(run.root) or coordinated(run) is not None
-    )
-
-
-def _stuck(run: Run) -> Iterator[Obstacle]:
-    """A write was interrupted, and others have changed its files since."""
-    reason = fault(run.root)
-    if reason:
-        yield _neither(
-            f"{RUN}/{NAME}",
-            reason,
-            f"review the files, then leave them as they are: acp governed take-files {_at(run.root)}",
-            names.TAKE_FILES,
-        )
-
-
-def _stuck_initiative(initiative: Initiative) -> Iterator[Obstacle]:
-    reason = fault(initiative.root, COORDINATOR)
-    if reason and initiative.layout == OWN:
-        document = f"{COORDINATOR}/{NAME}"
-        yield _neither(document, reason, f"review the files, then remove {document}", "")
-
-
-def _neither(document: str, reason: str, cure: str, remedy: str) -> Obstacle:
-    return Obstacle(
-        UNFINISHED,
-        "an interrupted write can be neither finished nor undone",
-        cure,
-        _ANYWAY | {remedy} if remedy else _ANYWAY,
-        remedy,
-        evidence=(reason,),
-        document=document,
-        key=INTERRUPTED,
     )
 
 
