@@ -300,6 +300,7 @@ class SnapshotScreen(CollaborationActions):
         self.headline.most = FEW if self.size.height < LOW else MOST
         if self.data is not None:
             self.layout_of_panes.fit()
+            self.panes.entitle()
 
     @on(events.DescendantFocus)
     def _focused(self, event: events.DescendantFocus) -> None:

@@ -121,6 +121,10 @@ async def test_an_empty_pane_is_one_line_and_findings_are_as_high_as_they_need(
         )
         assert (findings.outer_size.height, following.outer_size.height) == (1, 1)
         assert "Findings · none" in "\n".join(screen_lines(app))
+        for size in (80, 24), (120, 36):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+        assert "Findings · none" in "\n".join(screen_lines(app))
         await pilot.press("3")
         assert app.focused is screen.findings, "the key of an empty pane goes to it, too"
         finding = Finding("ACP1", Severity.ERROR, LONG, "proposal.md", 1)
