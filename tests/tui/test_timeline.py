@@ -241,7 +241,7 @@ async def test_details_follow_the_selection_and_close() -> None:
         assert "2026-05-03 12:03:00 UTC, 47m ago" in text
         assert '"from": "reviewer"' in text and "another" not in text
         await pilot.press("k")
-        assert [event.id for event in app.wanted] == ["3", "2"]
+        await until(pilot, lambda: [event.id for event in app.wanted] == ["3", "2"])
         await pilot.press("escape")
         assert not pane.details.display
 
