@@ -20,6 +20,7 @@ from acp_core.agents import permissions, streams
 from acp_core.model.errors import Refused
 
 PROMPTS = ("stdin", "argv", "file")
+TELLS = ("", "running", "end", "never")
 COMMANDS = "acp {command}"
 """How a prompt names a command: ``{command}`` is acp's name for it ("append"), ``{script}`` the
 file name of the bundled script ("append_event.py")."""
@@ -54,6 +55,7 @@ class Preset:
         exits: what its exit codes mean.
         tested: the version that these arguments were tried with; "" where none was.
         install, login: commands for people.
+        tells_cost, tells_tokens: when it says what it takes: one of `TELLS` ("" where not known).
         caution: what a person should know before it is started; "" where nothing.
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
@@ -80,6 +82,8 @@ class Preset:
     install: str = ""
     login: str = ""
     caution: str = ""
+    tells_cost: str = ""
+    tells_tokens: str = ""
     price_in: float | None = None
     price_out: float | None = None
 
@@ -109,6 +113,8 @@ _TEXTS = (
     "install",
     "login",
     "caution",
+    "tells_cost",
+    "tells_tokens",
 )
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow")
 _PRICES = ("price_in", "price_out")
@@ -177,6 +183,9 @@ def _check(where: str, preset: Preset) -> None:
         raise PresetError(f"{where}.prompt: must be one of {', '.join(PROMPTS)}")
     if preset.stream not in streams.NAMES:
         raise PresetError(f"{where}.stream: must be one of {', '.join(streams.NAMES)}")
+    for name in ("tells_cost", "tells_tokens"):
+        if getattr(preset, name) not in TELLS:
+            raise PresetError(f"{where}.{name}: must be one of {', '.join(TELLS[1:])}")
     if preset.permissions not in permissions.NAMES:
         names = ", ".join(filter(None, permissions.NAMES))
         raise PresetError(f"{where}.permissions: must be one of {names}")

@@ -31,7 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from acp_core.agents import codec, ending, record, spawn
+from acp_core.agents import codec, ending, ledger, record, spawn
 from acp_core.agents.attempt import Attempt, Process
 from acp_core.agents.hold import Hold, Locks, hold, inherit
 from acp_core.agents.identity import myself, session_members
@@ -54,9 +54,9 @@ _WRITE = 1.0  # seconds between two writes of the state while the program works
 KEPT_RUNS = 30
 _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
-_CARRIED = ("turn", "own", "attempt", "run")
+_CARRIED = ("turn", "own", "attempt", "run", "counted", "counted_tokens", "counted_cost")
 _PAUSE = ("failure", "limited", "retry_at", "waits", "troubled")  # of the same command
-_FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated")
+_FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated", "unpriced")
 _EARLIER = 50  # runs whose figures are kept
 
 Check = Callable[[Run], str]
@@ -360,6 +360,7 @@ class Session:
         run = record.ended(run, how, self.clock())
         self._note_child(None)
         state = self.state
+        ledger.note(run, state.folder, state.participant, self.clock())
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(
             run=run,
@@ -367,6 +368,7 @@ class Session:
             tokens_in=state.tokens_in + run.tokens_in,
             tokens_out=state.tokens_out + run.tokens_out,
             cost=cost,
+            unpriced=state.unpriced + run.unpriced,
             estimated=state.estimated or run.cost_estimated or run.tokens_estimated,
             model=run.model or state.model,
             version=run.version or state.version,

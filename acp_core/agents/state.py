@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from acp_core.agents.budgets import Use
 from acp_core.agents.identity import Identity
 
 
@@ -92,6 +93,11 @@ class Run:
     out: str = ""
     err: str = ""
 
+    @property
+    def unpriced(self) -> bool:
+        """Whether it took something, and its program did not say what that cost."""
+        return self.cost is None and self.tokens_in + self.tokens_out > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -101,6 +107,7 @@ class Figures:
         run_id: the run, "" where it is not known.
         turns: turns that were taken; ``restarts`` runs of the program after the first one of a turn.
         tokens_in, tokens_out, cost: of all runs of the program; ``estimated`` where a part is.
+        unpriced: runs that took tokens of which nobody said what they cost.
         until: when the last of it was noted; None where that is not known.
     """
 
@@ -112,6 +119,12 @@ class Figures:
     cost: float | None = None
     estimated: bool = False
     until: datetime | None = None
+    unpriced: int = 0
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the cost of a part of it is not known."""
+        return self.unpriced > 0 or (self.cost is None and self.tokens_in + self.tokens_out > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,11 @@ class Saved:
         run: the last run of the program.
         left_over: processes that the program left behind.
         tokens_in, tokens_out, cost: of all runs together; ``estimated`` where a part is.
+        unpriced: runs that took tokens of which nobody said what they cost.
+        budget: how much of each budget is used, as it was measured last.
+        capped: whether it starts nothing because a budget is used up.
+        counted: the turn of the budget for one turn; ``counted_tokens`` and ``counted_cost`` what
+            all runs together had taken when that turn began.
         retry_at: when a pause ends.
         limited: whether it pauses until the limit of its model service is reset.
         failure: the class of the last attempt's failure (`acp_core.agents.failures.FailureClass`),
@@ -189,6 +207,17 @@ class Saved:
     ended: datetime | None = None
     run_id: str = ""
     earlier: tuple[Figures, ...] = ()
+    unpriced: int = 0
+    budget: tuple[Use, ...] = ()
+    capped: bool = False
+    counted: str = ""
+    counted_tokens: int = 0
+    counted_cost: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all runs together, read and written."""
+        return self.tokens_in + self.tokens_out
 
     @property
     def figures(self) -> Figures:
@@ -196,7 +225,7 @@ class Saved:
         until = max(filter(None, (self.started, self.since, self.ended)))
         return Figures(
             self.run_id, self.turns, self.restarts, self.tokens_in, self.tokens_out, self.cost,
-            self.estimated, until,
+            self.estimated, until, self.unpriced,
         )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ def state_word(state: RunnerState) -> tuple[str, str]:
     if state.died:
         return ("orphaned", "need") if state.program_alive else ("died", "need")
     run = state.run
+    if state.shown.capped:
+        return "over budget", "need"
     if state.phase is Phase.RUNNING and run and run.retrying:
         return "retrying", "warning"
     if state.phase is Phase.RUNNING and run and run.finished:
@@ -94,6 +96,12 @@ def facts(state: RunnerState) -> dict[str, object]:
         "tokens_out": shown.tokens_out,
         "cost": shown.cost,
         "estimated": shown.estimated,
+        "cost_partial": shown.figures.is_partial,
+        "budget": [
+            {"scope": use.scope, "unit": use.unit, "spent": use.spent, "limit": use.amount}
+            for use in shown.budget
+        ],
+        "capped": shown.capped,
         "retry_at": _plain(shown.retry_at),
         "limited": shown.limited,
         "failure": shown.failure or None,

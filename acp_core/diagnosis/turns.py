@@ -10,13 +10,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from acp_core.agents.budgets import raised
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.words import last_lines, program, where
 from acp_core.loops import heartbeat
-from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
+from acp_core.loops.acts.names import (
+    DUPLICATE,
+    HAND_OVER,
+    LAUNCH,
+    NUDGE,
+    RAISE,
+    RELAUNCH,
+    STOP_LOOP,
+)
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import dated, moment
 from acp_core.protocols.kit.diagnosis import Case, Stranger, safe_id
@@ -61,7 +70,9 @@ def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
 
 def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     run, phase = loop.run, loop.phase
-    if phase in (Phase.GAVE_UP, Phase.PAUSING):
+    if phase is Phase.GAVE_UP and loop.shown.capped:
+        yield _over_budget(turn, loop)
+    elif phase in (Phase.GAVE_UP, Phase.PAUSING):
         yield _missed(case, turn, loop)
     elif phase is Phase.RUNNING and run is not None and run.ended is None:
         belief = _believes_otherwise(case, turn, loop, run)
@@ -127,6 +138,24 @@ def _then(shown: Saved, gave_up: bool) -> str:
         since = f"since {dated(shown.troubled)}"
         return f"the model service fails {since}; the loop retries at {dated(shown.retry_at)}"
     return f"{tries}; the loop retries at {dated(shown.retry_at)}"
+
+
+def _over_budget(turn: Turn, loop: RunnerState) -> Cause:
+    """A budget is used up: the loop starts nothing until a person raises it."""
+    name, shown = turn.participant, loop.shown
+    told = tuple(use.sentence for use in shown.budget)
+    return Cause(
+        "E8",
+        f"{name}'s loop holds: {shown.note}",
+        advice="raise the budget, or end the work",
+        evidence=(*told, *_of_run(loop.run), where(loop)),
+        remedy=RAISE,
+        given=(("participant", name), ("budget", raised(shown.budget))),
+        others=(HAND_OVER, STOP_LOOP),
+        participant=name,
+        since=shown.since,
+        key=f"E8:{name}:{turn.since_event}:{shown.note.partition(':')[0]}",
+    )
 
 
 def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:
@@ -217,6 +246,9 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     settle = case.patience.scaled(case.patience.settle)
     if stopped and not case.clock.over(_later(turn.since, shown.since), settle):
         return  # it is being started again, perhaps
+    if shown.capped:
+        yield _again(_over_budget(turn, loop), (HAND_OVER,))
+        return
     if loop.phase is Phase.GAVE_UP or _had_failed(turn, loop):
         missed = _missed(case, turn, loop)
         others = tuple(each for each in missed.others if each not in (NUDGE, RELAUNCH))

@@ -141,6 +141,7 @@ class Attempts:
             note=turn.what,
             limited=False,
             failure="",
+            capped=False,
             turn=turn.since_event,
             own=turn.own,
             attempt=self.number,

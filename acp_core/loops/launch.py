@@ -7,7 +7,7 @@ a process of its own that no terminal and no dashboard can take down with it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,7 +149,25 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
         warnings.append(
             f"{preset.title or preset.name} has no model option: {spec.model} is ignored"
         )
-    return tuple(warnings)
+    return (*warnings, *_about_budgets(spec, preset))
+
+
+def _about_budgets(spec: Spec, preset: Preset) -> Iterator[str]:
+    """What keeps a budget from stopping this program at once."""
+    title = preset.title or preset.name
+    has_prices = None not in (preset.price_in, preset.price_out)
+    for unit, noun, tells in (
+        ("usd", "cost", preset.tells_tokens if has_prices else preset.tells_cost),
+        ("tokens", "tokens", preset.tells_tokens),
+    ):
+        if all(cap.unit != unit for cap in spec.caps):
+            continue
+        if tells == "end":
+            yield f"{title} reports its {noun} at the end of an attempt: the budget stops the next one"
+        elif tells == "never":
+            yield f"{title} never reports its {noun}: limit its tokens instead"
+        elif not tells:
+            yield f"the budget counts only the {noun} that {title} reports"
 
 
 def _refused(spec: Spec) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 
 from acp_core.agents import codec
+from acp_core.agents.budgets import Cap
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
@@ -48,6 +49,7 @@ class Spec:
         deadline: when the loop ends whatever happened, None for never.
         interval: seconds between two looks while it waits.
         linger: seconds that a program may go on after all was done.
+        caps: how much its programs may take.
         leave: end the loop where it would otherwise give up and wait for a person.
     """
 
@@ -68,6 +70,7 @@ class Spec:
     interval: float = 1.0
     linger: float = 60.0
     leave: bool = False
+    caps: tuple[Cap, ...] = ()
 
     def resolved(self) -> Preset:
         """The preset.

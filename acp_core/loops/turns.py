@@ -23,6 +23,7 @@ from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.loops import commands
 from acp_core.loops.attempts import LATE, Attempts
+from acp_core.loops.budget import Budget
 from acp_core.loops.correction import correction, summary
 from acp_core.loops.digests import before, digests
 from acp_core.loops.polling import Polling
@@ -76,6 +77,7 @@ class Loop:
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
         self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, self._preset, clock)
+        self._budget = Budget(session, spec, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
         self._passed_at: datetime | None = None
@@ -114,7 +116,11 @@ class Loop:
         self._attempts.take_message()
         if not self._is_due(turn):
             return self._wait(turn)
+        self._budget.begin_turn(turn)
         self._attempts.begin_turn(turn)
+        if over := self._budget.over():
+            return self._hold(over)
+        self._budget.release()
         if self._attempts.gave_up:
             return self._stay()
         if left := self._attempts.seconds_left():
@@ -137,6 +143,16 @@ class Loop:
             return GAVE_UP
         if self._session.state.phase is not Phase.GAVE_UP:
             self._session.update(phase=Phase.GAVE_UP, note=self._attempts.gave_up)
+        self._wait_for(self._spec.interval)
+        return None
+
+    def _hold(self, over: str) -> int | None:
+        """A budget is used up: start nothing until a person raises it, or a new day begins."""
+        if self._spec.leave:
+            self._session.update(capped=True)
+            self._end(Phase.GAVE_UP, over)
+            return GAVE_UP
+        self._budget.hold(over)
         self._wait_for(self._spec.interval)
         return None
 
@@ -171,6 +187,7 @@ class Loop:
                 failure="",
                 waits=0,
                 troubled=None,
+                capped=False,
                 turn_deadline=None,
                 attempt=0,
             )
@@ -245,6 +262,8 @@ class Loop:
         if time.monotonic() - self._looked_at < self._spec.interval:
             return ""
         self._looked_at = time.monotonic()
+        if not run.finished and (over := self._budget.over(run)):
+            return over
         linger = timedelta(seconds=self._spec.linger)
         if run.finished and now - run.finished > linger:
             return "finished but kept running"
@@ -293,6 +312,8 @@ class Loop:
             self._session.update(turns=self._session.state.turns + 1, own=turn.own)
         if self._spec.mode is Mode.ALONE:
             self._ended_alone(run, turn, took)
+        elif not took and run.stopped and run.stopped == self._budget.stopped:
+            self._attempts.number -= 1  # its fault it was not
         elif not took and not turn.over:
             self._attempts.correction = correction(run, turn, self._preset, refused)
             self._attempts.failed(summary(run, self._preset, refused), run)
@@ -357,7 +378,7 @@ class Loop:
 
     def _end(self, phase: Phase, note: str) -> None:
         self._session.say(f"the loop ends: {note}")
-        over = {"retry_at": None, "limited": False} if phase is Phase.DONE else {}
+        over = {"retry_at": None, "limited": False, "capped": False} if phase is Phase.DONE else {}
         self._session.finish(phase, note, **over)
         self._seen(self._clock())
 

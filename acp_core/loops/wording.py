@@ -40,6 +40,8 @@ def state(loop: RunnerState) -> str:
         return f"run by {loop.account}"
     if loop.died:
         return "died"
+    if loop.shown.capped:
+        return "over budget"
     if loop.phase.value in ("pausing", "gave_up") and loop.shown.failure in _FAILURES:
         return _FAILURES[loop.shown.failure]
     if loop.phase.value != "running" or run is None:
@@ -94,6 +96,7 @@ def spent(loop: RunnerState) -> str:
         words.append(f"{about}{short(tokens_in)} in, {short(tokens_out)} out")
     if cost is not None:
         words.append(f"{about}${cost:.2f}")
+    words += [use.figures for use in shown.budget if use.is_near]
     return " · ".join(words)
 
 

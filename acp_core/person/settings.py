@@ -5,6 +5,7 @@ They are needed before the first picture: this imports nothing that is slow.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -62,6 +63,8 @@ def _tables(value: object) -> None:
             raise _Wrong(f".{name}", "a table")
 
 
+BUDGETS = ("turn", "participant", "collaboration", "day")
+_AMOUNT = re.compile(r"(?!0*(?:\.0*)?[a-zA-Z])\d{1,9}(?:\.\d{1,6})?[kM]?(?:usd|tokens?)")
 LOOPS = ("retries", "pause", "turn_minutes", "minutes")
 
 
@@ -74,6 +77,17 @@ def _loops(value: object) -> None:
         number = isinstance(item, int | float) and not isinstance(item, bool)
         if not number or not 0 <= item < 1e6:
             raise _Wrong(f".{name}", "a number that is not negative")
+
+
+def _budgets(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if name not in BUDGETS:
+            raise _Wrong(f".{name}", f"one of {', '.join(BUDGETS)}")
+        words = item.replace(",", " ").split() if isinstance(item, str) else []
+        if not words or not all(map(_AMOUNT.fullmatch, words)):
+            raise _Wrong(f".{name}", 'amounts such as "2.50usd" or "5usd, 500ktokens"')
 
 
 def _recording(value: object) -> None:
@@ -207,6 +221,10 @@ class Settings:
     loops: dict[str, float] = field(
         default_factory=dict,
         metadata=_setting(_loops, "Retries, pause (s) and deadlines (min) of participants' loops."),
+    )
+    budgets: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_setting(_budgets, "Budgets of loops: turn, participant, collaboration, day."),
     )
     recording: dict[str, float] = field(
         default_factory=dict,

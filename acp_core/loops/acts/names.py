@@ -8,11 +8,23 @@ LAUNCH_ALL = "launch_all"
 HAND_OVER = "hand_over"
 NUDGE = "nudge"
 LOGIN = "login"
+RAISE = "raise_budget"
 STOP_LOOP = "stop"
 STOP_PROGRAM = "stop_program"
 DUPLICATE = "stop_duplicate"
 NAMES = frozenset(
-    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}
+    {
+        RELAUNCH,
+        LAUNCH,
+        LAUNCH_ALL,
+        HAND_OVER,
+        NUDGE,
+        STOP_PROGRAM,
+        STOP_LOOP,
+        DUPLICATE,
+        LOGIN,
+        RAISE,
+    }
 )
 """All of them."""
 ENDING = frozenset({STOP_PROGRAM, STOP_LOOP, DUPLICATE})

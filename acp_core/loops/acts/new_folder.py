@@ -23,7 +23,9 @@ from acp_core.person.paths import key_of
 from acp_core.protocols.kit.diagnosis import safe_id
 
 Wanted = list[tuple[Spec, Preset]]
-_USUAL = Chosen("", "", False, False, None, specs.Restart.ON_FAILURE.value, None, None, None, None)
+_USUAL = Chosen(
+    "", "", False, False, None, specs.Restart.ON_FAILURE.value, None, None, None, None, []
+)
 
 
 class NewFolderStarter:

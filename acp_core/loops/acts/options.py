@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from acp_core.agents import presets
 from acp_core.agents.presets import Preset, PresetError
+from acp_core.loops.budget import caps_of
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -30,6 +31,7 @@ class Chosen:
     pause: float | None
     timeout: float | None
     deadline: float | None
+    budget: list[str]
 
     @classmethod
     def of(cls, given: Values) -> Chosen:
@@ -75,7 +77,8 @@ def spec_of(folder: str, participant: str, preset: Preset, chosen: Chosen) -> tu
         if "{command}" not in chosen.commands and "{script}" not in chosen.commands:
             raise Refused("--commands must name {command} or {script}")
         preset = replace(preset, commands=chosen.commands)
-    set_by = load_settings().loops
+    settled = load_settings()
+    set_by = settled.loops
     limit = chosen.timeout or 60 * set_by.get("turn_minutes", 0) or None
     until = chosen.deadline or 60 * set_by.get("minutes", 0) or None
     spec = Spec(
@@ -87,6 +90,7 @@ def spec_of(folder: str, participant: str, preset: Preset, chosen: Chosen) -> tu
         restart=Restart(chosen.restart),
         retries=int(set_by.get("retries", 3) if chosen.retries is None else chosen.retries),
         pause=set_by.get("pause", 5.0) if chosen.pause is None else chosen.pause,
+        caps=caps_of(settled.budgets, chosen.budget),
         turn_limit=limit,
         deadline=utc_now() + timedelta(seconds=until) if until else None,
     )

@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from acp_core.agents import presets
+from acp_core.agents.budgets import Cap
 from acp_core.agents.place import place
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import spec as specs
+from acp_core.loops.budget import caps_of
 from acp_core.loops.spec import Spec
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.turn import Mode
 from acp_core.person import settings
 from acp_core.person.paths import key_of
@@ -123,7 +126,7 @@ class Programs:
             preset = presets.typed_command(command)
         else:
             preset = presets.named(program, self._presets)
-        spec = self.before(name) or Spec(folder=self._folder, participant=raw)
+        spec = self.before(name) or Spec(folder=self._folder, participant=raw, caps=_usual_caps())
         return replace(spec, participant=raw, model=model, mode=Mode.TURN, deadline=None), preset
 
     def usual(self, name: str, program: str) -> tuple[Spec, Preset]:
@@ -165,6 +168,13 @@ def missing(known: Mapping[str, Preset]) -> dict[str, str]:
 
 def _is_well(loop: RunnerState) -> bool:
     return loop.alive and loop.phase not in (Phase.GAVE_UP, Phase.PAUSING)
+
+
+def _usual_caps() -> tuple[Cap, ...]:
+    """The budgets of the settings; a mistake there is reported where a loop is started."""
+    with contextlib.suppress(Refused, settings.SettingsError):
+        return caps_of(settings.load().budgets, [])
+    return ()
 
 
 def _presets() -> dict[str, Preset]:

@@ -47,6 +47,8 @@ RUN = (
           aliases=("--turn-limit",)),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION),
+    Field("budget", "Budgets", "Stop before more is spent: turn, participant, collaboration or day, "
+          "= an amount such as 2.50usd or 500ktokens.", Kind.LIST, metavar="SCOPE=AMOUNT"),
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
 
@@ -181,6 +183,18 @@ LOGIN = ActionSpec(
     f"{_BINDERS}.messages:bind_login",
     (_WHO,),
 )
+RAISE = ActionSpec(
+    names.RAISE,
+    "Raise a budget",
+    "Raise a budget of a participant's loop.",
+    f"{_BINDERS}.raising:bind_raise",
+    (
+        _WHO,
+        Field("budget", "Raise to", "The new limit: scope = amount, such as turn=5usd.",
+              required=True, metavar="SCOPE=AMOUNT"),
+    ),
+    Intent.CONTINUE,
+)  # fmt: skip
 ACTS = (
     RELAUNCH,
     LAUNCH,
@@ -191,5 +205,6 @@ ACTS = (
     STOP_PROGRAM,
     DUPLICATE,
     LOGIN,
+    RAISE,
 )
 """All of them, in the order in which they are offered."""
