@@ -95,8 +95,8 @@ class Run:
 
     @property
     def unpriced(self) -> bool:
-        """Whether it took something, and its program did not say what that cost."""
-        return self.cost is None and self.tokens_in + self.tokens_out > 0
+        """Whether its program did not say what it cost; one that failed need not."""
+        return self.cost is None and (not self.is_error or self.tokens_in + self.tokens_out > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Figures:
         run_id: the run, "" where it is not known.
         turns: turns that were taken; ``restarts`` runs of the program after the first one of a turn.
         tokens_in, tokens_out, cost: of all runs of the program; ``estimated`` where a part is.
-        unpriced: runs that took tokens of which nobody said what they cost.
+        unpriced: runs of which nobody said what they cost.
         until: when the last of it was noted; None where that is not known.
     """
 
@@ -124,7 +124,8 @@ class Figures:
     @property
     def is_partial(self) -> bool:
         """Whether the cost of a part of it is not known."""
-        return self.unpriced > 0 or (self.cost is None and self.tokens_in + self.tokens_out > 0)
+        took = self.turns + self.tokens_in + self.tokens_out > 0
+        return self.unpriced > 0 or (self.cost is None and took)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Saved:
         run: the last run of the program.
         left_over: processes that the program left behind.
         tokens_in, tokens_out, cost: of all runs together; ``estimated`` where a part is.
-        unpriced: runs that took tokens of which nobody said what they cost.
+        unpriced: runs of which nobody said what they cost.
         budget: how much of each budget is used, as it was measured last.
         capped: whether it starts nothing because a budget is used up.
         counted: the turn of the budget for one turn; ``counted_tokens`` and ``counted_cost`` what

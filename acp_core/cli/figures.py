@@ -55,6 +55,7 @@ def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) 
         "tokens": {"in": each.tokens[0], "out": each.tokens[1]} if each.tokens else None,
         "cost": each.cost,
         "estimated": each.estimated,
+        **({"cost_unknown": list(each.unpriced)} if each.unpriced else {}),
         **({"uncertain": each.doubt} if each.doubt else {}),
     }
 

@@ -76,7 +76,8 @@ def _row(state: RunnerState, now: datetime) -> list[Cell]:
     word, style = state_word(state)
     known = bool(shown.tokens_in or shown.tokens_out)
     tokens = f"{'~' if shown.estimated else ''}{_thousands(shown.tokens_in + shown.tokens_out)}"
-    cost = "-" if shown.cost is None else f"{'~' if shown.estimated else ''}${shown.cost:.2f}"
+    sign = "≥" if shown.figures.is_partial else "~" if shown.estimated else ""
+    cost = "-" if shown.cost is None else f"{sign}${shown.cost:.2f}"
     limit = f"/{shown.attempts}" if shown.attempts else ""
     return [
         Cell(shown.participant, "head"),

@@ -122,6 +122,10 @@ _METRICS = _object(
         "estimated": _of("boolean"),
     }
 )  # fmt: skip
+_METRICS["properties"]["cost_unknown"] = {
+    **_list(_TEXT),
+    "description": "Whose cost is not in the sum; left out where it is complete",
+}
 _METRICS["properties"]["uncertain"] = {
     **_TEXT,
     "description": ("Why the durations are null; left out otherwise"),

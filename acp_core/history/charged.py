@@ -22,7 +22,27 @@ def figures(loops: Iterable[RunnerState], snapshot: Snapshot) -> list[Figures]:
         loops: of the place.
         snapshot: the collaboration as it is read now.
     """
-    noted = [each for loop in loops for each in (*loop.shown.earlier, loop.shown.figures)]
+    return [each for loop in loops for each in _of(loop, snapshot)]
+
+
+def unpriced(loops: Sequence[RunnerState], snapshot: Snapshot) -> tuple[str, ...]:
+    """Who took part at a cost that is not known: their programs did not tell it, or run elsewhere.
+
+    Args:
+        loops: of the place.
+        snapshot: the collaboration as it is read now.
+    """
+    told = {loop.participant: [each.is_partial for each in _of(loop, snapshot)] for loop in loops}
+    return tuple(
+        person.id
+        for person in snapshot.participants
+        if person.kind != "human" and any(told.get(person.id, [person.last_event is not None]))
+    )
+
+
+def _of(loop: RunnerState, snapshot: Snapshot) -> list[Figures]:
+    """The figures of one loop that belong to this very run."""
+    noted = (*loop.shown.earlier, loop.shown.figures)
     return [each for each in noted if _belongs(each, snapshot)]
 
 

@@ -76,7 +76,7 @@ class Metrics:
     """All figures of one collaboration. None: not recorded.
 
     ``tokens`` are those that went in and out, ``cost`` in US dollars; ``estimated`` says that a part
-    of either is an estimate. ``retries`` are runs of a program after the first one of a turn. ``doubt``
+    of either is an estimate; ``unpriced`` names those whose cost is not in it. ``retries`` are runs of a program after the first one of a turn. ``doubt``
     says why durations are uncertain; "" where they are not.
     """
 
@@ -97,6 +97,7 @@ class Metrics:
     cost: float | None
     estimated: bool
     doubt: str = ""
+    unpriced: tuple[str, ...] = ()
 
 
 def measure(
@@ -143,6 +144,7 @@ def measure(
         tokens=(sum(i for i, _ in tokens), sum(o for _, o in tokens)) if tokens else None,
         cost=sum(costs) if costs else None,
         estimated=any(each.estimated for each in figures),
+        unpriced=charged.unpriced(loops, snapshot) if figures else (),
     )
 
 

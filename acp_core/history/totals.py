@@ -33,6 +33,7 @@ def total(found: Sequence[Metrics]) -> Metrics:
         tokens=_tokens(found),
         cost=_cost(found),
         estimated=any(each.estimated for each in found),
+        unpriced=tuple(dict.fromkeys(name for each in found for name in each.unpriced)),
         doubt="; ".join(f"{each.name}: {each.doubt}" for each in found if each.doubt),
     )
 

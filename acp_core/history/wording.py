@@ -163,10 +163,11 @@ def tokens(each: Metrics) -> str:
 
 
 def cost(each: Metrics) -> str:
-    """US dollars; "~" where a part of them is an estimate."""
+    """US dollars; "~" where a part of them is an estimate; whose cost is not in it."""
     if each.cost is None:
         return NOT_RECORDED
-    return f"{'~' if each.estimated else ''}${each.cost:.2f}"
+    known = f"{'~' if each.estimated else ''}${each.cost:.2f}"
+    return f"{known} (unknown: {', '.join(each.unpriced)})" if each.unpriced else known
 
 
 def turns(person: PersonTime) -> str:

@@ -81,7 +81,7 @@ def attempt(loop: RunnerState) -> str:
 
 
 def spent(loop: RunnerState) -> str:
-    """Tokens and cost of all runs, those of the running one included; ``~`` marks estimates."""
+    """Tokens and cost of all runs, those of the running one included; ``~`` marks estimates, ``≥`` sums of which a part is unknown."""
     shown, run = loop.shown, loop.run
     tokens_in, tokens_out, cost = shown.tokens_in, shown.tokens_out, shown.cost
     guessed = shown.estimated
@@ -95,7 +95,8 @@ def spent(loop: RunnerState) -> str:
     if tokens_in or tokens_out:
         words.append(f"{about}{short(tokens_in)} in, {short(tokens_out)} out")
     if cost is not None:
-        words.append(f"{about}${cost:.2f}")
+        least = "≥" if shown.figures.is_partial else about
+        words.append(f"{least}${cost:.2f}")
     words += [use.figures for use in shown.budget if use.is_near]
     return " · ".join(words)
 

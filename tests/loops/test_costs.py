@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from acp_core.agents import presets, registry
 from acp_core.cli.main import run as acp_main
-from tests.loops.support import make, stand_in, start, wait_for_turns
+from tests.loops.support import append, make, stand_in, start, wait_for_turns
 from tests.support import paid
 
 
@@ -69,6 +70,24 @@ def test_a_deleted_collaboration_is_not_charged_to_the_next_one_in_its_place(
     (Path(registry.runners()[0].place) / "turns.jsonl").unlink()  # of which the helper counts
     proposed(folder, preset)
     assert stats(folder, capsys)["cost"] == paid.COST
+
+
+def test_a_sum_says_whose_cost_is_not_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, preset = make(tmp_path / "c"), paying(tmp_path)
+    start(folder, "server", preset)
+    wait_for_turns(folder, "server", 1)
+    told = stats(folder, capsys)
+    assert (told["cost"], "cost_unknown" in told) == (paid.COST, False)
+    free = replace(preset, stream="codex")
+    start(folder, "reader", free)  # its program reports no cost in this form
+    wait_for_turns(folder, "reader", 1)
+    append(folder, "reviewer", "review_submitted", 2)  # acp runs no agent of that participant
+    told = stats(folder, capsys)
+    assert (told["cost"], told["cost_unknown"]) == (paid.COST, ["reader", "reviewer"])
+    assert acp_main(["stats", str(folder)], lambda paths, settings: 99) == 0
+    assert "$0.25 (unknown: reader, reviewer)" in capsys.readouterr().out
 
 
 def test_a_loop_that_is_started_again_goes_on_counting(
