@@ -56,6 +56,9 @@ class Preset:
         tested: the version that these arguments were tried with; "" where none was.
         install, login: commands for people.
         tells_cost, tells_tokens: when it says what it takes: one of `TELLS` ("" where not known).
+        login_files, login_env: files, and variables, of which one is there where it is logged in,
+            as a rule; a ``$NAME`` in a path is a variable.
+        may: what it may do without asking, where ``permissions`` do not say so.
         caution: what a person should know before it is started; "" where nothing.
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
@@ -81,6 +84,9 @@ class Preset:
     tested: str = ""
     install: str = ""
     login: str = ""
+    login_files: tuple[str, ...] = ()
+    login_env: tuple[str, ...] = ()
+    may: str = ""
     caution: str = ""
     tells_cost: str = ""
     tells_tokens: str = ""
@@ -113,10 +119,12 @@ _TEXTS = (
     "install",
     "login",
     "caution",
+    "may",
     "tells_cost",
     "tells_tokens",
 )
-_LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow")
+_LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",
+          "login_files", "login_env")  # fmt: skip
 _PRICES = ("price_in", "price_out")
 
 

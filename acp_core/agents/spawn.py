@@ -158,7 +158,8 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
         SpawnError: the program is not there, or the prompt is too long for an argument.
     """
     argv = [program or resolve(preset.program, values.workdir)]
-    granted = grant(preset.permissions, _scope(preset, values))
+    asked = "{permissions}" in preset.args  # own arguments bring permissions of their own
+    granted = grant(preset.permissions if asked else "", _scope(preset, values))
     for arg in preset.args:
         if arg == "{model_args}":
             argv += [_fill(each, values) for each in preset.model_args if values.model]

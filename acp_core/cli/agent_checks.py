@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,16 +32,42 @@ def agents() -> Iterator[Check]:
         known = dict(presets.bundled())
     asked = [preset for preset in known.values() if preset.program]
     with ThreadPoolExecutor() as pool:  # each takes its time to start
-        yield from pool.map(_program, asked)
+        for checks in pool.map(_program, asked):
+            yield from checks
 
 
-def _program(preset: Preset) -> Check:
+def _program(preset: Preset) -> tuple[Check, ...]:
     try:
         program = spawn.resolve(preset.program)
     except spawn.SpawnError as error:
-        return Check(_GROUP, preset.name, State.OPTIONAL, str(error), preset.install)
+        return (Check(_GROUP, preset.name, State.OPTIONAL, str(error), preset.install),)
     version = spawn.version(program, preset.version_args)
     value = " ".join(filter(None, (version or "version unknown", f"({program})")))
-    if not preset.tested or version == preset.tested:
-        return Check(_GROUP, preset.name, State.OK, value)
-    return Check(_GROUP, preset.name, State.OK, f"{value}; acp was tested with {preset.tested}")
+    if preset.tested and version != preset.tested:
+        value += f"; acp was tested with {preset.tested}"
+    may = Check(_GROUP, f"{preset.name} may", State.OK, _may(preset))
+    return (Check(_GROUP, preset.name, State.OK, value), *_login(preset), may)
+
+
+def _login(preset: Preset) -> Iterator[Check]:
+    """Whether there is a sign of a login: looked for, not tried."""
+    name = f"{preset.name} login"
+    for variable in preset.login_env:
+        if os.environ.get(variable):
+            yield Check(_GROUP, name, State.OK, f"by {variable}")
+            return
+    for path in preset.login_files:
+        known = os.path.expanduser(os.path.expandvars(path))
+        if os.path.isfile(known):
+            yield Check(_GROUP, name, State.OK, f"by {known}")
+            return
+    if preset.login_env or preset.login_files:
+        yield Check(_GROUP, name, State.OPTIONAL, "acp does not find one", preset.login)
+
+
+def _may(preset: Preset) -> str:
+    """What it may do without asking anybody."""
+    if preset.permissions and "{permissions}" in preset.args:
+        more = f" and those that begin with {', '.join(preset.allow)}" if preset.allow else ""
+        return f"change files in its folders, and run the commands of its prompt{more}"
+    return preset.may or preset.caution or "acp does not know"

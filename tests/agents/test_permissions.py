@@ -131,6 +131,13 @@ def test_a_person_allows_more_commands_by_their_beginning() -> None:
         presets.load({"codex": {"allow": ["npm test"]}})
 
 
+def test_own_arguments_bring_their_own_permissions() -> None:
+    own = presets.load({"opencode": {"args": ["run", "--auto"]}})["opencode"]
+    made = spawn.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/opencode")
+    assert made.argv == ("/bin/opencode", "run", "--auto")
+    assert "OPENCODE_CONFIG_CONTENT" not in made.env
+
+
 def test_a_file_of_rules_is_there_before_its_program_starts(tmp_path: Path) -> None:
     prompt = tmp_path / "00001.prompt"
     prompt.write_text("Do it")

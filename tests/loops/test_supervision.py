@@ -402,8 +402,35 @@ def test_the_doctor_names_the_program_that_is_really_there(
     assert checks["codex"]["value"].startswith(
         f"9.9.9 ({tmp_path / 'codex'}); acp was tested with 0.169.0"
     )
+    assert "inside its sandbox" in checks["codex may"]["value"]
+    assert "aider may" not in checks
     assert checks["aider"]["state"] == "optional"
     assert checks["aider"]["advice"] == "pip install aider-chat"
+
+
+def test_the_doctor_says_who_is_logged_in_and_what_each_program_may_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("claude", "codex", "qwen"):
+        stand_in(tmp_path, name)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[presets.qwen]\nallow = ["npm test"]\n')
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "auth.json").write_text("{}")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "a-secret-token")
+    _, out, _ = acp(capsys, "doctor", "--json")
+    checks = {each["name"]: each for each in json.loads(out)["checks"]}
+    assert checks["claude login"]["value"] == "by CLAUDE_CODE_OAUTH_TOKEN"
+    assert "a-secret-token" not in out
+    assert checks["codex login"]["value"] == f"by {tmp_path / '.codex' / 'auth.json'}"
+    assert (checks["qwen login"]["state"], checks["qwen login"]["advice"]) == ("optional", "qwen")
+    assert checks["claude may"]["value"].endswith("run the commands of its prompt")
+    assert checks["opencode"]["state"] == "optional"
+    assert checks["qwen may"]["value"].endswith("and those that begin with npm test")
 
 
 def test_a_change_that_nobody_saw_is_recorded_by_the_next_loop(tmp_path: Path) -> None:
