@@ -37,7 +37,12 @@ def state_word(state: RunnerState) -> tuple[str, str]:
 
 
 def sentence(state: RunnerState, now: datetime) -> str:
-    """What there is to say of a loop, on one line."""
+    """What there is to say of a loop, on one line; first a budget that is nearly used up."""
+    near = [use.sentence for use in state.shown.budget if use.is_near and not use.is_over]
+    return "; ".join(filter(None, (*near, _activity(state, now))))
+
+
+def _activity(state: RunnerState, now: datetime) -> str:
     run = state.run
     if state.account:
         return state.shown.note

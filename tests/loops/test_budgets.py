@@ -200,3 +200,14 @@ def test_when_a_program_says_what_it_takes_is_said_before_it_starts(
     assert "at the end of an attempt: the budget stops the next one" in warnings("claude")
     assert "Gemini CLI never reports its cost: limit its tokens instead" in warnings("gemini")
     assert warnings("opencode") == ""
+
+
+def test_ps_says_which_budget_is_nearly_used_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "server", dear(tmp_path, 9), caps=(Cap("turn", "usd", 5.0),))
+    wait_for(lambda: bool(state(folder, "server").shown.budget), "the first measure")
+    wait_for(lambda: state(folder, "server").shown.budget[0].is_near, "the share")
+    assert acp("ps", str(folder)) == 0
+    assert "budget for this turn is used to 90%: $4.50 of $5.00" in capsys.readouterr().out
