@@ -43,6 +43,7 @@ def test_no_known_program_starts_with_every_permission(name: str) -> None:
     told = "\n".join([*made.argv, *made.files.values(), json.dumps(dict(made.env))])
     assert not [word for word in WIDE if word in told]
     assert not presets.bundled()[name].caution
+    assert (OURS in told.replace("\\", "")) == bool(presets.bundled()[name].permissions)
 
 
 def test_claude_runs_the_commands_of_its_prompt_and_no_others() -> None:
