@@ -47,8 +47,8 @@ RUN = (
           aliases=("--turn-limit",)),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION),
-    Field("budget", "Budgets", "Stop before more is spent: turn, participant, collaboration or day, "
-          "= an amount such as 2.50usd or 500ktokens.", Kind.LIST, metavar="SCOPE=AMOUNT"),
+    Field("budget", "Budgets", "Limit what is spent: SCOPE is turn, participant, collaboration or "
+          "day; AMOUNT is 2.50usd or 10Mtokens.", Kind.LIST, metavar="SCOPE=AMOUNT"),
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
 
