@@ -10,22 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.agents.budgets import raised
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
-from acp_core.diagnosis.words import last_lines, program, where
+from acp_core.diagnosis.spending import over_budget
+from acp_core.diagnosis.words import last_lines, of_run, program, where
 from acp_core.loops import heartbeat
-from acp_core.loops.acts.names import (
-    DUPLICATE,
-    HAND_OVER,
-    LAUNCH,
-    NUDGE,
-    RAISE,
-    RELAUNCH,
-    STOP_LOOP,
-)
+from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import dated, moment
 from acp_core.protocols.kit.diagnosis import Case, Stranger, safe_id
@@ -71,7 +63,7 @@ def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
 def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     run, phase = loop.run, loop.phase
     if phase is Phase.GAVE_UP and loop.shown.capped:
-        yield _over_budget(turn, loop)
+        yield over_budget(turn, loop)
     elif phase in (Phase.GAVE_UP, Phase.PAUSING):
         yield _missed(case, turn, loop)
     elif phase is Phase.RUNNING and run is not None and run.ended is None:
@@ -109,7 +101,7 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
             dict.fromkeys(
                 (
                     _then(shown, gave_up),
-                    *_of_run(run),
+                    *of_run(run),
                     *found.evidence,
                     *last_lines(run),
                     where(loop),
@@ -140,24 +132,6 @@ def _then(shown: Saved, gave_up: bool) -> str:
     return f"{tries}; the loop retries at {dated(shown.retry_at)}"
 
 
-def _over_budget(turn: Turn, loop: RunnerState) -> Cause:
-    """A budget is used up: the loop starts nothing until a person raises it."""
-    name, shown = turn.participant, loop.shown
-    told = tuple(use.sentence for use in shown.budget)
-    return Cause(
-        "E8",
-        f"{name}'s loop holds: {shown.note}",
-        advice="raise the budget, or end the work",
-        evidence=(*told, *_of_run(loop.run), where(loop)),
-        remedy=RAISE,
-        given=(("participant", name), ("budget", raised(shown.budget))),
-        others=(HAND_OVER, STOP_LOOP),
-        participant=name,
-        since=shown.since,
-        key=f"E8:{name}:{turn.since_event}:{shown.note.partition(':')[0]}",
-    )
-
-
 def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:
     who = (("participant", name),)
     return (*who, ("message", found.message)) if found.message and found.remedy == NUDGE else who
@@ -170,14 +144,6 @@ def _not_started(loop: RunnerState) -> Ending:
         "fix this, then restart it",
         RELAUNCH,
     )
-
-
-def _of_run(run: Run | None) -> tuple[str, ...]:
-    if run is None:
-        return ()
-    stopped = f", stopped: {run.stopped}" if run.stopped else ""
-    time = f"from {dated(run.started)} to {dated(run.ended)}"
-    return (f"process {run.process.pid} ran {time}: {run.exit}{stopped}",)
 
 
 def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
@@ -247,7 +213,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     if stopped and not case.clock.over(_later(turn.since, shown.since), settle):
         return  # it is being started again, perhaps
     if shown.capped:
-        yield _again(_over_budget(turn, loop), (HAND_OVER,))
+        yield _again(over_budget(turn, loop), (HAND_OVER,))
         return
     if loop.phase is Phase.GAVE_UP or _had_failed(turn, loop):
         missed = _missed(case, turn, loop)
@@ -314,7 +280,7 @@ def _of_program(loop: RunnerState) -> tuple[str, ...]:
         return (f"{program(loop)} runs as process {run.process.pid}",)
     if run.ended is None:
         return (f"{program(loop)}, process {run.process.pid}, has ended too",)
-    return _of_run(run)
+    return of_run(run)
 
 
 # nobody that is known here

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from acp_core.agents.state import Run, RunnerState
 from acp_core.files.text import clean_line
+from acp_core.model.format import dated
 
 _LAST = 4  # lines of a program's output that are quoted
 _LONG = 200
@@ -30,3 +31,12 @@ def program(loop: RunnerState) -> str:
     shown = loop.shown
     parts = (shown.program, shown.version, shown.model)
     return " ".join(part for part in parts if part) or "its agent"
+
+
+def of_run(run: Run | None) -> tuple[str, ...]:
+    """When a run was, and how it ended, as evidence."""
+    if run is None:
+        return ()
+    stopped = f", stopped: {run.stopped}" if run.stopped else ""
+    time = f"from {dated(run.started)} to {dated(run.ended)}"
+    return (f"process {run.process.pid} ran {time}: {run.exit}{stopped}",)

@@ -203,8 +203,9 @@ def test_when_a_program_says_what_it_takes_is_said_before_it_starts(
 
 
 def test_ps_says_which_budget_is_nearly_used_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     folder = make(tmp_path / "c")
     start(folder, "server", dear(tmp_path, 9), caps=(Cap("turn", "usd", 5.0),))
     wait_for(lambda: bool(state(folder, "server").shown.budget), "the first measure")
