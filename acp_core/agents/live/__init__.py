@@ -1,0 +1,1 @@
+"""Live sessions: programs that are driven turn by turn by the Agent Client Protocol."""

@@ -1,0 +1,1 @@
+"""Live sessions: what programs ask for, who answers, and what is allowed without asking."""
