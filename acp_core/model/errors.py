@@ -12,6 +12,7 @@ where it is printed. Standard library only.
     * SetupError
     * Unfit
     * WaysError
+    * WrongRule
     * WrongView
   * NetworkError
     * CannotListen

@@ -129,6 +129,17 @@ def _notify(value: object) -> None:
         raise _Wrong(f".{error.where}", error.needed) from None
 
 
+def _permissions(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    from acp_core.person import permissions
+
+    try:
+        permissions.parse(value)
+    except permissions.WrongRule as error:
+        raise _Wrong(error.where, error.needed) from None
+
+
 def _fleet(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -225,6 +236,10 @@ class Settings:
     budgets: dict[str, str] = field(
         default_factory=dict,
         metadata=_setting(_budgets, "Budgets of loops: turn, participant, collaboration, day."),
+    )
+    permissions: dict[str, object] = field(
+        default_factory=dict,
+        metadata=_setting(_permissions, "What agents may do without asking: policy and rules."),
     )
     recording: dict[str, float] = field(
         default_factory=dict,

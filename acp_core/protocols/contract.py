@@ -7,7 +7,7 @@ a new Snapshot, panes redraw; an Action writes files, and the same circle shows 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -18,6 +18,7 @@ from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.model.turn import Brief, TurnState
 
 if TYPE_CHECKING:
+    from acp_core.agents.live.policy import OwnCommand
     from acp_core.model.card import Card
     from acp_core.protocols.kit.diagnosis import Case
 
@@ -155,6 +156,13 @@ class Collaboration(ABC):
             NotImplementedError: this kind of collaboration has no turns that a loop could take.
         """
         raise NotImplementedError(f"{self.protocol} has no turns to take")
+
+    def own_commands(self) -> Mapping[str, OwnCommand]:
+        """The commands of acp by which a participant takes part, by name.
+
+        A policy may let its program run them without asking a person; never a person's acts.
+        """
+        return {}
 
     def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
         """Record the turn of a program that changed documents but cannot record it itself.

@@ -62,6 +62,26 @@ def test_every_setting_is_described() -> None:
         ("paths = ['~', 3]", "paths[1]: expected a text in quotes"),
         ("keys.help = 1", "keys.help: expected a text in quotes"),
         ("colour = 'red'", "colour: unknown setting (available: agents, bell, editor,"),
+        ("permissions = 1", "permissions: expected a table"),
+        ("permissions.polcy = 'ask'", "permissions.polcy: expected one of policy, rules"),
+        (
+            "permissions.policy = 'some'",
+            "permissions.policy: expected one of ask, edits, all, none",
+        ),
+        *(
+            (f"permissions.rules = [{{ {rule} }}]", f"permissions.rules[0]{what}")
+            for rule, what in (
+                ("verdict = 'allow'", ": expected kind, path or command"),
+                ("verdict = 'may', kind = 'edit'", ".verdict: expected one of allow, reject, ask"),
+                ("verdict = 'ask', path = 'site'", ".path: expected an absolute path"),
+                ("verdict = 'ask', title = 'x'", ".title: expected one of verdict, kind,"),
+                ("verdict = 'ask', kind = 3", ".kind: expected a text in quotes"),
+                ("verdict = 'allow', kind = 'edit'", ": expected either path or command"),
+                ("verdict = 'allow', command = 'acp *'", ".command: expected more words"),
+                ("verdict = 'allow', command = '*'", ".command: expected more words"),
+                ("verdict = 'allow', command = 'bash -c *'", ".command: expected more words"),
+            )
+        ),
         ("= 3", "not TOML: Invalid statement (at line 1, column 1)"),
         ("theme = 'a\x1b[2J'", "not TOML: Found invalid character '\\x1b'"),
         pytest.param("x = " + "[" * 5000, "not TOML: nested too deeply", id="deep"),

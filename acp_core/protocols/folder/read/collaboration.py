@@ -7,7 +7,7 @@ protocol.json says of it may lag behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from acp_core.protocols.folder.view.documents import LINK_NOTE
 from acp_core.protocols.folder.view.timeline import EventLog
 
 if TYPE_CHECKING:
+    from acp_core.agents.live.policy import OwnCommand
     from acp_core.model.card import Card
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.pace import Pace
@@ -214,6 +215,11 @@ class FolderCollaboration(Collaboration):
 
     def prompt(self, participant: str, brief: Brief) -> str:
         return self._turns.prompt(participant, brief)
+
+    def own_commands(self) -> Mapping[str, OwnCommand]:
+        from acp_core.protocols.folder.actions.own_commands import own_commands
+
+        return own_commands()
 
     def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
         return self._turns.conclude(participant, brief, by, now)
