@@ -1,0 +1,308 @@
+"""Requests that wait for a person, and their answers: files in the account's own state folder.
+
+No session may write there: it is neither the collaboration's folder nor the drafts'. Whoever holds
+a session publishes a request and waits; anybody of the account lists it and answers it, once, for
+exactly what was shown. Who comes first counts, a person or the end of the time: both make the same
+file, which can be made only once. A request whose publisher has ended is open no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from acp_core.agents import codec
+from acp_core.agents.identity import Identity, myself
+from acp_core.agents.live.requests import PermissionRequest
+from acp_core.files import atomic, modes
+from acp_core.files.secrets import mask
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.person import paths
+from acp_core.person.paths import key_of
+from acp_core.person.permissions import Verdict
+
+ATTENDED = timedelta(minutes=15)
+"""How long a request waits where somebody is there to answer; elsewhere it waits for ever."""
+LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
+ACP = "acp"
+"""Who answers where no person did: by the policy, or because the time is over."""
+_NAME = re.compile(r"([0-9a-f]{16})\.json")
+_CLOSED = "this request is no longer open"
+_LONGEST = 2_000  # characters of a command or a message that are recorded
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request that waits for an answer.
+
+    Attributes:
+        id: by which it is answered; names its files.
+        folder: the collaboration's key.
+        participant: whose program asks.
+        request: what it asks.
+        publisher: the process that waits for the answer.
+        asked: since when it waits.
+        until: when it is rejected; None for never.
+        turn: what the turn is about.
+        program: the program's title.
+        ends_turn: whether the program ends its turn when it is rejected.
+        why: why the policy did not decide it.
+    """
+
+    id: str
+    folder: str
+    participant: str
+    request: PermissionRequest
+    publisher: Identity
+    asked: datetime
+    until: datetime | None = None
+    turn: str = ""
+    program: str = ""
+    ends_turn: bool = False
+    why: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Changes with anything that a person is shown."""
+        return hashlib.sha256(codec.encode(self)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer. ``by`` is who gave it, or `ACP`; ``message`` is for the program's next prompt."""
+
+    digest: str
+    verdict: Verdict
+    by: str
+    at: datetime
+    message: str = ""
+
+
+def root() -> Path:
+    """The folder of the requests and answers; it need not exist."""
+    return paths.state_folder() / "permissions"
+
+
+def publish(
+    folder: str,
+    participant: str,
+    request: PermissionRequest,
+    *,
+    attended: bool,
+    turn: str = "",
+    program: str = "",
+    ends_turn: bool = False,
+    why: str = "",
+) -> OpenRequest:
+    """Have a person asked. This process must wait for the answer: see `taken` and `close`.
+
+    Args:
+        folder: the collaboration.
+        attended: whether somebody is there to answer in time.
+        participant, request, turn, program, ends_turn, why: as those of an `OpenRequest`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    now = utc_now()
+    made = OpenRequest(
+        secrets.token_hex(8),
+        key_of(folder),
+        participant,
+        request,
+        myself(),
+        now,
+        now + ATTENDED if attended else None,
+        turn,
+        program,
+        ends_turn,
+        why,
+    )
+    modes.private_folder(root())
+    _sweep()
+    atomic.create(_path(made.id), codec.encode(made), private=True)
+    return made
+
+
+def waiting(folder: str | None = None) -> tuple[OpenRequest, ...]:
+    """The requests that wait for an answer, those of one collaboration or all, oldest first."""
+    key = None if folder is None else key_of(folder)
+    found = [each for each in _published() if key in (None, each.folder) and _is_open(each)]
+    return tuple(sorted(found, key=lambda each: each.asked))
+
+
+def answer(
+    opened: OpenRequest, verdict: Verdict, by: str, now: datetime, message: str = ""
+) -> Answer:
+    """Answer a request, as it was shown.
+
+    Args:
+        opened: what was shown.
+        verdict: allow or reject.
+        by: who answers.
+        now: the time.
+        message: what the program is told in its next prompt.
+
+    Raises:
+        Refused: it is no longer open, is not what was shown, or somebody has answered it.
+        OSError: the answer cannot be written.
+    """
+    published = _read(opened.id)
+    if published is None or not published.publisher.alive():
+        raise Refused(_CLOSED)
+    if published.until is not None and published.until <= now:
+        raise Refused("the time for this request is over: acp rejected it")
+    if published.digest != opened.digest:
+        raise Refused("this request is not the one that was shown: look at it again")
+    given = Answer(opened.digest, verdict, by, now, message)
+    try:
+        atomic.create(_answer_path(opened.id), codec.encode(given), private=True)
+    except FileExistsError:
+        raise Refused("this request has been answered already") from None
+    if not _path(opened.id).exists() and _answer_path(opened.id).exists():
+        _answer_path(opened.id).unlink(missing_ok=True)  # it was closed a moment before
+        raise Refused(_CLOSED)
+    return given
+
+
+def taken(opened: OpenRequest, now: datetime) -> Answer | None:
+    """The answer to a request that this process published; None as long as there is none.
+
+    Where the time is over, the request is rejected, unless somebody answers at the same moment.
+
+    Raises:
+        OSError: the rejection cannot be written.
+    """
+    found = _read_answer(opened)
+    if found is not None or opened.until is None or now < opened.until:
+        return found
+    late = Answer(opened.digest, Verdict.REJECT, ACP, now)
+    with contextlib.suppress(FileExistsError):
+        atomic.create(_answer_path(opened.id), codec.encode(late), private=True)
+    return _read_answer(opened)
+
+
+def close(opened: OpenRequest, given: Answer | None) -> None:
+    """Record what came of a request, and take its files away.
+
+    Args:
+        opened: the request.
+        given: its answer; None where the program does not wait for it any more.
+    """
+    if given is None:
+        record(opened.folder, opened.participant, opened.request, "withdrawn", ACP, utc_now())
+    else:
+        state, by = given.verdict.value, given.by
+        record(
+            opened.folder, opened.participant, opened.request, state, by, given.at, given.message
+        )
+    _remove(opened.id)
+
+
+def record(
+    folder: str,
+    participant: str,
+    request: PermissionRequest,
+    state: str,
+    by: str,
+    now: datetime,
+    message: str = "",
+) -> None:
+    """Record how a request was answered, by a person or by a policy. A full disk loses it.
+
+    Args:
+        folder: the collaboration.
+        participant: whose program asked.
+        request: what it asked.
+        state: allow, reject, or withdrawn.
+        by: who answered, or `ACP`.
+        now: when.
+        message: what the program is told, or why the policy said so.
+    """
+    line = {
+        "schema": "acp.permission/1",
+        "at": now.isoformat(),
+        "collaboration": key_of(folder),
+        "participant": participant,
+        "session": request.session,
+        "tool_call": request.tool_call,
+        "digest": request.digest,
+        "command": mask((request.command or "")[:_LONGEST]),
+        "paths": list(request.locations),
+        "tool": f"{request.server}/{request.tool}" if request.tool else "",
+        "state": state,
+        "by": by,
+        "message": mask(message[:_LONGEST]),
+    }
+    place = root() / "answered.jsonl"
+    with contextlib.suppress(OSError):
+        modes.private_folder(place.parent)
+        fd = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, json.dumps(line, ensure_ascii=True).encode() + b"\n")
+            full = os.fstat(fd).st_size > LARGEST
+        finally:
+            os.close(fd)
+        if full:
+            os.replace(place, place.with_name("answered.1.jsonl"))
+
+
+def _published() -> Iterator[OpenRequest]:
+    try:
+        names = os.listdir(root())
+    except OSError:
+        return
+    for match in filter(None, map(_NAME.fullmatch, names)):
+        found = _read(match[1])
+        if found is not None:
+            yield found
+
+
+def _read(id: str) -> OpenRequest | None:
+    with contextlib.suppress(codec.CodecError):
+        found = codec.read(OpenRequest, _path(id))
+        return found if found.id == id else None
+    return None
+
+
+def _is_open(request: OpenRequest) -> bool:
+    return not _answer_path(request.id).exists() and request.publisher.alive()
+
+
+def _read_answer(opened: OpenRequest) -> Answer | None:
+    with contextlib.suppress(codec.CodecError):
+        found = codec.read(Answer, _answer_path(opened.id))
+        return found if found.digest == opened.digest else None
+    return None
+
+
+def _sweep() -> None:
+    """Take away what publishers left that were killed."""
+    for each in _published():
+        if not each.publisher.alive():
+            close(each, _read_answer(each))
+    for path in root().glob("*.answer"):
+        if not path.with_suffix(".json").exists():
+            path.unlink(missing_ok=True)
+
+
+def _remove(id: str) -> None:
+    for path in (_path(id), _answer_path(id)):  # in this order: an answer alone opens nothing
+        path.unlink(missing_ok=True)
+
+
+def _path(id: str) -> Path:
+    return root() / f"{id}.json"
+
+
+def _answer_path(id: str) -> Path:
+    return root() / f"{id}.answer"

@@ -1,0 +1,47 @@
+"""Whether this process was started by a participant's program: such a one decides nothing for people.
+
+This stops a program that is confined, and one that answers its own requests by mistake; it does
+not stop one that may start processes which nothing ties to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import psutil
+
+from acp_core.agents import registry
+from acp_core.agents.identity import identify
+from acp_core.agents.live import answers
+from acp_core.model.errors import Refused
+
+MARK = "ACP_LIVE_SESSION"
+"""The variable that everything has which a live session starts."""
+
+
+def refuse_inside_a_session() -> None:
+    """Refuse where the environment or an ancestor of this process marks a session.
+
+    Raises:
+        Refused: one does.
+    """
+    if MARK in os.environ or _is_below_a_session(psutil.Process().parents()):
+        raise Refused(
+            "an agent's session cannot decide this: run the command in a terminal of your own"
+        )
+
+
+def _is_below_a_session(ancestors: Iterable[psutil.Process]) -> bool:
+    running = {each.publisher for each in answers.waiting()}
+    for loop in registry.runners():
+        if loop.run is not None and loop.program_alive:
+            running.add(loop.run.process)
+    return any(_has_mark(each) or identify(each.pid) in running for each in ancestors)
+
+
+def _has_mark(process: psutil.Process) -> bool:
+    try:
+        return MARK in process.environ()
+    except (psutil.Error, OSError):  # another account's
+        return False
