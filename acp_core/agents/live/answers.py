@@ -36,7 +36,6 @@ LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
 ACP = "acp"
 """Who answers where no person did: by the policy, or because the time is over."""
 _NAME = re.compile(r"([0-9a-f]{16})\.json")
-_CLOSED = "this request is no longer open"
 _LONGEST = 2_000  # characters of a command or a message that are recorded
 
 
@@ -158,7 +157,7 @@ def answer(
     """
     published = _read(opened.id)
     if published is None or not published.publisher.alive():
-        raise Refused(_CLOSED)
+        raise Refused("this request is no longer open")
     if published.until is not None and published.until <= now:
         raise Refused("the time for this request is over: acp rejected it")
     if published.digest != opened.digest:
@@ -168,9 +167,6 @@ def answer(
         atomic.create(_answer_path(opened.id), codec.encode(given), private=True)
     except FileExistsError:
         raise Refused("this request has been answered already") from None
-    if not _path(opened.id).exists() and _answer_path(opened.id).exists():
-        _answer_path(opened.id).unlink(missing_ok=True)  # it was closed a moment before
-        raise Refused(_CLOSED)
     return given
 
 
