@@ -149,6 +149,11 @@ def root() -> Path:
     return paths.state_folder() / "loops"
 
 
+def permissions() -> Path:
+    """The folder of requests for permission and their answers; it need not exist."""
+    return paths.state_folder() / "permissions"
+
+
 def place(folder: str, participant: str) -> Place:
     """The place of the loop of ``participant`` in the collaboration ``folder`` (a path or URL)."""
     key = key_of(folder)

@@ -1,4 +1,4 @@
-"""``acp ps``, ``acp logs``, ``acp stop``, ``acp nudge``: the loops that run on this machine."""
+"""``acp ps``, ``acp logs``, ``acp stop``, ``acp nudge``, ``acp answer``: the loops that run on this machine."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import heartbeat
 from acp_core.loops.acts.messages import bind_nudge
+from acp_core.loops.acts.permissions import bind_answer
 from acp_core.loops.acts.stopping import bind_stop
-from acp_core.loops.acts.table import NUDGE, STOP_LOOP
+from acp_core.loops.acts.table import ANSWER, NUDGE, STOP_LOOP
 from acp_core.model import OutcomeState, Preview, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -242,6 +243,27 @@ def nudge(given: Values) -> int | None:
     if given.json:
         left = {"participant": given.participant, "done": True, "sentence": outcome.sentence}
         say(dump({"schema": "acp.nudge/1", "collaboration": key_of(where.key), **left}))
+    else:
+        say(outcome.sentence)
+    return 0
+
+
+def answer(given: Values) -> int | None:
+    """Answer a program's request for permission.
+
+    Raises:
+        CommandError: it is not open any more, or this is a program's own session.
+    """
+    if given.dry_run:
+        return None
+    where = located(ANSWER, given.folder)
+    outcome = bind_answer(where, utc_now()).perform(given)
+    if outcome.state is OutcomeState.REFUSED:
+        raise CommandError(outcome.sentence)
+    note(where.key, ANSWER, given, outcome)
+    if given.json:
+        left = {"request": given.request, "verdict": given.verdict, "sentence": outcome.sentence}
+        say(dump({"schema": "acp.answer/1", "collaboration": key_of(where.key), **left}))
     else:
         say(outcome.sentence)
     return 0

@@ -35,6 +35,7 @@ ENTRIES = (
     group("ps", "List loops: state, attempts, tokens, cost", f"{_SPECS}.agents:PS", "Agents"),
     group("logs", "Show the logs of loops and agents", f"{_SPECS}.agents:LOGS", "Agents"),
     group("stop", "Stop loops and the agents that they run", f"{_SPECS}.agents:STOP", "Agents"),
+    group("answer", "Answer an agent's permission request", f"{_SPECS}.agents:ANSWER", "Agents"),
     group("nudge", "Restart a turn with an extra message", f"{_SPECS}.agents:NUDGE", "Agents"),
     group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Mend"),
     group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Mend"),

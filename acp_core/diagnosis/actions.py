@@ -28,7 +28,7 @@ from acp_core.person import journal
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.binding import bind_all, bind_named
+from acp_core.protocols.kit.binding import Location, bind_all, bind_named
 from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.schema import fields
 
@@ -97,15 +97,17 @@ def _allowed(offered: Iterable[Action], snapshot: Snapshot) -> list[Action]:
 
 
 def _of_loops(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> list[Action]:
-    """What can be done about participants' loops."""
+    """What can be done about participants' loops, and about what their programs ask."""
+    asked = bind_all((table.ANSWER,), Location(snapshot.key), now)
     if not collaboration.has_turns:
-        return []
+        return asked
     about = _about(snapshot)
     over = snapshot.status is not Status.ACTIVE
     if over and not about.loops:
-        return []
-    specs = [each for each in table.ACTS if not over or each.name in names.ENDING]
-    return bind_all(specs, about, now)
+        return asked
+    known = [each for each in table.ACTS if each is not table.ANSWER]
+    specs = [each for each in known if not over or each.name in names.ENDING]
+    return [*asked, *bind_all(specs, about, now)]
 
 
 def _loop_act(
@@ -119,6 +121,8 @@ def _loop_act(
     spec = next((each for each in table.ACTS if each.called(name)), None)
     if spec is None:
         return None
+    if spec is table.ANSWER:
+        return bind_named((spec,), name, Location(snapshot.key), now)
     if not collaboration.has_turns:
         raise without_turns(snapshot.key)
     if snapshot.status is not Status.ACTIVE and spec.name not in names.ENDING:

@@ -1,6 +1,7 @@
 """The matters that a person has to decide now, and whether a decision is still about the same one.
 
 Made by each protocol (`Collaboration.cards`); here the verdicts that an obstacle forbids are left out.
+Requests for permission of participants' programs come first: a process waits for each.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from acp_core.agents.live import answers
+from acp_core.diagnosis import permissions
 from acp_core.model import Card, Snapshot
 from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
@@ -23,8 +26,9 @@ def cards(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> tu
         snapshot: Its latest Snapshot.
         now: The time.
     """
+    asked = (permissions.card(each) for each in answers.waiting(snapshot.key))
     possible = (_possible(card, snapshot) for card in collaboration.cards(now))
-    return tuple(card for card in possible if card.verdicts)
+    return (*asked, *(card for card in possible if card.verdicts))
 
 
 def card_of(

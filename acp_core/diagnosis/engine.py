@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
+from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.state import RunnerState
-from acp_core.diagnosis import turns
+from acp_core.diagnosis import permissions, turns
 from acp_core.diagnosis.processes import busy
 from acp_core.loops.acts.names import NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot
@@ -34,7 +35,7 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     else is said of a participant goes before that. A fault in a protocol's causes is logged, and
     hides nothing else.
     """
-    found = list(turns.causes(case))
+    found = [*permissions.causes(case.permissions), *turns.causes(case)]
     case = replace(case, found=tuple(found))
     try:
         found += collaboration.causes(case)
@@ -172,6 +173,7 @@ class Diagnosis:
         strangers: tuple[Stranger, ...],
         now: datetime,
         runners: tuple[Runner, ...] = (),
+        waiting: tuple[OpenRequest, ...] = (),
     ) -> Snapshot:
         """Find why a collaboration does not go on.
 
@@ -182,11 +184,12 @@ class Diagnosis:
             strangers: processes that acp did not start, and that act for a participant.
             now: the time (aware, UTC).
             runners: who runs it now, of every account.
+            waiting: requests for permission of its participants' programs.
 
         Returns:
             ``snapshot`` with its causes and runners; the very object of the last call where nothing changed.
         """
-        seen = (loops, strangers, runners)
+        seen = (loops, strangers, runners, waiting)
         last, due = self._for, self._recheck is not None and self._recheck <= now
         if (
             self._result is not None
@@ -206,6 +209,7 @@ class Diagnosis:
             has_turns=collaboration.has_turns,
             durations=collaboration.durations,
             busy=busy,
+            permissions=waiting,
         )
         causes = diagnose(collaboration, case)
         made = with_causes(snapshot, causes, clock.recheck)

@@ -12,7 +12,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Patience, Stranger, safe_id
 
 if TYPE_CHECKING:
+    from acp_core.agents.live.answers import OpenRequest
     from acp_core.agents.registry import Registry
     from acp_core.agents.state import RunnerState
     from acp_core.diagnosis.engine import Diagnosis
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Loops = tuple["RunnerState", ...]
+Waiting = tuple["OpenRequest", ...]
 
 
 class Observer:
@@ -51,6 +53,7 @@ class Observer:
         self._registry: Registry | None = None
         self._strangers: Strangers | None = None
         self._loops: dict[str, Loops] | None = None
+        self._waiting: dict[str, Waiting] = {}
         self._pulse = Pulse()
         self.note = ""
 
@@ -67,17 +70,15 @@ class Observer:
             return self._loops.get(key_of(key), ())
 
     def refresh(self) -> frozenset[str]:
-        """Read the state of all loops.
+        """Read the state of all loops, and the requests for permission that wait.
 
         Returns:
-            The names (see `key_of`) of collaborations whose loops changed since the last time.
+            The names (see `key_of`) of collaborations where either changed since the last time.
         """
         with self._lock:
-            before = self._loops or {}
+            before, asked = self._loops or {}, self._waiting
             self._read()
-            after = self._loops or {}
-            keys = before.keys() | after.keys()
-            return frozenset(key for key in keys if before.get(key) != after.get(key))
+            return _changed(before, self._loops or {}) | _changed(asked, self._waiting)
 
     def _read(self) -> None:
         if self._registry is None:
@@ -92,9 +93,10 @@ class Observer:
         for loop in self._registry.runners():
             by_key.setdefault(loop.folder, []).append(loop)
         self._loops = {key: tuple(loops) for key, loops in by_key.items()}
-        self._pulse.follow(
-            pid for loops in by_key.values() for loop in loops for pid in _pids(loop)
-        )
+        self._waiting = _waiting()
+        living = [pid for loops in by_key.values() for loop in loops for pid in _pids(loop)]
+        asking = [each.publisher.pid for found in self._waiting.values() for each in found]
+        self._pulse.follow([*living, *asking])
 
     def stopped(self) -> bool:
         """Whether a process that lived at the last look has ended. Costs next to nothing."""
@@ -116,7 +118,7 @@ class Observer:
         with self._lock:
             known = self._loops or {}
             places = {Path(loop.place) for name in names for loop in known.get(name, ())}
-        return frozenset({place.root(), *places})
+        return frozenset({place.root(), place.permissions(), *places})
 
     def diagnosis(self) -> Diagnosis:
         """A new diagnosis for one collaboration."""
@@ -137,7 +139,10 @@ class Observer:
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 strangers = self._processes().of(snapshot.key, loops)
             runners = _runners(snapshot, loops, strangers)
-            return diagnosis.diagnose(collaboration, snapshot, loops, strangers, now, runners)
+            waiting = self._waiting.get(key_of(snapshot.key), ())
+            return diagnosis.diagnose(
+                collaboration, snapshot, loops, strangers, now, runners, waiting
+            )
         except Exception:
             _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
             return snapshot
@@ -153,6 +158,23 @@ class Observer:
 
                 self._strangers = Strangers()
             return self._strangers
+
+
+def _waiting() -> dict[str, Waiting]:
+    """The requests that wait for a person, by collaboration."""
+    if not place.permissions().is_dir():
+        return {}
+    from acp_core.agents.live.answers import waiting
+
+    found: dict[str, Waiting] = {}
+    for each in waiting():
+        found[each.folder] = (*found.get(each.folder, ()), each)
+    return found
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
+    keys = before.keys() | after.keys()
+    return frozenset(key for key in keys if before.get(key) != after.get(key))
 
 
 def _runners(snapshot: Snapshot, loops: Loops, strangers: Sequence[Stranger]) -> tuple[Runner, ...]:

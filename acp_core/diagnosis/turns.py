@@ -48,6 +48,8 @@ def causes(case: Case) -> Iterator[Cause]:
 
 
 def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
+    if any(safe_id(each.participant) == turn.participant for each in case.permissions):
+        return  # it waits for a person, and says so
     loop = case.loop(turn.participant)
     if loop is None:
         yield from _unmanaged(case, turn)

@@ -22,11 +22,11 @@ from pathlib import Path
 from acp_core.agents import codec
 from acp_core.agents.identity import Identity, myself
 from acp_core.agents.live.requests import PermissionRequest
+from acp_core.agents.place import permissions as root
 from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.person import paths
 from acp_core.person.paths import key_of
 from acp_core.person.permissions import Verdict
 
@@ -84,11 +84,6 @@ class Answer:
     by: str
     at: datetime
     message: str = ""
-
-
-def root() -> Path:
-    """The folder of the requests and answers; it need not exist."""
-    return paths.state_folder() / "permissions"
 
 
 def publish(
@@ -185,6 +180,11 @@ def taken(opened: OpenRequest, now: datetime) -> Answer | None:
     with contextlib.suppress(FileExistsError):
         atomic.create(_answer_path(opened.id), codec.encode(late), private=True)
     return _read_answer(opened)
+
+
+def is_published(opened: OpenRequest) -> bool:
+    """Whether a request's publisher has not closed it yet."""
+    return _path(opened.id).exists()
 
 
 def close(opened: OpenRequest, given: Answer | None) -> None:

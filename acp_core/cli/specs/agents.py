@@ -90,3 +90,4 @@ LOGS = command_of(
 )  # fmt: skip
 STOP = command_of(table.STOP_LOOP)
 NUDGE = command_of(table.NUDGE)
+ANSWER = command_of(table.ANSWER)

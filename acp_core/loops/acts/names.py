@@ -12,6 +12,7 @@ RAISE = "raise_budget"
 STOP_LOOP = "stop"
 STOP_PROGRAM = "stop_program"
 DUPLICATE = "stop_duplicate"
+ANSWER = "answer"
 NAMES = frozenset(
     {
         RELAUNCH,
@@ -24,6 +25,7 @@ NAMES = frozenset(
         DUPLICATE,
         LOGIN,
         RAISE,
+        ANSWER,
     }
 )
 """All of them."""

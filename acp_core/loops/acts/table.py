@@ -195,6 +195,26 @@ RAISE = ActionSpec(
     ),
     Intent.CONTINUE,
 )  # fmt: skip
+ANSWER = ActionSpec(
+    names.ANSWER,
+    "Answer a permission request",
+    "Allow or reject what an agent asks permission for, once.",
+    f"{_BINDERS}.permissions:bind_answer",
+    (
+        Field("request", "Request", "Choose the request by its id.",
+              Kind.CHOICE, position=True, required=True),
+        Field("verdict", "Answer", "Allow it once, or reject it.", Kind.CHOICE,
+              ("allow", "reject"), required=True, position=True),
+        Field("message", "Message", "Add this message to the agent's next prompt.", Kind.LINES),
+    ),
+    Intent.ANSWER,
+    command="answer",
+    help="`acp card` shows each request with everything that the agent wants to do. The answer holds for this request only.",
+    examples=("acp answer checkout 3f2a9c0d1e4b5a67 allow",
+              'acp answer checkout 3f2a9c0d1e4b5a67 reject --message "Use git mv"'),
+    place=_FOLDER,
+    run="acp_core.cli.processes:answer",
+)  # fmt: skip
 ACTS = (
     RELAUNCH,
     LAUNCH,
@@ -206,5 +226,6 @@ ACTS = (
     DUPLICATE,
     LOGIN,
     RAISE,
+    ANSWER,
 )
 """All of them, in the order in which they are offered."""

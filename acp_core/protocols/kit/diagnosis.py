@@ -18,6 +18,7 @@ from acp_core.files.text import clean_name
 from acp_core.model import Cause, Participant, Snapshot, Turn
 
 if TYPE_CHECKING:
+    from acp_core.agents.live.answers import OpenRequest
     from acp_core.agents.state import RunnerState
 
 SPEED_VARIABLE = "ACP_SPEED"
@@ -141,6 +142,7 @@ class Case:
         has_turns: loops can take its participants' turns.
         durations: says how many seconds a participant's earlier turns took, oldest first.
         busy: says what a loop's program has running, "" where nothing.
+        permissions: requests for permission that wait for a person.
         found: causes found so far: those of loops, when a protocol is asked for its own.
     """
 
@@ -152,6 +154,7 @@ class Case:
     has_turns: bool = True
     durations: Callable[[str], Sequence[float]] = unknown
     busy: Callable[[RunnerState], str] = idle
+    permissions: tuple[OpenRequest, ...] = ()
     found: tuple[Cause, ...] = ()
 
     def loop(self, participant: str) -> RunnerState | None:

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,12 +15,12 @@ from typing import Any
 import pytest
 
 from acp_core.agents.live import answers, inside
-from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.requests import parse
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from tests.agents.live import messages
+from tests.agents.live.asking import asking
 from tests.agents.support import ROOT
 
 ALLOW, REJECT = Verdict.ALLOW, Verdict.REJECT
@@ -33,42 +32,16 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "checkout").mkdir()
 
 
-@pytest.fixture
-def publisher(tmp_path: Path) -> Iterator[Any]:
-    """Starts programs that ask; none outlives the test."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(command: str, *how: str) -> tuple[subprocess.Popen[str], OpenRequest]:
-        words = [str(tmp_path / "checkout"), "reviewer", "claude", command, *how]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agents.live.publisher", *words],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        assert process.stdout is not None
-        id = process.stdout.readline().strip()
-        return process, next(each for each in answers.waiting() if each.id == id)
-
-    yield start
-    for each in started:
-        each.kill()
-        each.communicate()
-
-
 def recorded() -> list[dict[str, Any]]:
     text = (answers.root() / "answered.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_an_allowed_command_runs_and_it_is_recorded_who_allowed_it(
-    publisher: Any, tmp_path: Path
-) -> None:
-    process, opened = publisher("touch made.txt")
-    answers.answer(opened, ALLOW, "ann", utc_now())
-    out, _ = process.communicate(timeout=30)
-    assert out.startswith("allow by ann")
+def test_an_allowed_command_runs_and_it_is_recorded_who_allowed_it(tmp_path: Path) -> None:
+    with asking(tmp_path / "checkout", "touch made.txt") as program:
+        opened = program.opened
+        answers.answer(opened, ALLOW, "ann", utc_now())
+        assert program.end().startswith("allow by ann")
     assert (tmp_path / "checkout" / "made.txt").exists()
     assert answers.waiting() == ()
     (line,) = recorded()
@@ -76,40 +49,41 @@ def test_an_allowed_command_runs_and_it_is_recorded_who_allowed_it(
     assert (line["participant"], line["digest"]) == ("reviewer", opened.request.digest)
 
 
-def test_a_rejected_command_does_not_run_and_the_message_arrives(
-    publisher: Any, tmp_path: Path
-) -> None:
-    process, opened = publisher("touch made.txt")
-    answers.answer(opened, REJECT, "ann", utc_now(), "use git")
-    out, _ = process.communicate(timeout=30)
-    assert out.strip() == "reject by ann: use git"
+def test_a_rejected_command_does_not_run_and_the_message_arrives(tmp_path: Path) -> None:
+    with asking(tmp_path / "checkout", "touch made.txt") as program:
+        answers.answer(program.opened, REJECT, "ann", utc_now(), "use git")
+        assert program.end() == "reject by ann: use git"
     assert not (tmp_path / "checkout" / "made.txt").exists()
 
 
-def test_only_the_first_answer_counts(publisher: Any) -> None:
-    _, opened = publisher("touch made.txt")
+def test_only_the_first_answer_counts() -> None:
+    request = parse(messages.shell("claude", "ls"))
+    opened = answers.publish("/checkout", "reviewer", request, attended=True)
     answers.answer(opened, REJECT, "ann", utc_now())
     with pytest.raises(Refused, match="has been answered already"):
         answers.answer(opened, ALLOW, "ben", utc_now())
 
 
-def test_an_answer_to_something_else_than_what_was_shown_is_refused(publisher: Any) -> None:
-    _, opened = publisher("touch made.txt")
+def test_an_answer_to_something_else_than_what_was_shown_is_refused() -> None:
+    request = parse(messages.shell("claude", "touch made.txt"))
+    opened = answers.publish("/checkout", "reviewer", request, attended=True)
     shown = replace(opened, request=parse(messages.shell("claude", "ls")))
     with pytest.raises(Refused, match="not the one that was shown"):
         answers.answer(shown, ALLOW, "ann", utc_now())
     assert [each.id for each in answers.waiting()] == [opened.id]
 
 
-def test_a_request_whose_program_was_killed_is_open_no_more(publisher: Any) -> None:
-    process, opened = publisher("touch made.txt")
-    process.kill()
-    process.wait()
-    assert answers.waiting() == ()
-    with pytest.raises(Refused, match="no longer open"):
-        answers.answer(opened, ALLOW, "ann", utc_now())
-    publisher("ls")  # whoever publishes next takes away what it left
-    assert not (answers.root() / f"{opened.id}.json").exists()
+def test_a_request_whose_program_was_killed_is_open_no_more(tmp_path: Path) -> None:
+    with asking(tmp_path / "checkout", "touch made.txt") as program:
+        opened = program.opened
+        program.process.kill()
+        program.process.wait()
+        assert answers.waiting() == ()
+        with pytest.raises(Refused, match="no longer open"):
+            answers.answer(opened, ALLOW, "ann", utc_now())
+    request = parse(messages.shell("claude", "ls"))
+    answers.publish("/checkout", "reviewer", request, attended=True)  # takes away what it left
+    assert not answers.is_published(opened)
     assert recorded()[-1]["state"] == "withdrawn"
 
 

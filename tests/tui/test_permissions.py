@@ -1,0 +1,107 @@
+"""An agent asks for a permission: seen in the fleet and the inbox, answered on a card with one key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from acp_tui.screens.card import CardScreen
+from acp_tui.screens.inbox import InboxScreen
+from acp_tui.screens.reading import ReadingScreen
+from tests.agents.live.asking import asking
+from tests.loops.support import make
+from tests.tui.cards import dashboard, open_card
+from tests.tui.screen import seen
+from tests.tui.stage import until
+
+SIZES = [(80, 24), (120, 36)]
+HOSTILE = "echo '[red]x[/red]\x1b[31m'"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
+    return make(tmp_path / "checkout")
+
+
+async def answered(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    await until(pilot, lambda: "asks to" not in seen(pilot))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_command_is_read_and_allowed_with_two_keys(
+    folder: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    with asking(folder, "touch made.txt", program="codex") as program:
+        async with dashboard(folder, tmp_path, size) as pilot:
+            assert "reviewer's agent asks to run: touch made.txt" in seen(pilot)
+            await open_card(pilot)
+            shown = seen(pilot)
+            for fact in ("Command", "touch made.txt", "/project", "codex ends its turn", "Policy"):
+                assert fact in shown, fact
+            assert "1  Allow once" in shown and "2  Reject" in shown
+            await pilot.press("1")
+            await answered(pilot)
+        assert program.end().startswith("allow by ")
+    assert (folder / "made.txt").exists()
+
+
+async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_path: Path) -> None:
+    with asking(folder, "edit /project/[b]a[/b].txt") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            await open_card(pilot)
+            assert "/project/[b]a[/b].txt  +1 −1" in seen(pilot)
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+            await until(pilot, lambda: "+three" in seen(pilot) and "-two" in seen(pilot))
+            await pilot.press("escape", "3")
+            await until(pilot, lambda: "Message" in seen(pilot))
+            await pilot.press(*"Keep two", "ctrl+s")
+            await answered(pilot)
+        assert program.end().endswith(": Keep two")
+
+
+async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
+    folder: Path, tmp_path: Path
+) -> None:
+    with asking(folder, HOSTILE, "unattended") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            assert "echo '[red]x[/red]␛[31m'" in seen(pilot)
+            await pilot.press("exclamation_mark")
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+            await until(pilot, lambda: "[red]x[/red]␛[31m" in seen(pilot))
+            await pilot.press("f")
+            await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
+            await until(pilot, lambda: "1  Allow once" in seen(pilot))
+            assert seen(pilot).count("[red]x[/red]␛[31m") >= 2  # the title, and the command
+            await pilot.pause(0.3)
+            await pilot.press("2")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        assert program.end().startswith("reject by ")
+
+
+async def test_the_first_request_ever_appears_on_a_dashboard_that_is_open(
+    folder: Path, tmp_path: Path
+) -> None:
+    async with dashboard(folder, tmp_path, needs=False) as pilot:
+        await until(pilot, lambda: "drafting" in seen(pilot))
+        assert not (tmp_path / "state" / "permissions").exists()
+        with asking(folder, "touch made.txt"):
+            await until(pilot, lambda: "asks to run: touch made.txt" in seen(pilot))
+        await until(pilot, lambda: "asks to run" not in seen(pilot))  # its program was killed
+
+
+async def test_a_request_that_goes_while_its_card_is_open_is_decided_no_more(
+    folder: Path, tmp_path: Path
+) -> None:
+    with asking(folder, "touch made.txt") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            await open_card(pilot)
+            program.process.kill()
+            await until(pilot, lambda: "This has been decided." in seen(pilot))
+            await pilot.press("1", "escape")
+    assert not (folder / "made.txt").exists()
