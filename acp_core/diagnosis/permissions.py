@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
 from acp_core.files.text import clean, clean_line
-from acp_core.loops.acts.names import ANSWER, STOP_LOOP
+from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
 from acp_core.model import Cause, Change, Row, Target, Tone
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import clock, dated
@@ -44,7 +44,7 @@ def causes(waiting: Iterable[OpenRequest]) -> Iterator[Cause]:
                 *(f"command: {safe(line)}" for line in _command_lines(each.request)[:MOST]),
                 *(f"path: {safe(path)}" for path in each.request.locations[:MOST]),
             ),
-            remedy=ANSWER,
+            remedy=ANSWER_PERMISSION,
             given=(("request", each.id),),
             others=(STOP_LOOP,),
             participant=name,
@@ -105,7 +105,7 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
     def verdict(label: str, what: Verdict, message: str = "", *asks: str) -> CardVerdict:
         given = (("request", opened.id), ("verdict", what.value))
         said = (("message", message),) if message else ()
-        return CardVerdict(label, ANSWER, (*given, *said), asks)
+        return CardVerdict(label, ANSWER_PERMISSION, (*given, *said), asks)
 
     request = opened.request
     if request.questions:

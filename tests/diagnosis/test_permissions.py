@@ -51,7 +51,7 @@ def the_card(collaboration: Collaboration, snapshot: Snapshot) -> Card:
 
 
 def answering(collaboration: Collaboration, snapshot: Snapshot) -> Action:
-    found = actions.action(collaboration, snapshot, "answer")
+    found = actions.action(collaboration, snapshot, "answer_permission")
     assert found is not None
     return found
 
@@ -67,7 +67,7 @@ def test_a_request_is_a_need_whose_cure_answers_it(folder: Path) -> None:
         snapshot = read(collaboration)
         (need,) = snapshot.needs
         assert need.text == "reviewer's agent asks to run: touch made.txt"
-        assert need.participant == "reviewer" and need.action == "answer"
+        assert need.participant == "reviewer" and need.action == "answer_permission"
         assert dict(need.given) == {"request": program.opened.id}
         action = answering(collaboration, snapshot)
         outcome = action.perform(action.inputs(request=program.opened.id, verdict="allow"))
@@ -77,7 +77,7 @@ def test_a_request_is_a_need_whose_cure_answers_it(folder: Path) -> None:
     assert (folder / "made.txt").exists()
     assert read(collaboration).needs == ()
     (act,) = journal.read(str(folder))
-    assert (act.action, act.inputs["verdict"], act.state) == ("answer", "allow", "done")
+    assert (act.action, act.inputs["verdict"], act.state) == ("answer_permission", "allow", "done")
 
 
 def test_the_observer_says_where_requests_come_and_go(folder: Path) -> None:

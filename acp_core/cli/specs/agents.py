@@ -6,6 +6,7 @@ from acp_core.cli.specs.fields import FOLDER, FOLDERS, command_of
 from acp_core.loops.acts import table
 from acp_core.loops.acts.table import RUN
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
+from acp_core.protocols.kit.command import Commands
 
 _PARTICIPANTS = Field(
     "participant", help="Name the participants (default: all).", kind=Kind.LIST, position=True,
@@ -90,4 +91,4 @@ LOGS = command_of(
 )  # fmt: skip
 STOP = command_of(table.STOP_LOOP)
 NUDGE = command_of(table.NUDGE)
-ANSWER = command_of(table.ANSWER)
+ANSWER = Commands("answer", table.ANSWER.sentence, (table.ANSWER,), "acp.answer/1")

@@ -12,7 +12,7 @@ RAISE = "raise_budget"
 STOP_LOOP = "stop"
 STOP_PROGRAM = "stop_program"
 DUPLICATE = "stop_duplicate"
-ANSWER = "answer"
+ANSWER_PERMISSION = "answer_permission"
 NAMES = frozenset(
     {
         RELAUNCH,
@@ -25,7 +25,7 @@ NAMES = frozenset(
         DUPLICATE,
         LOGIN,
         RAISE,
-        ANSWER,
+        ANSWER_PERMISSION,
     }
 )
 """All of them."""

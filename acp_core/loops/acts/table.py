@@ -196,7 +196,7 @@ RAISE = ActionSpec(
     Intent.CONTINUE,
 )  # fmt: skip
 ANSWER = ActionSpec(
-    names.ANSWER,
+    names.ANSWER_PERMISSION,
     "Answer a permission request",
     "Allow or reject what an agent asks permission for, once.",
     f"{_BINDERS}.permissions:bind_answer",
@@ -209,6 +209,7 @@ ANSWER = ActionSpec(
     ),
     Intent.ANSWER,
     command="answer",
+    aliases=("answer",),
     help="`acp card` shows each request with everything that the agent wants to do. The answer holds for this request only.",
     examples=("acp answer checkout 3f2a9c0d1e4b5a67 allow",
               'acp answer checkout 3f2a9c0d1e4b5a67 reject --message "Use git mv"'),
