@@ -35,8 +35,9 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     else is said of a participant goes before that. A fault in a protocol's causes is logged, and
     hides nothing else.
     """
-    found = [*permissions.causes(case.permissions), *turns.causes(case)]
+    found = list(turns.causes(case))
     case = replace(case, found=tuple(found))
+    found += permissions.causes(case.permissions)  # no fault: who asks is at work
     try:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying

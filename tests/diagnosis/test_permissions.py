@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_a_request_is_a_need_whose_cure_answers_it(folder: Path) -> None:
     assert read(collaboration).needs == ()
     (act,) = journal.read(str(folder))
     assert (act.action, act.inputs["verdict"], act.state) == ("answer_permission", "allow", "done")
+
+
+def test_who_asks_is_at_work_and_needs_one_thing_only(folder: Path) -> None:
+    collaboration = opened(folder)
+    with asking(folder, "ls", participant="server"):
+        later = utc_now().timestamp() + 60
+        os.utime(folder / "proposal.md", (later, later))  # written, and not announced yet
+        assert [each.code for each in read(collaboration).causes] == ["B15"]
 
 
 def test_the_observer_says_where_requests_come_and_go(folder: Path) -> None:
