@@ -82,3 +82,31 @@ def session_members(session: int) -> tuple[Identity, ...]:
         except (OSError, psutil.Error):
             continue
     return tuple(found)
+
+
+def descendants(pid: int) -> tuple[Identity, ...]:
+    """The living processes that a process started, and those that they started."""
+    try:
+        children = psutil.Process(pid).children(recursive=True)
+    except (psutil.Error, ValueError):
+        return ()
+    return tuple(filter(None, (_alive(each) for each in children)))
+
+
+def marked(name: str, value: str) -> tuple[Identity, ...]:
+    """The living processes, as far as they may be looked at, with this variable in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(name) == value:
+                found.append(_alive(process))
+        except (OSError, psutil.Error, ValueError):
+            continue
+    return tuple(filter(None, found))
+
+
+def _alive(process: psutil.Process) -> Identity | None:
+    try:
+        return None if process.status() == psutil.STATUS_ZOMBIE else _of(process)
+    except psutil.Error:
+        return None

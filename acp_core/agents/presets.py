@@ -60,6 +60,11 @@ class Preset:
             as a rule; a ``$NAME`` in a path is a variable.
         may: what it may do without asking, where ``permissions`` do not say so.
         caution: what a person should know before it is started; "" where nothing.
+        live: the program and its arguments that hold a live session, by the Agent Client
+            Protocol; empty where it cannot.
+        ask_mode: the permission mode of such a session in which the program asks before it acts;
+            "" where it asks anyway.
+        live_env: variables that only such a session gets.
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
     """
@@ -90,6 +95,9 @@ class Preset:
     caution: str = ""
     tells_cost: str = ""
     tells_tokens: str = ""
+    live: tuple[str, ...] = ()
+    ask_mode: str = ""
+    live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     price_in: float | None = None
     price_out: float | None = None
 
@@ -122,9 +130,10 @@ _TEXTS = (
     "may",
     "tells_cost",
     "tells_tokens",
+    "ask_mode",
 )
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",
-          "login_files", "login_env")  # fmt: skip
+          "login_files", "login_env", "live")  # fmt: skip
 _PRICES = ("price_in", "price_out")
 
 
@@ -176,7 +185,7 @@ def _value(where: str, key: str, value: object) -> object:
         return value
     if not isinstance(value, Mapping) or not all(isinstance(v, str) for v in value.values()):
         raise PresetError(f"{where}: must be a table of texts")
-    if key == "env":
+    if key in ("env", "live_env"):
         if any(not name or "=" in name or "\0" in name + text for name, text in value.items()):
             raise PresetError(f"{where}: contains an invalid environment variable")
         return MappingProxyType(dict(value))

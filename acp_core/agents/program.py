@@ -21,6 +21,7 @@ class Program:
         path: its absolute path; "" where it is to be looked for when it is started.
         model: which model it uses; "" for its own choice.
         version: what it said when it was asked; "" where it was not.
+        live: its turns are taken in a live session.
     """
 
     preset: Preset
@@ -29,6 +30,7 @@ class Program:
     path: str = ""
     model: str = ""
     version: str = ""
+    live: bool = False
 
     @property
     def title(self) -> str:
@@ -79,6 +81,20 @@ class Program:
             reads=tuple(reads),
         )
         made = spawn.build(self.preset, values, self.path or None)
+        return replace(made, env={**made.env, **env})
+
+    def live_command(self, drafts: str, env: Mapping[str, str]) -> Command:
+        """The command that holds its live session.
+
+        Args:
+            drafts: where it may write what is not yet meant for others.
+            env: variables that it gets beside its usual ones.
+
+        Raises:
+            SpawnError: the program is not there.
+        """
+        values = Values(self.folder, self.workdir, drafts, model=self.model)
+        made = spawn.build_live(self.preset, values)
         return replace(made, env={**made.env, **env})
 
 

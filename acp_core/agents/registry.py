@@ -21,6 +21,7 @@ from acp_core.agents.elsewhere import Stopped as Stopped
 from acp_core.agents.elsewhere import stop_elsewhere
 from acp_core.agents.ending import GRACE, end
 from acp_core.agents.hold import has_claims
+from acp_core.agents.live import turn as live_turns
 from acp_core.agents.logs import Log
 from acp_core.agents.parked import end_parked
 from acp_core.agents.place import LoopRunning, Place, place, root
@@ -187,13 +188,15 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
     run = saved.run
     left = [run.process] if run and run.ended is None and run.process.alive() else []
     end(left, grace, groups=True)
+    held = live_turns.is_held(where)
+    live_turns.stop(where)
     strays = [each for each in saved.left_over if each.alive()]
     end(strays, grace)
     alive = [each.pid for each in (saved.process, *left, *strays) if each.alive()]
     if alive:
         numbers = ", ".join(str(pid) for pid in alive)
         return Stopped(False, f"{participant}: could not be stopped (process {numbers})")
-    if not was_alive and not left and not strays:
+    if not was_alive and not left and not strays and not held:
         return Stopped(True, f"{participant}: was not running")
     _note_stopped(where, saved)
     if has_claims(folder):

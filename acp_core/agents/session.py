@@ -31,10 +31,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from acp_core.agents import codec, ending, ledger, record, spawn
+from acp_core.agents import codec, ending, ledger, record, spawn, streams
 from acp_core.agents.attempt import Attempt, Process
 from acp_core.agents.hold import Hold, Locks, hold, inherit
 from acp_core.agents.identity import myself, session_members
+from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live.turn import LiveCommand, LiveTurn
 from acp_core.agents.logs import Log
 from acp_core.agents.output import Output
 from acp_core.agents.place import Place, place
@@ -42,7 +44,7 @@ from acp_core.agents.program import Program
 from acp_core.agents.record import Prices
 from acp_core.agents.registry import load
 from acp_core.agents.signals import Signals
-from acp_core.agents.spawn import Command, Exit
+from acp_core.agents.spawn import Child, Command, Exit
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
 from acp_core.files.claims import of_participant
@@ -132,6 +134,7 @@ class Session:
         tick: float = TICK,
         run_id: str = "",
         locks: Locks | None = None,
+        live: str = "",
     ) -> Session:
         """The session of a participant with a program, not yet entered.
 
@@ -146,6 +149,7 @@ class Session:
             tick: seconds between two looks at a running program, at most.
             run_id: the collaboration's run, where its protocol names one.
             locks: what this process held already before it became this program.
+            live: whether turns are taken in a live session, see `Saved`.
         """
         preset = program.preset
         saved = Saved(
@@ -162,6 +166,7 @@ class Session:
             attempts=attempts,
             deadline=deadline,
             run_id=run_id,
+            live=live,
         )
         return cls(
             place(program.folder, participant),
@@ -299,6 +304,8 @@ class Session:
 
     def take_over(self, run: Run, check: Check) -> Run:
         """Watch a program that an earlier session started, or read what it printed, to its end."""
+        if run.live:
+            return self.watch(live_turns.adopt(self.where, run.process, Path(run.out)), run, check)
         return self.watch(spawn.adopt(run.process), run, check)
 
     def next_number(self) -> int:
@@ -309,8 +316,15 @@ class Session:
         """A file of a run: its ``prompt``, ``out`` or ``err``."""
         return self.where.runs / f"{number:05}.{kind}"
 
-    def run(self, command: Command, check: Check) -> Run:
+    def run(self, command: Command | LiveCommand, check: Check) -> Run:
         """Run a program to its end, or until ``check`` or a signal says to stop it.
+
+        Args:
+            command: the program, or a turn of the one that stays.
+            check: see `Check`.
+
+        Returns:
+            How it ended.
 
         Raises:
             SpawnError: it cannot be started.
@@ -322,15 +336,24 @@ class Session:
         out, err = self.file(number, "out"), self.file(number, "err")
         for path in (out, err):
             path.unlink(missing_ok=True)
-        child = spawn.start(command, out, err)
-        run = Run(number, child.identity, self.clock(), out=str(out), err=str(err))
+        is_live = isinstance(command, LiveCommand)
+        child = self._started(command, number, out, err)
+        run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
         return self.watch(child, run, check)
 
+    def _started(
+        self, command: Command | LiveCommand, number: int, out: Path, err: Path
+    ) -> Child | LiveTurn:
+        if isinstance(command, LiveCommand):
+            return live_turns.start(self.where, command, number, out)
+        return spawn.start(command, out, err)
+
     def watch(self, process: Process, run: Run, check: Check) -> Run:
         """See a program at work to its end, or until ``check`` or a signal says to stop it."""
-        output = Output(Path(run.out), Path(run.err), self._stream)
+        stream = streams.LIVE if run.live else self._stream
+        output = Output(Path(run.out), Path(run.err), stream)
         attempt = Attempt(process, self._grace)
         while (ended := attempt.poll()) is None:
             self._say_all(output.read(time.time()))
@@ -360,11 +383,15 @@ class Session:
         run = record.ended(run, how, self.clock())
         self._note_child(None)
         state = self.state
+        left = () if run.live else session_members(run.process.pid)
+        if run.live:
+            run = replace(run, unusable=live_turns.unusable(Path(run.out)))
+            live_turns.sweep(self.where)
         ledger.note(run, state.folder, state.participant, self.clock())
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(
             run=run,
-            left_over=(*state.left_over, *session_members(run.process.pid)),
+            left_over=(*state.left_over, *left),
             tokens_in=state.tokens_in + run.tokens_in,
             tokens_out=state.tokens_out + run.tokens_out,
             cost=cost,
@@ -398,7 +425,8 @@ class Session:
         self.update(phase=phase, note=note, ended=self.clock(), **changes)
 
     def end_strays(self) -> None:
-        """End what earlier runs left behind."""
+        """End what earlier runs left behind, and the live session."""
+        live_turns.stop(self.where)
         alive = [each for each in self.state.left_over if each.alive()]
         for each in alive:
             self.say(f"stopping process {each.pid}, which the agent left running")

@@ -157,10 +157,41 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
     Raises:
         SpawnError: the program is not there, or the prompt is too long for an argument.
     """
-    argv = [program or resolve(preset.program, values.workdir)]
     asked = "{permissions}" in preset.args  # own arguments bring permissions of their own
     granted = grant(preset.permissions if asked else "", _scope(preset, values))
-    for arg in preset.args:
+    found = program or resolve(preset.program, values.workdir)
+    argv = _words(found, preset.args, preset, values, granted.args)
+    if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
+        raise SpawnError("the prompt is too long for an argument; set prompt to 'stdin' or 'file'")
+    stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
+    env = {**environment(preset), **granted.env}
+    return Command(tuple(argv), values.workdir, env, stdin, granted.files)
+
+
+def build_live(preset: Preset, values: Values) -> Command:
+    """The command that holds a live session with a preset's program.
+
+    Args:
+        preset: how it is run.
+        values: what the places in its arguments stand for; a prompt is not among them.
+
+    Raises:
+        SpawnError: the program is not there.
+    """
+    program = resolve(preset.live[0], values.workdir)
+    argv = _words(program, preset.live[1:], preset, values)
+    return Command(tuple(argv), values.workdir, environment(preset) | dict(preset.live_env))
+
+
+def _words(
+    program: str,
+    args: Sequence[str],
+    preset: Preset,
+    values: Values,
+    permissions: Sequence[str] = (),
+) -> list[str]:
+    argv = [program]
+    for arg in args:
         if arg == "{model_args}":
             argv += [_fill(each, values) for each in preset.model_args if values.model]
         elif arg == "{documents}":
@@ -168,14 +199,10 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
         elif arg == "{reads}":
             argv += _each(preset.read_args, values.reads)
         elif arg == "{permissions}":
-            argv += granted.args
+            argv += permissions
         else:
             argv.append(_fill(arg, values))
-    if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
-        raise SpawnError("the prompt is too long for an argument; set prompt to 'stdin' or 'file'")
-    stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
-    env = {**environment(preset), **granted.env}
-    return Command(tuple(argv), values.workdir, env, stdin, granted.files)
+    return argv
 
 
 def _scope(preset: Preset, values: Values) -> Scope:

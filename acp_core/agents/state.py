@@ -53,6 +53,8 @@ class Run:
         cut_off: it ended in the middle of its work.
         lines: the last lines that it printed, for people.
         out, err: the files that hold all of it.
+        live: it is a turn of a live session: ``process`` holds the session, and stays.
+        unusable: why its program cannot hold a live session; "" where it can, or was not asked to.
     """
 
     number: int
@@ -92,6 +94,8 @@ class Run:
     lines: tuple[str, ...] = ()
     out: str = ""
     err: str = ""
+    live: bool = False
+    unusable: str = ""
 
     @property
     def unpriced(self) -> bool:
@@ -170,6 +174,7 @@ class Saved:
         turn_deadline, deadline: when the turn, and the whole, must be through.
         nudged: when the loop took the last message from a person.
         ended: when the loop ended and said so; None while it runs, and for one that was killed.
+        live: "yes" where turns are taken in a live session, "no: WHY" where one was possible.
     """
 
     folder: str
@@ -214,6 +219,7 @@ class Saved:
     counted: str = ""
     counted_tokens: int = 0
     counted_cost: float = 0.0
+    live: str = ""
 
     @property
     def tokens(self) -> int:

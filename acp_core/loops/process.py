@@ -131,6 +131,7 @@ def _session(
         echo=echo,
         locks=locks,
         run_id=run_id,
+        live=spec.live(program.preset),
     )
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 
 from acp_core.agents import codec
 from acp_core.agents.budgets import Cap
+from acp_core.agents.live import turn as live_turns
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
@@ -50,6 +51,7 @@ class Spec:
         interval: seconds between two looks while it waits.
         linger: seconds that a program may go on after all was done.
         caps: how much its programs may take.
+        once: a program of its own for each attempt, although it could hold a live session.
         leave: end the loop where it would otherwise give up and wait for a person.
     """
 
@@ -71,6 +73,7 @@ class Spec:
     linger: float = 60.0
     leave: bool = False
     caps: tuple[Cap, ...] = ()
+    once: bool = False
 
     def resolved(self) -> Preset:
         """The preset.
@@ -87,7 +90,30 @@ class Spec:
             PresetError: its preset is not what it should be.
         """
         preset = self.resolved()
-        return Program(preset, self.folder, self.workdir, self.program, self.model, self.version)
+        return Program(
+            preset,
+            self.folder,
+            self.workdir,
+            self.program,
+            self.model,
+            self.version,
+            live=bool(preset.live) and not self.not_live(),
+        )
+
+    def live(self, preset: Preset) -> str:
+        """Whether turns are taken in a live session, as `Saved` says it."""
+        if not preset.live:
+            return ""
+        why = self.not_live()
+        return f"no: {why}" if why else "yes"
+
+    def not_live(self) -> str:
+        """Why turns are not taken in a live session, for a program that could; "" where they are."""
+        if self.once:
+            return "--once was given"
+        if self.mode is not Mode.TURN:
+            return f"not possible with mode {self.mode.value!r}"
+        return live_turns.missing()
 
     def brief(self, place: Place, commands: str) -> Brief:
         """What every prompt of this loop is made for."""

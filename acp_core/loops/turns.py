@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from acp_core.agents.background import importable
+from acp_core.agents.live.state import Order
+from acp_core.agents.live.turn import LiveCommand
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.state import Phase, Run
@@ -73,6 +75,8 @@ class Loop:
         self._seen = seen
         self._wait_for = wait or session.signals.wait
         self._program = spec.chosen()
+        if session.state.live.startswith("no"):  # found out before it was parked
+            self._program = replace(self._program, live=False)
         self._preset = self._program.preset
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
         self._polling = Polling(collaboration)
@@ -228,17 +232,23 @@ class Loop:
             self._session.say(str(error))
             self._attempts.failed(str(error))
             return
+        if run.unusable:
+            self._fall_back(run.unusable)
+            self._attempts.number -= 1  # that was no try
+            return
         self._seen(self._clock())
         self._attempts.message = ""
         self._judge(run, turn, documents)
 
-    def _command(self, turn: TurnState) -> Command:
+    def _command(self, turn: TurnState) -> Command | LiveCommand:
         number = self._session.next_number()
         attempts = self._attempts
         brief = replace(self._brief, correction=attempts.correction, message=attempts.message)
         prompt = self._collaboration.prompt(self._spec.participant, brief)
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False)
+        if self._program.live:
+            return self._live_command(str(path), turn)
         return self._program.command(
             prompt,
             str(path),
@@ -251,6 +261,24 @@ class Loop:
             documents=turn.documents,
             reads=turn.reads,
         )
+
+    def _live_command(self, prompt: str, turn: TurnState) -> LiveCommand:
+        where = self._session.where
+        command = self._program.live_command(str(where.drafts), importable())
+        order = Order(
+            str(where.folder),
+            command.argv,
+            command.cwd,
+            dict(command.env),
+            self._preset.ask_mode,
+        )
+        return LiveCommand(order, prompt, turn.documents)
+
+    def _fall_back(self, why: str) -> None:
+        """Take the turns with a program for each from now on: no live session is possible."""
+        self._session.say(f"no live session: {why}; an agent is started for each attempt instead")
+        self._program = replace(self._program, live=False)
+        self._session.update(live=f"no: {why}")
 
     def _check(self, run: Run) -> str:
         """Why a running program should be stopped now, or ""."""

@@ -29,6 +29,8 @@ where it is printed. Standard library only.
     * LaunchError
     * LoopRunning
     * RehearsalError
+    * SessionFailed
+      * NoLiveSession
     * SpawnError
   * Refusal
   * Refused

@@ -5,8 +5,10 @@ from __future__ import annotations
 from acp_core.agents.streams.progress import Parser, Progress
 
 NAMES = ("claude", "codex", "opencode", "gemini", "text")
+LIVE = "live"
+"""What the runner of a live session writes; no program prints it."""
 
-__all__ = ["NAMES", "Parser", "Progress", "parser"]
+__all__ = ["LIVE", "NAMES", "Parser", "Progress", "parser"]
 
 
 def parser(name: str) -> Parser:
@@ -35,4 +37,8 @@ def parser(name: str) -> Parser:
         from acp_core.agents.streams.text import Text
 
         return Text()
+    if name == LIVE:
+        from acp_core.agents.streams.live import Live
+
+        return Live()
     raise KeyError(name)

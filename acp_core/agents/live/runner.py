@@ -1,0 +1,244 @@
+"""``python -m acp_core.agents.live.runner``: holds a participant's live session.
+
+It is started with the first turn, in the background, and takes one turn after the other: whoever
+watches a turn (`acp_core.agents.live.turn`) gives it the next as a file, and reads how far it is
+in the turn's journal. So it outlives who watches, and who comes later finds it at work. It ends
+when nobody gives it a turn for long, and leaves nothing behind that its agent started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import signal
+import sys
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from acp_core.agents import background, codec
+from acp_core.agents.identity import Identity, marked, myself
+from acp_core.agents.live.connection import Client, Connection, SessionFailed, end_all
+from acp_core.agents.live.journal import RUNNER, Journal
+from acp_core.agents.live.session import LiveSession, NoLiveSession
+from acp_core.agents.live.state import End, Files, Held, Order, Turn
+from acp_core.agents.live.updates import SessionState, apply, begin_turn
+from acp_core.agents.place import Place
+from acp_core.files import modes
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import NotStarted
+
+_LOOK = 5.0  # seconds between two looks while it is idle
+_ALONE = 30.0  # seconds that it stays once no loop holds the participant's lock
+_CANCEL = 4.0  # seconds for a cancelled turn to be answered
+_FULL = 0.7  # share of the context from which on a new session is begun
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+
+
+class Runner:
+    """Holds the session of a participant.
+
+    Args:
+        order: What it is asked for.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._where = Place(Path(order.place))
+        self._files = Files(self._where)
+        self._connection: Connection | None = None
+        self._session: LiveSession | None = None
+        self._state = SessionState()
+        self._journal: Journal | None = None
+        self._wake = asyncio.Event()
+        self._stop = asyncio.Event()
+        before = self._files.load()
+        same = before is not None and before.digest == order.digest
+        self._held = Held(
+            myself(),
+            digest=order.digest,
+            session=before.session if before and same else "",
+            used=before.used if before else None,
+        )
+
+    async def run(self, ready: background.Ready) -> int:
+        """Take turns until there are none any more. Returns the exit code."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, self._wake.set)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ask_to_stop)
+        end_all(self._left_before)
+        self._save()
+        ready()
+        try:
+            while await self._step():
+                pass
+        finally:
+            await self._close()
+        return 0
+
+    def _left_before(self) -> list[Identity]:
+        """What a runner before us left, when it was killed."""
+        return [each for each in marked(*self._files.mark) if each != self._held.process]
+
+    async def _step(self) -> bool:
+        """Take the next turn, or wait for it. False where there will be none."""
+        self._wake.clear()
+        turn = self._files.take_turn()
+        if turn is not None:
+            await self._take(turn)
+            return not self._stop.is_set() or self._leave()
+        if self._stop.is_set() or self._is_over():
+            return self._leave()
+        if self._connection is not None and not self._connection.alive:
+            await self._close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), _LOOK)
+        return True
+
+    def _ask_to_stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def _is_over(self) -> bool:
+        """Whether it was idle for long enough."""
+        idle = utc_now() - (self._held.used or utc_now())
+        if idle > timedelta(seconds=self._order.idle):
+            return True
+        return idle > timedelta(seconds=_ALONE) and not self._where.is_locked()
+
+    def _leave(self) -> bool:
+        """Say that no more turns are taken; True where one was given in the same moment."""
+        self._save(leaving=True)
+        if self._stop.is_set() or not self._files.turn.exists():
+            return False
+        self._save(leaving=False)
+        return True
+
+    def _save(self, **changes: Any) -> None:
+        self._held = replace(self._held, **changes)
+        with contextlib.suppress(OSError):  # a full disk ends no session
+            codec.write(self._files.held, self._held)
+
+    async def _take(self, turn: Turn) -> None:
+        """Take a turn, and write down how it ended."""
+        self._journal = Journal(Path(turn.journal))
+        self._state = begin_turn(self._state)
+        state = self._state
+        self._note(
+            turn={
+                "session": state.session,
+                "agent": state.agent,
+                "version": state.version,
+                "mode": state.mode,
+                "before": state.before,
+            }
+        )
+        end = End()
+        try:
+            await self._prompt(_text(turn.prompt))
+            end = End(1 if self._state.error else 0)
+        except NoLiveSession as error:
+            end = End(1, str(error))
+            self._note(failed=str(error))
+        except SessionFailed as error:
+            end = End(1)
+            self._note(failed=str(error))
+            if not error.answered:
+                await self._close()
+        except OSError as error:
+            end = End(1)
+            self._note(failed=str(error))
+        leaving = self._stop.is_set()  # whoever sees the end must not give it another turn
+        self._save(used=utc_now(), turns=self._held.turns + 1, leaving=leaving)
+        with contextlib.suppress(OSError):
+            codec.write(Path(turn.end), end)
+
+    async def _prompt(self, text: str) -> None:
+        session = await self._ready()
+        asked = asyncio.create_task(session.prompt(text))
+        stopped = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({asked, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not asked.done():
+            self._note(note="The turn is cancelled.")
+            await session.cancel()
+            await asyncio.wait({asked}, timeout=_CANCEL)
+        if not asked.done():
+            asked.cancel()
+            raise SessionFailed("the agent did not end its turn when it was asked to")
+        await asked
+
+    async def _ready(self) -> LiveSession:
+        """The session, open, with room in its context."""
+        session = self._session
+        if self._connection is None or session is None:
+            return await self._open()
+        if self._state.size and self._state.used > _FULL * self._state.size:
+            self._note(note="The context is nearly full: a new session begins.")
+            await session.renew()
+            self._save(session=session.id)
+        return session
+
+    async def _open(self) -> LiveSession:
+        client = Client(self._answer, self._observe, lambda text: self._note(note=text))
+        order, files = self._order, self._files
+        self._connection = await Connection.open(order.command, files.errors, client, files.mark)
+        self._save(agent=self._connection.identity)
+        session = LiveSession(self._connection, order.cwd, order.ask_mode)
+        used = self._held.used
+        recent = used is not None and utc_now() - used < timedelta(minutes=1)
+        try:
+            await session.open(self._held.session, recent=recent)
+        except SessionFailed:
+            await self._close()
+            raise
+        self._session = session
+        self._save(session=session.id)
+        return session
+
+    async def _close(self) -> None:
+        """End the agent and everything that it started."""
+        connection, self._connection, self._session = self._connection, None, None
+        self._state = SessionState()
+        if connection is not None:
+            await connection.close()
+            self._save(agent=None)
+
+    def _observe(self, direction: str, message: dict[str, Any]) -> None:
+        """Write a message down; the library calls this in the messages' order."""
+        self._state = apply(self._state, direction, message)
+        if self._journal is not None:
+            self._journal.write(direction, message, time.time())
+
+    def _note(self, **message: Any) -> None:
+        self._observe(RUNNER, message)
+
+    async def _answer(self, method: str, params: dict[str, Any]) -> object:
+        """What the agent asks of us: permissions only. Files and terminals are its own."""
+        raise SessionFailed(f"{method}: not offered")
+
+
+def _text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def main() -> int:
+    """Hold the session that is asked for. Returns the exit code."""
+    return background.run_asked(Order, _run, NotStarted)
+
+
+def _run(order: Order, ready: background.Ready) -> int:
+    logging.getLogger().addHandler(logging.NullHandler())  # the library's; the journal has it all
+    modes.private_folder(Files(Place(Path(order.place))).folder)
+    with contextlib.suppress(OSError, AttributeError):  # orphans of the agent become our children
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    return asyncio.run(Runner(order).run(ready))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

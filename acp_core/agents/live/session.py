@@ -1,0 +1,152 @@
+"""A session with an agent: begun or continued, put into the mode that asks, given one turn at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import acp_core
+from acp_core.agents.live.connection import METHOD_NOT_FOUND, VERSION, Connection, SessionFailed
+from acp_core.agents.streams.progress import string, table
+
+_HANDSHAKE = 20.0  # seconds for the first answer
+_OPENING = 60.0  # seconds for a session to begin or to go on
+_CANCEL = 5.0  # seconds for a cancelled turn to be answered
+_STEER = 10.0
+
+
+class NoLiveSession(SessionFailed):
+    """No live session is possible with this program."""
+
+
+class LiveSession:
+    """A session over a connection, not yet open.
+
+    Args:
+        connection: to the agent's program.
+        cwd: the folder in which the agent works.
+        ask_mode: the mode that makes it ask; "" where it needs none.
+
+    Attributes:
+        id: the agent's name for the session.
+        continued: whether it goes on with an earlier one.
+    """
+
+    def __init__(self, connection: Connection, cwd: str, ask_mode: str) -> None:
+        self._connection = connection
+        self._cwd = cwd
+        self._ask_mode = ask_mode
+        self._capabilities: dict[str, Any] = {}
+        self._meta: dict[str, Any] = {}
+        self.id = ""
+        self.continued = False
+
+    async def open(self, earlier: str = "", *, recent: bool = False) -> None:
+        """Shake hands, and go on with an earlier session where that is possible.
+
+        Args:
+            earlier: the agent's name for that session; "" for a new one.
+            recent: it was used in this minute: to load it then spoils what one program saved.
+
+        Raises:
+            NoLiveSession: the program cannot hold a live session.
+            SessionFailed: it refused, or ended.
+        """
+        asked = {
+            "protocolVersion": VERSION,
+            "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}},
+            "clientInfo": {"name": "acp", "version": acp_core.__version__},
+        }
+        try:
+            answer = await self._connection.request("initialize", asked, _HANDSHAKE)
+        except SessionFailed as error:
+            raise NoLiveSession(str(error), error.code, error.data) from None
+        version = answer.get("protocolVersion")
+        if version != VERSION:
+            raise NoLiveSession(
+                f"the agent speaks version {version!r} of the protocol, not {VERSION}"
+            )
+        self._capabilities = table(answer.get("agentCapabilities"))
+        self._meta = table(answer.get("_meta"))
+        if not (earlier and await self._continue(earlier, recent)):
+            await self.renew()
+
+    async def renew(self) -> None:
+        """Begin a new session, with nothing of an earlier one in its context.
+
+        Raises:
+            SessionFailed: the agent refused, or ended.
+        """
+        answer = await self._ask("session/new", {"cwd": self._cwd, "mcpServers": []})
+        self.id = string(answer.get("sessionId"))
+        self.continued = False
+        if not self.id:
+            raise NoLiveSession("the agent began a session without a name")
+        await self._set_mode()
+
+    async def _continue(self, earlier: str, recent: bool) -> bool:
+        """Go on with an earlier session; False where the agent cannot, or does not know it."""
+        sessions = table(self._capabilities.get("sessionCapabilities"))
+        if "resume" in sessions:
+            method = "session/resume"
+        elif self._capabilities.get("loadSession") is True and not recent:
+            method = "session/load"
+        else:
+            return False
+        asked = {"sessionId": earlier, "cwd": self._cwd, "mcpServers": []}
+        try:
+            await self._connection.request(method, asked, _OPENING)
+        except SessionFailed as error:
+            if error.answered:
+                return False
+            raise
+        self.id, self.continued = earlier, True
+        await self._set_mode()
+        return True
+
+    async def _set_mode(self) -> None:
+        """Have the agent ask before it acts: several begin in a mode that does not."""
+        if self._ask_mode:
+            asked = {"sessionId": self.id, "modeId": self._ask_mode}
+            await self._ask("session/set_mode", asked)
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._connection.request(method, params, _OPENING)
+        except SessionFailed as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise NoLiveSession(f"the agent does not know {method}", error.code) from None
+            raise
+
+    async def prompt(self, text: str) -> dict[str, Any]:
+        """Give the agent a turn, and wait for its answer: it proves nothing.
+
+        Raises:
+            SessionFailed: the agent refused, or ended.
+        """
+        prompt = [{"type": "text", "text": text}]
+        return await self._connection.request(
+            "session/prompt", {"sessionId": self.id, "prompt": prompt}
+        )
+
+    async def cancel(self) -> None:
+        """Ask the agent to end its turn; the answer comes to whoever waits in `prompt`."""
+        await self._connection.notify("session/cancel", {"sessionId": self.id})
+
+    @property
+    def can_steer(self) -> bool:
+        """Whether the agent takes messages in the middle of a turn."""
+        return table(self._meta.get("steering")).get("supported") is True
+
+    async def steer(self, text: str) -> bool:
+        """Give the agent a message in the middle of its turn; whether it took it.
+
+        Raises:
+            SessionFailed: the agent refused, or ended.
+        """
+        asked = {
+            "sessionId": self.id,
+            "prompt": [{"type": "text", "text": text}],
+            "_meta": {"steering": {"idleBehavior": "promptRequired"}},
+        }
+        answer = await self._connection.request("_session/steering", asked, _STEER)
+        return answer.get("outcome") == "injected"

@@ -1,0 +1,135 @@
+"""What a live session's runner is asked for, and what it says of itself in its files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.agents import codec
+from acp_core.agents.identity import Identity
+from acp_core.agents.place import Place
+from acp_core.agents.spawn import Command
+
+MARK = "ACP_LIVE_SESSION"
+"""The variable by which everything that a session starts is known; its value is the place's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a runner is asked for; it stays the same for all its turns.
+
+    Attributes:
+        place: the participant's place.
+        argv, cwd, env: the agent's program, as it is started.
+        ask_mode: the permission mode that makes it ask us; "" where it needs none.
+        idle: seconds without a turn after which it ends.
+    """
+
+    place: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str] = field(default_factory=dict, repr=False)
+    ask_mode: str = ""
+    idle: float = 600.0
+
+    @property
+    def command(self) -> Command:
+        """The agent's program."""
+        return Command(self.argv, self.cwd, self.env)
+
+    @property
+    def digest(self) -> str:
+        """Changes with anything but the variables, which differ from one caller to the next."""
+        words = [*self.argv, self.cwd, self.ask_mode]
+        return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: the files of its prompt, its journal, and its end; what it may change."""
+
+    number: int
+    prompt: str
+    journal: str
+    end: str
+    documents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended.
+
+    Attributes:
+        code: 0 where the agent answered it.
+        unusable: why no turn can be taken in a live session with this program; "" where one can.
+    """
+
+    code: int = 0
+    unusable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A runner and its session.
+
+    Attributes:
+        process: the runner; ``agent`` the agent's program, None where none runs.
+        digest: of what it was asked for.
+        session: the agent's name for the session, "" where none began.
+        used: when the session was used last; ``turns`` it took.
+        leaving: it takes no more turns.
+    """
+
+    process: Identity
+    agent: Identity | None = None
+    digest: str = ""
+    session: str = ""
+    used: datetime | None = None
+    turns: int = 0
+    leaving: bool = False
+
+
+class Files:
+    """The files of a participant's live session, below its place.
+
+    Args:
+        where: the participant's place.
+    """
+
+    def __init__(self, where: Place) -> None:
+        self.folder = where.folder / "live"
+        self.mark = (MARK, where.folder.name)
+
+    @property
+    def held(self) -> Path:
+        """What the runner says of itself."""
+        return self.folder / "session.json"
+
+    @property
+    def turn(self) -> Path:
+        """The turn that the runner is to take next."""
+        return self.folder / "turn.json"
+
+    @property
+    def errors(self) -> Path:
+        """What the agent's program printed as errors."""
+        return self.folder / "agent.err"
+
+    def load(self) -> Held | None:
+        """The runner that is or was there; None where there was none."""
+        with contextlib.suppress(codec.CodecError):
+            return codec.read(Held, self.held)
+        return None
+
+    def take_turn(self) -> Turn | None:
+        """The turn to be taken next, taken away; None where there is none."""
+        try:
+            turn = codec.read(Turn, self.turn)
+            os.unlink(self.turn)
+        except (codec.CodecError, FileNotFoundError):
+            return None
+        return turn

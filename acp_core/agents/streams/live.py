@@ -1,0 +1,68 @@
+"""A turn of a live session, as its runner writes it down (`acp_core.agents.live.journal`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_core.agents.live.updates import SessionState, ToolCall, apply
+from acp_core.agents.streams.progress import Parser, string, table, use
+
+
+class Live(Parser):
+    """Messages of the session in their order, and notes of its runner."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = SessionState()
+
+    def take(self, record: dict[str, Any], now: float) -> list[str]:
+        """Take a message."""
+        before = self._state
+        message = table(record.get("message"))
+        self._state = state = apply(before, string(record.get("direction")), message)
+        progress = self.progress
+        progress.session, progress.version = state.session, state.version
+        progress.model = state.model
+        progress.tokens_in, progress.tokens_out = state.tokens_in, state.tokens_out
+        progress.cost = state.cost
+        progress.said = state.said
+        progress.is_error, progress.error = bool(state.error and state.answered), state.error
+        progress.finished = state.answered
+        running = state.running
+        progress.tool = _use(running) if running and not state.answered else ""
+        for refused in state.refused[len(before.refused) :]:
+            progress.refuse(refused)
+        if state.retry and state.retry != before.retry:
+            progress.retry(state.retry)
+        elif not state.retry:
+            progress.answered()
+        return [*self._said(before), *self._calls(before), *self._notes(message)]
+
+    def _said(self, before: SessionState) -> list[str]:
+        """What the agent said, once it does something else."""
+        state = self._state
+        whole = before.said if state.last != before.last or state.answered else ""
+        return whole.splitlines() if before.last != "\0" and not before.answered else []
+
+    def _calls(self, before: SessionState) -> list[str]:
+        lines = []
+        for name, call in self._state.calls.items():
+            known = before.calls.get(name)
+            if known is call:
+                continue
+            if call.is_over and not (known and known.is_over):
+                self.progress.quote(call.output)
+                lines += [f"uses {_use(call)}", *call.output.splitlines()[-3:]]
+                if call.status == "failed":
+                    lines.append(f"{_use(call)} failed")
+        return lines
+
+    def _notes(self, message: dict[str, Any]) -> list[str]:
+        noted = (string(message.get(each)) for each in ("note", "failed"))
+        refused = string(message.get("refused"))
+        return [*filter(None, noted), *([f"not allowed: {refused}"] if refused else ())]
+
+
+def _use(call: ToolCall) -> str:
+    name = call.name or call.kind or "tool"
+    return use(name, dict(call.input) or {"description": call.title})

@@ -1,0 +1,298 @@
+"""A stand-in for an agent's program that holds a live session, in the shapes of five real ones.
+
+It is run as a real program and speaks the protocol over its standard input and output. In a turn
+it does what its prompt asks, as `tests.loops.agent` does: it writes the documents, and runs the
+exact commands that the prompt names. Where it is in a mode that asks, it asks before each command,
+runs those that are allowed, and skips the others. How it behaves at each turn is a list of words in a file,
+used up from the front; when none is left it does its work:
+
+``act`` do it; ``idle`` end the turn without doing anything; ``crash`` end with code 3; ``hang``
+start a command that stays, and wait to be cancelled; ``deaf`` the same, and ignore that; ``odd``
+send what no agent should, then do it; ``limit`` answer with an error that names a limit;
+``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
+close its output and stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.loops.agent import Agent, behaviour
+
+OPTIONS = {
+    "claude": (("allow-once", "allow_once"), ("allow-with-updates", "allow_always"), ("reject", "reject_once")),
+    "codex": (("allow_once", "allow_once"), ("accept_execpolicy_amendment", "allow_always"), ("cancel", "reject_once")),
+    "opencode": (("once", "allow_once"), ("always", "allow_always"), ("reject", "reject_once")),
+    "gemini": (("proceed_always", "allow_always"), ("proceed_once", "allow_once"), ("cancel", "reject_once")),
+    "qwen": (("proceed_always_project", "allow_always"), ("proceed_once", "allow_once"), ("cancel", "reject_once")),
+}  # fmt: skip
+GOES_ON = ("claude", "gemini")  # after a rejection; the others end the turn
+MODES = {"claude": "default", "codex": "workspace-write", "opencode": "", "gemini": "default", "qwen": "default"}  # fmt: skip
+LOUD = 300_000  # bytes of complaints, more than a pipe holds
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+class Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message, **({"data": data} if data else {})}
+
+
+class LiveAgent:
+    """One process, and its sessions, which stay in a folder."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.shape, self.home = given.shape, given.home
+        self.given = given
+        self.inbox: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.session = ""
+        self.mode = "auto"
+        self.asked = 0
+        self.cost = 0.0
+        self.cancelled = False
+
+    def run(self) -> None:
+        threading.Thread(target=self.read, daemon=True).start()
+        while (message := self.inbox.get()) is not None:
+            self.handle(message)
+
+    def read(self) -> None:
+        for line in sys.stdin:
+            self.inbox.put(json.loads(line))
+        self.inbox.put(None)
+
+    def send(self, **message: Any) -> None:
+        print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+    def update(self, kind: str, /, **fields: Any) -> None:
+        update = {"sessionUpdate": kind, **fields}
+        self.send(method="session/update", params={"sessionId": self.session, "update": update})
+
+    def handle(self, message: dict[str, Any]) -> None:
+        if "id" not in message or "method" not in message:
+            return
+        try:
+            name = "on_" + message["method"].strip("_").replace("/", "_")
+            if not hasattr(self, name):
+                raise Refused(-32601, f'"Method not found": {message["method"]}')
+            result = getattr(self, name)(message["params"])
+            self.send(id=message["id"], result=result)
+        except Refused as error:
+            self.send(id=message["id"], error=error.error)
+
+    # the protocol's requests
+
+    def on_initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.given.mute:
+            time.sleep(600)
+        able = {"list": {}} | ({} if self.given.no_resume else {"resume": {}})
+        return {
+            "protocolVersion": self.given.protocol,
+            "agentInfo": {"name": f"stand-in-{self.shape}", "version": "9.9.9"},
+            "agentCapabilities": {"loadSession": True, "sessionCapabilities": able},
+            "_meta": {"steering": {"supported": self.shape in ("claude", "codex")}},
+        }
+
+    def on_session_new(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.given.login == "none":
+            raise Refused(-32000, "Authentication required")
+        self.session = f"s{len(list(self.home.iterdir()))}"
+        self.remember([])
+        self.send(method="_auth/status_update", params={"authStatus": {"kind": "api_key"}})
+        return {"sessionId": self.session, "modes": {"currentModeId": "auto"}}
+
+    def on_session_resume(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.given.no_resume:
+            raise Refused(-32601, "Method not found")
+        return self.on_session_load(params)
+
+    def on_session_load(self, params: dict[str, Any]) -> dict[str, Any]:
+        if not (self.home / params["sessionId"]).exists():
+            raise Refused(-32002, "Resource not found")
+        self.session, self.mode = params["sessionId"], "auto"
+        return {}
+
+    def on_session_set_mode(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.mode = params["modeId"]
+        return {}
+
+    def on_session_steering(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"outcome": "promptRequired"}
+
+    def on_session_prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.cancelled = False
+        prompt = params["prompt"][0]["text"]
+        self.remember([*self.memory(), prompt])
+        how = behaviour(self.given.behaviour)
+        stop = getattr(self, f"do_{how}", self.do_act)(prompt)
+        self.cost += 0.01
+        self.update("usage_update", used=self.given.used, size=1000, cost={"amount": self.cost, "currency": "USD"})  # fmt: skip
+        usage = {"inputTokens": 900, "cachedReadTokens": 100, "outputTokens": 50}
+        return {"stopReason": "cancelled" if self.cancelled else stop, "usage": usage}
+
+    def memory(self) -> list[str]:
+        return json.loads((self.home / self.session).read_text())
+
+    def remember(self, prompts: list[str]) -> None:
+        (self.home / self.session).write_text(json.dumps(prompts))
+
+    # what it does in a turn
+
+    def do_act(self, prompt: str) -> str:
+        self.update("plan", entries=[{"content": "take the turn", "status": "in_progress"}])
+        self.update("agent_message_chunk", content={"type": "text", "text": "I take my turn."})
+        worker = Worker(prompt, self)
+        with contextlib.suppress(EndTurn):
+            worker.take_turn()
+        return "end_turn"
+
+    def do_idle(self, prompt: str) -> str:
+        self.update("agent_message_chunk", content={"type": "text", "text": "Nothing to do."})
+        return "end_turn"
+
+    def do_chat(self, prompt: str) -> str:
+        text = f"{len(self.memory())} prompts in {self.session}, mode {self.mode}"
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+        return "end_turn"
+
+    def do_crash(self, prompt: str) -> str:
+        self.stay()
+        os._exit(3)
+
+    def do_hang(self, prompt: str) -> str:
+        self.stay()
+        while (message := self.inbox.get()) is not None:
+            if message.get("method") == "session/cancel":
+                self.cancelled = True
+                return "cancelled"
+            self.handle(message)
+        os._exit(0)
+
+    def do_deaf(self, prompt: str) -> str:
+        self.stay()
+        time.sleep(600)
+        return "end_turn"
+
+    def do_closed(self, prompt: str) -> str:
+        os.close(1)
+        time.sleep(600)
+        return "end_turn"
+
+    def do_limit(self, prompt: str) -> str:
+        raise Refused(-32603, "Internal error", {"message": "Usage limit reached. Try again in 2 seconds."})  # fmt: skip
+
+    def do_trouble(self, prompt: str) -> str:
+        self.update("agent_message_chunk", content={"type": "text", "text": "HTTP 500"})
+        self.update("session_info_update", _meta={"codex": {"threadStatus": {"type": "systemError"}}})  # fmt: skip
+        return "end_turn"
+
+    def do_odd(self, prompt: str) -> str:
+        print('123\n["a", "list"]\nnot json\n', flush=True)
+        sys.stderr.write("x" * LOUD)
+        sys.stderr.flush()
+        self.update("something_new", text="\x1b[31m")
+        self.send(method="session/update", params={"_meta": {"session_id": "other"}, "sessionId": self.session, "update": {"sessionUpdate": "tool_call", "toolCallId": 7, "rawInput": [], "content": "x"}})  # fmt: skip
+        self.send(id="q1", method="craft/drainMidTurnQueue", params={})
+        self.send(id="q2", method="fs/write_text_file", params={"path": str(self.home / "forged"), "content": "x"})  # fmt: skip
+        answers = {self.answer("q1").get("error", {}).get("code"), self.answer("q2").get("error", {}).get("code")}  # fmt: skip
+        assert answers == {-32601}, answers
+        self.do_act(prompt)
+        return "a_reason_of_tomorrow"
+
+    def stay(self) -> None:
+        """Leave a command at work in a session of its own, which holds our output open."""
+        subprocess.Popen(SLEEP, start_new_session=True)
+        self.update("tool_call", toolCallId="sleep", title="sleep", kind="execute", status="in_progress")  # fmt: skip
+
+    def answer(self, name: str) -> dict[str, Any]:
+        """The answer to a request of ours."""
+        while (message := self.inbox.get()) is not None:
+            if message.get("method") == "session/cancel":
+                self.cancelled = True
+            elif message.get("id") == name and "method" not in message:
+                return message
+        os._exit(0)
+
+    def may(self, call: str, command: str) -> bool:
+        """Whether a command may be run, asked for in this program's shape."""
+        if self.mode != MODES[self.shape] and self.shape != "opencode":
+            return True
+        self.asked += 1
+        tool = {"toolCallId": call, "title": command, "kind": "execute", "status": "pending"}
+        if self.shape != "gemini":
+            tool["rawInput"] = {"command": command}
+        options = [{"optionId": each, "name": each, "kind": kind} for each, kind in OPTIONS[self.shape]]  # fmt: skip
+        params = {"sessionId": self.session, "toolCall": tool, "options": options}
+        name = f"p{self.asked}"
+        self.send(id=name, method="session/request_permission", params=params)
+        outcome = self.answer(name).get("result", {}).get("outcome", {})
+        chosen = dict(OPTIONS[self.shape]).get(outcome.get("optionId", ""), "")
+        return chosen == "allow_once"
+
+
+class EndTurn(Exception):
+    """The turn ends: a request was rejected."""
+
+
+class Worker(Agent):
+    """Does what a prompt asks, asks before it runs a command, and tells of it as updates."""
+
+    def __init__(self, prompt: str, agent: LiveAgent) -> None:
+        super().__init__(prompt, "text", as_process=True)
+        self.agent = agent
+        self.calls = 0
+
+    def append(self, line: str) -> int:
+        self.calls += 1
+        call, agent = f"call-{agent_number(self.agent, self.calls)}", self.agent
+        if agent.shape != "gemini":
+            agent.update("tool_call", toolCallId=call, title=line.strip(), kind="execute", status="pending", rawInput={"command": line.strip()})  # fmt: skip
+        if not agent.may(call, line.strip()):
+            agent.update("tool_call_update", toolCallId=call, status="failed")
+            if agent.shape not in GOES_ON:
+                raise EndTurn
+            return 1
+        ended = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - as agents do
+        text = {"type": "text", "text": ended.stdout + ended.stderr}
+        agent.update("tool_call_update", toolCallId=call, status="completed", content=[{"type": "content", "content": text}])  # fmt: skip
+        return ended.returncode
+
+
+def agent_number(agent: LiveAgent, number: int) -> str:
+    return f"{len(agent.memory())}-{number}"
+
+
+def main(name: str = "agent") -> None:
+    """Hold sessions until the input ends."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--shape", choices=OPTIONS, default="claude")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--behaviour", type=Path)
+    parser.add_argument("--protocol", type=int, default=1)
+    parser.add_argument("--used", type=int, default=100, help="tokens in its context, of 1000")
+    parser.add_argument("--login", default="api_key")
+    parser.add_argument("--mute", action="store_true", help="answer nothing")
+    parser.add_argument("--no-resume", action="store_true")
+    parser.add_argument("--launcher", action="store_true", help="work in a child that keeps the pipes")  # fmt: skip
+    given, _ = parser.parse_known_args()
+    given.home.mkdir(parents=True, exist_ok=True)
+    if given.launcher:
+        words = [each for each in sys.argv if each != "--launcher"]
+        sys.exit(subprocess.run([sys.executable, *words], check=False).returncode)
+    LiveAgent(given).run()
+
+
+if __name__ == "__main__":
+    main()
