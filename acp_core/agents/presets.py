@@ -65,6 +65,7 @@ class Preset:
         ask_mode: the permission mode of such a session in which the program asks before it acts;
             "" where it asks anyway.
         live_env: variables that only such a session gets.
+        rejection_ends_turn: it ends its turn in such a session when a request is rejected.
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
     """
@@ -98,6 +99,7 @@ class Preset:
     live: tuple[str, ...] = ()
     ask_mode: str = ""
     live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    rejection_ends_turn: bool = False
     price_in: float | None = None
     price_out: float | None = None
 
@@ -179,7 +181,7 @@ def _value(where: str, key: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
             raise PresetError(f"{where}: must be a number of dollars per million tokens")
         return float(value)
-    if key == "append_after_change":
+    if key in ("append_after_change", "rejection_ends_turn"):
         if not isinstance(value, bool):
             raise PresetError(f"{where}: must be true or false")
         return value

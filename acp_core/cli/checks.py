@@ -34,6 +34,7 @@ NEEDED = (
 EXTRAS = {
     "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
     "web": ("textual-serve",),
+    "live": ("agent-client-protocol",),
 }
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192

@@ -92,6 +92,7 @@ def facts(state: RunnerState) -> dict[str, object]:
         "command": list(shown.command),
         "workdir": shown.workdir,
         "mode": shown.mode,
+        "live": shown.live or None,
         "turn": shown.turn,
         "turns": shown.turns,
         "attempt": shown.attempt,

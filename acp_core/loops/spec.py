@@ -52,6 +52,7 @@ class Spec:
         linger: seconds that a program may go on after all was done.
         caps: how much its programs may take.
         once: a program of its own for each attempt, although it could hold a live session.
+        permissions: the policy for what its live session asks; "" for that of the settings.
         leave: end the loop where it would otherwise give up and wait for a person.
     """
 
@@ -74,6 +75,7 @@ class Spec:
     leave: bool = False
     caps: tuple[Cap, ...] = ()
     once: bool = False
+    permissions: str = ""
 
     def resolved(self) -> Preset:
         """The preset.

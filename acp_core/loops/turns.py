@@ -34,6 +34,7 @@ from acp_core.model import OutcomeState, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.turn import Mode, TurnState
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.processes import LIVE
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
 PARKS = -1
@@ -248,7 +249,7 @@ class Loop:
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False)
         if self._program.live:
-            return self._live_command(str(path), turn)
+            return self._live_command(str(path))
         return self._program.command(
             prompt,
             str(path),
@@ -262,7 +263,7 @@ class Loop:
             reads=turn.reads,
         )
 
-    def _live_command(self, prompt: str, turn: TurnState) -> LiveCommand:
+    def _live_command(self, prompt: str) -> LiveCommand:
         where = self._session.where
         command = self._program.live_command(str(where.drafts), importable())
         order = Order(
@@ -271,8 +272,12 @@ class Loop:
             command.cwd,
             dict(command.env),
             self._preset.ask_mode,
+            folder=self._spec.folder,
+            participant=self._spec.participant,
+            title=self._program.title,
+            rejection_ends_turn=self._preset.rejection_ends_turn,
         )
-        return LiveCommand(order, prompt, turn.documents)
+        return LiveCommand(order, prompt, LIVE.module)
 
     def _fall_back(self, why: str) -> None:
         """Take the turns with a program for each from now on: no live session is possible."""

@@ -50,6 +50,7 @@ TURN = Process(
 )
 SUPERVISOR = Process("acp_core.loops.supervisor", "", "nothing")
 DUE = Process("acp_core.loops.due", "", "standard input: questions, a line of JSON each")
+LIVE = Process("acp_core.loops.live", "", "standard input: an order of a live session as JSON")
 ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
 
 

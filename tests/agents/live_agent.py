@@ -190,6 +190,13 @@ class LiveAgent:
         time.sleep(600)
         return "end_turn"
 
+    def do_ask(self, prompt: str) -> str:
+        """Run one command of its own that no policy knows, if it may, and end the turn."""
+        command = f"touch {self.home.parent / 'asked'}"
+        if self.may(f"call-{agent_number(self, 0)}", command):
+            subprocess.run(command.split(), check=True)
+        return "end_turn"
+
     def do_limit(self, prompt: str) -> str:
         raise Refused(-32603, "Internal error", {"message": "Usage limit reached. Try again in 2 seconds."})  # fmt: skip
 

@@ -15,6 +15,8 @@ import logging
 import signal
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,11 +25,13 @@ from typing import Any
 from acp_core.agents import background, codec
 from acp_core.agents.identity import Identity, marked, myself
 from acp_core.agents.live.connection import Client, Connection, SessionFailed, end_all
-from acp_core.agents.live.journal import RUNNER, Journal
+from acp_core.agents.live.gate import Gate, Judge, ask_always
+from acp_core.agents.live.journal import AGENT, RUNNER, Journal
 from acp_core.agents.live.session import LiveSession, NoLiveSession
 from acp_core.agents.live.state import End, Files, Held, Order, Turn
-from acp_core.agents.live.updates import SessionState, apply, begin_turn
+from acp_core.agents.live.updates import MOST_CALLS, SessionState, apply, begin_turn
 from acp_core.agents.place import Place
+from acp_core.agents.streams.progress import string, table
 from acp_core.files import modes
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
@@ -36,6 +40,7 @@ _LOOK = 5.0  # seconds between two looks while it is idle
 _ALONE = 30.0  # seconds that it stays once no loop holds the participant's lock
 _CANCEL = 4.0  # seconds for a cancelled turn to be answered
 _FULL = 0.7  # share of the context from which on a new session is begun
+_PERMISSION = "session/request_permission"
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -44,10 +49,14 @@ class Runner:
 
     Args:
         order: What it is asked for.
+        judge: Decides what its agent asks permission for.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, judge: Judge) -> None:
         self._order = order
+        self._gate = Gate(order, judge, self._note)
+        self._asked: deque[dict[str, Any]] = deque()  # requests for permission, as they came
+        self._calls: dict[str, dict[str, Any]] = {}  # tool calls, as they were announced
         self._where = Place(Path(order.place))
         self._files = Files(self._where)
         self._connection: Connection | None = None
@@ -166,6 +175,7 @@ class Runner:
         stopped.cancel()
         if not asked.done():
             self._note(note="The turn is cancelled.")
+            self._gate.withdraw()
             await session.cancel()
             await asyncio.wait({asked}, timeout=_CANCEL)
         if not asked.done():
@@ -203,6 +213,7 @@ class Runner:
 
     async def _close(self) -> None:
         """End the agent and everything that it started."""
+        self._gate.withdraw()
         connection, self._connection, self._session = self._connection, None, None
         self._state = SessionState()
         if connection is not None:
@@ -212,32 +223,61 @@ class Runner:
     def _observe(self, direction: str, message: dict[str, Any]) -> None:
         """Write a message down; the library calls this in the messages' order."""
         self._state = apply(self._state, direction, message)
+        if direction == AGENT:
+            self._notice(string(message.get("method")), message)
         if self._journal is not None:
             self._journal.write(direction, message, time.time())
 
     def _note(self, **message: Any) -> None:
         self._observe(RUNNER, message)
 
+    def _notice(self, method: str, message: dict[str, Any]) -> None:
+        """What is needed as it came when a request for permission is answered."""
+        params = table(message.get("params"))
+        update = table(params.get("update"))
+        call = string(update.get("toolCallId"))
+        if method == _PERMISSION:
+            self._asked.append(message)
+        elif method == "$/cancel_request":
+            self._gate.withdraw(str(params.get("requestId")))
+        elif method == "session/update" and call:
+            self._calls[call] = {**self._calls.get(call, {}), **update}
+            while len(self._calls) > MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
+
     async def _answer(self, method: str, params: dict[str, Any]) -> object:
         """What the agent asks of us: permissions only. Files and terminals are its own."""
-        raise SessionFailed(f"{method}: not offered")
+        if method != _PERMISSION:
+            raise SessionFailed(f"{method}: not offered")
+        message = self._asked.popleft()  # requests are answered in the order in which they came
+        call = string(table(table(message.get("params")).get("toolCall")).get("toolCallId"))
+        return await self._gate.answer(message, self._calls.get(call))
 
 
 def _text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def main() -> int:
-    """Hold the session that is asked for. Returns the exit code."""
-    return background.run_asked(Order, _run, NotStarted)
+def main(judge_of: Callable[[Order], Judge] = lambda order: ask_always) -> int:
+    """Hold the session that is asked for.
+
+    Args:
+        judge_of: gives who decides what the agent asks permission for.
+
+    Returns:
+        The exit code.
+    """
+    return background.run_asked(
+        Order, lambda order, ready: _run(order, judge_of(order), ready), NotStarted
+    )
 
 
-def _run(order: Order, ready: background.Ready) -> int:
+def _run(order: Order, judge: Judge, ready: background.Ready) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # the library's; the journal has it all
     modes.private_folder(Files(Place(Path(order.place))).folder)
     with contextlib.suppress(OSError, AttributeError):  # orphans of the agent become our children
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    return asyncio.run(Runner(order).run(ready))
+    return asyncio.run(Runner(order, judge).run(ready))
 
 
 if __name__ == "__main__":

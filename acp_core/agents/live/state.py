@@ -27,6 +27,9 @@ class Order:
         argv, cwd, env: the agent's program, as it is started.
         ask_mode: the permission mode that makes it ask us; "" where it needs none.
         idle: seconds without a turn after which it ends.
+        folder, participant: the collaboration, and whose turns are taken.
+        title: the program, for people.
+        rejection_ends_turn: the agent ends its turn when a request of it is rejected.
     """
 
     place: str
@@ -35,6 +38,10 @@ class Order:
     env: dict[str, str] = field(default_factory=dict, repr=False)
     ask_mode: str = ""
     idle: float = 600.0
+    folder: str = ""
+    participant: str = ""
+    title: str = ""
+    rejection_ends_turn: bool = False
 
     @property
     def command(self) -> Command:
@@ -50,13 +57,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: the files of its prompt, its journal, and its end; what it may change."""
+    """One turn: the files of its prompt, its journal, and its end."""
 
     number: int
     prompt: str
     journal: str
     end: str
-    documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

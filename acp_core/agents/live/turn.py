@@ -22,7 +22,8 @@ from acp_core.files import modes
 from acp_core.model.errors import NotStarted
 
 _LIBRARY = "acp"
-_MODULE = "acp_core.agents.live.runner"
+RUNNER = "acp_core.agents.live.runner"
+"""The runner that has a person asked about everything."""
 _LEAVE = 15.0  # seconds for a runner to end with its agent
 _SOON = 2.0  # seconds between asking what it left behind to end and making it
 EXTRA = 'install the extra: pip install "acp-tui[live]"'
@@ -30,11 +31,17 @@ EXTRA = 'install the extra: pip install "acp-tui[live]"'
 
 @dataclass(frozen=True, slots=True)
 class LiveCommand:
-    """A turn that is to be taken in a live session. ``documents`` are those that it may change."""
+    """A turn that is to be taken in a live session.
+
+    Attributes:
+        order: what the runner is asked for.
+        prompt: the file of the turn's prompt.
+        module: the runner: `RUNNER`, or one that knows a policy.
+    """
 
     order: Order
     prompt: str
-    documents: tuple[str, ...] = ()
+    module: str = RUNNER
 
 
 class LiveTurn:
@@ -87,7 +94,7 @@ def start(where: Place, command: LiveCommand, number: int, journal: Path) -> Liv
     """
     files = Files(where)
     end = end_of(journal)
-    turn = Turn(number, command.prompt, str(journal), str(end), command.documents)
+    turn = Turn(number, command.prompt, str(journal), str(end))
     try:
         modes.private_folder(files.folder)
         end.unlink(missing_ok=True)
@@ -95,7 +102,7 @@ def start(where: Place, command: LiveCommand, number: int, journal: Path) -> Liv
         if held is None or not _goes_on(files, held, command.order, turn):
             stop(where)
             codec.write(files.turn, turn)
-            background.start(_MODULE, given=codec.encode(command.order))
+            background.start(command.module, given=codec.encode(command.order))
             held = files.load()
     except (NotStarted, OSError) as error:
         raise SpawnError(f"the live session did not start: {error}") from None

@@ -27,6 +27,7 @@ class Live(Parser):
         progress.cost = state.cost
         progress.said = state.said
         progress.is_error, progress.error = bool(state.error and state.answered), state.error
+        progress.error_name, progress.error_status = _name(state), state.code or 0
         progress.finished = state.answered
         running = state.running
         progress.tool = _use(running) if running and not state.answered else ""
@@ -61,6 +62,12 @@ class Live(Parser):
         noted = (string(message.get(each)) for each in ("note", "failed"))
         refused = string(message.get("refused"))
         return [*filter(None, noted), *([f"not allowed: {refused}"] if refused else ())]
+
+
+def _name(state: SessionState) -> str:
+    """The name of the error, as one of the programs gives it."""
+    names = (string(state.data.get(each)) for each in ("errorKind", "codexErrorInfo", "errorName"))
+    return next(filter(None, names), "")
 
 
 def _use(call: ToolCall) -> str:

@@ -32,6 +32,8 @@ class Chosen:
     timeout: float | None
     deadline: float | None
     budget: list[str]
+    once: bool = False
+    permissions: str = ""
 
     @classmethod
     def of(cls, given: Values) -> Chosen:
@@ -93,5 +95,7 @@ def spec_of(folder: str, participant: str, preset: Preset, chosen: Chosen) -> tu
         caps=caps_of(settled.budgets, chosen.budget),
         turn_limit=limit,
         deadline=utc_now() + timedelta(seconds=until) if until else None,
+        once=chosen.once,
+        permissions=chosen.permissions or "",
     )
     return spec, preset

@@ -11,6 +11,7 @@ import psutil
 
 from acp_core.agents.live.state import MARK, Files, Held, Order
 from acp_core.agents.live.turn import LiveCommand
+from acp_core.agents.place import Place
 from acp_core.agents.session import Session
 from acp_core.agents.state import Run
 from tests.agents.support import ROOT, go_on, runner
@@ -75,12 +76,18 @@ class Participant:
 
     def processes(self) -> list[int]:
         """Everything that lives of the session: the runner, its agent, and what that started."""
-        mark = self.session.where.folder.name
-        found = [self.held.process.pid] if self.held.process.alive() else []
-        for process in psutil.process_iter():
-            try:
-                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
-                    found.append(process.pid)
-            except psutil.Error:
-                continue
-        return found
+        return left_of(self.session.where)
+
+
+def left_of(where: Place) -> list[int]:
+    """Everything that lives of a participant's session."""
+    held = Files(where).load()
+    found = [held.process.pid] if held and held.process.alive() else []
+    for process in psutil.process_iter():
+        try:
+            is_marked = process.environ().get(MARK) == where.folder.name
+            if is_marked and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found

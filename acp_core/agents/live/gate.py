@@ -1,0 +1,152 @@
+"""Answers what an agent asks permission for: by the policy, or by a person who is asked and waited for.
+
+An agent's "always" is never chosen: with several programs it would outlive the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from acp_core.agents.live import answers
+from acp_core.agents.live.answers import ACP, Answer, OpenRequest
+from acp_core.agents.live.policy import Decision
+from acp_core.agents.live.requests import ALLOW_ONCE, REJECT_ONCE, PermissionRequest, parse
+from acp_core.agents.live.state import Order
+from acp_core.agents.streams.progress import short
+from acp_core.model.clock import utc_now
+from acp_core.person.permissions import Verdict
+
+_LOOK = 0.25  # seconds between two looks whether somebody answered
+_CANCELLED = {"outcome": {"outcome": "cancelled"}}
+
+
+class Judged(NamedTuple):
+    """What the policy makes of a request; ``turn`` says what the turn is about, for the person."""
+
+    decision: Decision
+    turn: str = ""
+
+
+Judge = Callable[[PermissionRequest], Judged]
+"""Decides a request; may read files, and is called in a thread."""
+
+
+def ask_always(request: PermissionRequest) -> Judged:
+    """Decide nothing: a person does."""
+    return Judged(Decision(Verdict.ASK, "no policy applies here"))
+
+
+class Gate:
+    """Takes an agent's requests for permission.
+
+    Args:
+        order: What the runner was asked for.
+        judge: The policy.
+        note: Is told what was asked and answered, for the journal.
+    """
+
+    def __init__(self, order: Order, judge: Judge, note: Callable[..., None]) -> None:
+        self._order = order
+        self._judge = judge
+        self._note = note
+        self._open: dict[str, asyncio.Event] = {}
+
+    async def answer(
+        self, message: Mapping[str, Any], announced: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The answer to a request, once there is one.
+
+        Args:
+            message: the request as it came.
+            announced: the tool call as it was announced before, if it was.
+        """
+        request = parse(message, announced)
+        withdrawn = self._open[request.id] = asyncio.Event()
+        try:
+            judged = await asyncio.to_thread(self._judge, request)
+            if judged.decision.verdict is Verdict.ASK:
+                return await self._ask(request, judged, withdrawn)
+            self._record(request, judged.decision)
+            return self._answered(request, judged.decision.verdict, ACP, judged.decision.why)
+        finally:
+            del self._open[request.id]
+
+    async def _ask(
+        self, request: PermissionRequest, judged: Judged, withdrawn: asyncio.Event
+    ) -> dict[str, Any]:
+        """Have a person decide, and wait for that."""
+        order = self._order
+        opened = answers.publish(
+            order.folder,
+            order.participant,
+            request,
+            attended=False,
+            turn=judged.turn,
+            program=order.title,
+            ends_turn=order.rejection_ends_turn,
+            why=judged.decision.why,
+        )
+        self._note(note="waits for a person's permission")
+        given: Answer | None = None
+        try:
+            given = await _given(opened, withdrawn)
+        finally:
+            answers.close(opened, given)
+        if given is None:
+            return _CANCELLED
+        return self._answered(request, given.verdict, given.by, given.message)
+
+    def _answered(
+        self, request: PermissionRequest, verdict: Verdict, by: str, why: str
+    ) -> dict[str, Any]:
+        allowed = verdict is Verdict.ALLOW and not request.questions
+        what = subject(request)
+        told = {"request": what, "verdict": verdict.value, "by": by, "why": why}
+        self._note(
+            permission=told, **({} if allowed else {"refused": f"{what} ({why})" if why else what})
+        )
+        option = request.option(ALLOW_ONCE if allowed else REJECT_ONCE)
+        if option is None:
+            return _CANCELLED
+        return {"outcome": {"outcome": "selected", "optionId": option.id}}
+
+    def _record(self, request: PermissionRequest, decision: Decision) -> None:
+        order, state = self._order, decision.verdict.value
+        answers.record(
+            order.folder, order.participant, request, state, ACP, utc_now(), decision.why
+        )
+
+    def withdraw(self, request: str | None = None) -> None:
+        """Take back open requests: the agent does not wait for them any more.
+
+        Args:
+            request: the id of one; None for all.
+        """
+        for name, withdrawn in self._open.items():
+            if request in (None, name):
+                withdrawn.set()
+
+
+async def _given(opened: OpenRequest, withdrawn: asyncio.Event) -> Answer | None:
+    """The answer of a person; None where the request is withdrawn before."""
+    while not withdrawn.is_set():
+        found = await asyncio.to_thread(answers.taken, opened, utc_now())
+        if found is not None:
+            return found
+        try:
+            await asyncio.wait_for(withdrawn.wait(), _LOOK)
+        except TimeoutError:
+            continue
+    return None
+
+
+def subject(request: PermissionRequest) -> str:
+    """What a request is about, in one line."""
+    if request.command is not None:
+        return short(request.command)
+    if request.tool:
+        return short(f"{request.server}: {request.tool}")
+    what = ", ".join(request.locations) or request.title
+    return short(f"{request.kind}: {what}" if request.kind else what)

@@ -1,0 +1,68 @@
+"""``python -m acp_core.loops.live``: holds the live session of a participant whose turns a loop takes.
+
+What the agent asks permission for is judged by the turn as it stands at that moment: read here, so
+that an answer needs no loop that is alive.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from acp_core.agents.live import policy, runner
+from acp_core.agents.live.gate import Judge, Judged
+from acp_core.agents.live.requests import PermissionRequest
+from acp_core.agents.live.state import Order
+from acp_core.agents.place import Place
+from acp_core.loops import commands
+from acp_core.loops import spec as specs
+from acp_core.loops.launch import open_folder
+from acp_core.loops.spec import Spec
+from acp_core.loops.turn_scope import scope_of
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import AcpError
+from acp_core.person import permissions, settings
+from acp_core.person.permissions import Permissions, Verdict
+
+
+def judge_of(order: Order) -> Judge:
+    """The policy for the turns of a participant's loop."""
+    where = Place(Path(order.place))
+
+    def judge(request: PermissionRequest) -> Judged:
+        spec = specs.load(where)
+        if spec is None:
+            why = "the settings of this loop cannot be read"
+            return Judged(policy.Decision(Verdict.ASK, why))
+        try:
+            return _judged(request, spec, where)
+        except (AcpError, OSError) as error:
+            return Judged(policy.Decision(Verdict.ASK, f"the policy cannot decide: {error}"))
+
+    return judge
+
+
+def _judged(request: PermissionRequest, spec: Spec, where: Place) -> Judged:
+    brief = spec.brief(where, commands.usable(spec.resolved().commands))
+    collaboration = open_folder(spec.folder)
+    try:
+        turn = collaboration.turn(spec.participant, utc_now(), brief)
+        if turn is None:
+            return Judged(policy.Decision(Verdict.ASK, "the turn cannot be read"))
+        scope = scope_of(collaboration, spec.participant, turn, brief)
+        return Judged(policy.decide(request, scope, _permissions(spec)), turn.what)
+    finally:
+        collaboration.close()
+
+
+def _permissions(spec: Spec) -> Permissions:
+    """What the person allows: the settings, and the policy that was chosen for this loop."""
+    allowed = permissions.parse(settings.load().permissions)
+    if not spec.permissions:
+        return allowed
+    return replace(allowed, policy=permissions.policy_of(spec.permissions))
+
+
+if __name__ == "__main__":
+    sys.exit(runner.main(judge_of))

@@ -1,0 +1,203 @@
+"""Loops that take their turns in live sessions: to the end, over every death, with permissions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.agents.live import answers
+from acp_core.agents.live.state import Files
+from acp_core.agents.place import Place, place
+from acp_core.agents.presets import Preset
+from acp_core.agents.state import Phase
+from acp_core.cli.loop_fields import facts
+from acp_core.model.clock import utc_now
+from acp_core.person.permissions import Verdict
+from tests.agents.live.support import left_of, words
+from tests.agents.live_agent import MODES
+from tests.agents.support import is_gone, wait_for
+from tests.loops.support import (
+    PEOPLE,
+    behave,
+    command,
+    events,
+    is_valid,
+    log,
+    make,
+    prompt,
+    start,
+    state,
+    turns,
+    wait_for_phase,
+    wait_for_turns,
+)
+
+
+def live(folder: Path, *more: str, shape: str = "claude", behaviour: str = "") -> Preset:
+    """The stand-in that can hold a live session, and can be run once as well."""
+    folder.mkdir(exist_ok=True)
+    return replace(
+        command(folder, behave(folder, "act"), "--process"),
+        live=words(folder, "--shape", shape, *more, behaviour=behaviour),
+        ask_mode=MODES[shape],
+    )
+
+
+def where(folder: Path, participant: str) -> Place:
+    return place(str(folder), participant)
+
+
+def agent(folder: Path, participant: str) -> int:
+    """The process id of the agent that holds a participant's session."""
+    held = Files(where(folder, participant)).load()
+    assert held and held.agent
+    return held.agent.pid
+
+
+def runner(folder: Path, participant: str) -> int:
+    """The process id of who holds a participant's session."""
+    held = Files(where(folder, participant)).load()
+    assert held
+    return held.process.pid
+
+
+def wait_for_request(folder: Path) -> answers.OpenRequest:
+    """The request of a session that waits for a person."""
+    wait_for(lambda: answers.waiting(str(folder)), "a request for permission")
+    return answers.waiting(str(folder))[0]
+
+
+def answer(request: answers.OpenRequest, verdict: Verdict, message: str = "") -> None:
+    answers.answer(request, verdict, "ann", utc_now(), message)
+
+
+def record() -> list[dict[str, str]]:
+    """How requests were answered."""
+    path = answers.root() / "answered.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    shapes = dict(zip(PEOPLE, ("claude", "codex", "qwen"), strict=True))
+    for name, shape in shapes.items():
+        start(folder, name, live(tmp_path / name, shape=shape), permissions="edits")
+    for name in PEOPLE:
+        wait_for_phase(folder, name, Phase.DONE)
+    assert events(folder)[-1]["event"] == "completed"
+    assert is_valid(folder)
+    for name in PEOPLE:
+        shown = state(folder, name).shown
+        assert (shown.live, shown.restarts) == ("yes", 0)
+        assert shown.cost == pytest.approx(0.01 * shown.turns)
+        assert len({each["session"] for each in turns(folder, name)}) == 1
+        assert left_of(where(folder, name)) == []
+    assert {(each["state"], each["by"]) for each in record()} == {("allow", "acp")}
+    assert len(record()) == len(events(folder)) - 1
+
+
+def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a"))
+    request = wait_for_request(folder)
+    assert request.participant == "server" and " append " in (request.request.command or "")
+    assert request.turn == "write proposal.md"
+    assert len(events(folder)) == 1
+    answer(request, Verdict.ALLOW)
+    wait_for(lambda: len(events(folder)) == 2, "the event")
+    assert [(each["state"], each["by"]) for each in record()] == [("allow", "ann")]
+
+
+def test_what_a_person_rejects_is_not_run_and_the_next_prompt_says_why(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a", shape="codex", behaviour="ask idle"))
+    request = wait_for_request(folder)
+    answer(request, Verdict.REJECT, "touch nothing outside the folder")
+    wait_for_turns(folder, "server", 2)
+    assert not (tmp_path / "a" / "asked").exists()
+    assert "touch nothing outside the folder" in prompt(folder, "server", 2)
+    assert "not allowed: touch" in log(folder, "server")
+
+
+@pytest.mark.parametrize("killed", ["loop", "runner", "agent"])
+def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: str) -> None:
+    folder = make(tmp_path / "cache")
+    preset = live(tmp_path / "a")
+    start(folder, "server", preset)
+    first = wait_for_request(folder)
+    left = (agent(folder, "server"), runner(folder, "server"))
+    pids = {
+        "loop": state(folder, "server").pid,
+        "runner": runner(folder, "server"),
+        "agent": agent(folder, "server"),
+    }
+    os.kill(pids[killed], signal.SIGKILL)
+    if killed == "loop":
+        wait_for(lambda: is_gone(pids["loop"]), "the loop's end")
+        start(folder, "server", preset)
+        assert agent(folder, "server") == left[0]
+    else:
+        wait_for(lambda: answers.waiting(str(folder)) not in ((), (first,)), "another request")
+        assert is_gone(left[0])
+    answer(wait_for_request(folder), Verdict.ALLOW)
+    wait_for(lambda: len(events(folder)) == 2, "the event")
+    assert [each["state"] for each in record()].count("allow") == 1
+    taken = wait_for_turns(folder, "server", 1 if killed == "loop" else 2)
+    assert len({each["session"] for each in taken if each["session"]}) == 1
+
+
+def test_a_parked_loop_finds_its_agent_again_and_stop_leaves_nobody(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    for name in ("server", "reader"):
+        start(folder, name, live(tmp_path / name), permissions="edits")
+    wait_for(lambda: len(events(folder)) == 3, "the proposal and its review")
+    held = [agent(folder, name) for name in ("server", "reader")]
+    wait_for(lambda: "not their turn" in state(folder, "server").shown.note, "the parked loop")
+    start(folder, "reviewer", live(tmp_path / "reviewer"), permissions="edits")
+    for name in PEOPLE:
+        wait_for_phase(folder, name, Phase.DONE)
+    assert all(len({each["session"] for each in turns(folder, name)}) == 1 for name in PEOPLE)
+    assert all(is_gone(pid) for pid in held)
+
+
+def test_stop_ends_a_parked_loop_with_its_session(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a"), permissions="edits")
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    wait_for_phase(folder, "server", Phase.WAITING)
+    assert left_of(where(folder, "server"))
+    assert registry.stop(str(folder), "server").done
+    assert left_of(where(folder, "server")) == []
+
+
+def test_once_starts_the_agent_anew(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a"), once=True)
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    assert state(folder, "server").shown.live == "no: --once was given"
+    assert Files(where(folder, "server")).load() is None
+
+
+def test_without_a_live_session_the_turn_is_taken_as_before_and_ps_says_so(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a", "--protocol", "2"))
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    why = "the agent speaks version 2 of the protocol, not 1"
+    assert facts(state(folder, "server"))["live"] == f"no: {why}"
+    assert f"no live session: {why}" in log(folder, "server")
+    wait_for_phase(folder, "server", Phase.WAITING)
+    assert turns(folder, "server")[-1]["attempt"] == 1
+
+
+def test_a_limit_is_waited_for(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a", behaviour="limit"), permissions="edits")
+    wait_for(lambda: len(events(folder)) == 2, "the proposal after the limit")
+    assert "the limit resets at" in log(folder, "server")
+    assert turns(folder, "server")[-1]["attempt"] == 1
