@@ -77,5 +77,7 @@ def _show(loop: dict[str, Any]) -> None:
     say(f"    runs in   {loop['workdir']}")
     redirected = " < <prompt>" if loop["prompt_on_stdin"] else ""
     say(f"    command   {shlex.join(loop['command'])}{redirected}")
+    if loop["live"]:
+        say(f"    live      {loop['live']}")
     for warning in loop["warnings"]:
         say(f"    warning   {warning}")

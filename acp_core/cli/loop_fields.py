@@ -66,7 +66,8 @@ def _activity(state: RunnerState, now: datetime) -> str:
             left = _left(state.shown.retry_at, now)
             return f"model service in trouble since {since}, again {left}: {state.shown.note}"
         return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
-    return state.shown.note
+    why = state.shown.live.removeprefix("no: ") if state.shown.live.startswith("no: ") else ""
+    return f"{state.shown.note} (no live session: {why})" if why else state.shown.note
 
 
 def _left(until: datetime | None, now: datetime) -> str:

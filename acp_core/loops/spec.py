@@ -12,6 +12,7 @@ from acp_core.agents.live import turn as live_turns
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
+from acp_core.agents.spawn import SpawnError, resolve
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
@@ -99,22 +100,28 @@ class Spec:
             self.program,
             self.model,
             self.version,
-            live=bool(preset.live) and not self.not_live(),
+            live=self.live(preset) == "yes",
         )
 
     def live(self, preset: Preset) -> str:
         """Whether turns are taken in a live session, as `Saved` says it."""
         if not preset.live:
             return ""
-        why = self.not_live()
+        why = self.not_live(preset)
         return f"no: {why}" if why else "yes"
 
-    def not_live(self) -> str:
+    def not_live(self, preset: Preset) -> str:
         """Why turns are not taken in a live session, for a program that could; "" where they are."""
         if self.once:
             return "--once was given"
         if self.mode is not Mode.TURN:
             return f"not possible with mode {self.mode.value!r}"
+        if self.model and "{model" not in " ".join(preset.live):
+            return "a model was chosen, which its live session cannot be told"
+        try:
+            resolve(preset.live[0], self.workdir)
+        except SpawnError as error:
+            return str(error)
         return live_turns.missing()
 
     def brief(self, place: Place, commands: str) -> Brief:

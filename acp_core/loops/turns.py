@@ -272,6 +272,7 @@ class Loop:
             command.cwd,
             dict(command.env),
             self._preset.ask_mode,
+            tuple(sorted({str(where.drafts), self._spec.folder} - {command.cwd})),
             folder=self._spec.folder,
             participant=self._spec.participant,
             title=self._program.title,

@@ -199,7 +199,7 @@ class Runner:
         order, files = self._order, self._files
         self._connection = await Connection.open(order.command, files.errors, client, files.mark)
         self._save(agent=self._connection.identity)
-        session = LiveSession(self._connection, order.cwd, order.ask_mode)
+        session = LiveSession(self._connection, order.cwd, order.ask_mode, order.folders)
         used = self._held.used
         recent = used is not None and utc_now() - used < timedelta(minutes=1)
         try:

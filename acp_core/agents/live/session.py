@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import acp_core
@@ -25,15 +26,19 @@ class LiveSession:
         connection: to the agent's program.
         cwd: the folder in which the agent works.
         ask_mode: the mode that makes it ask; "" where it needs none.
+        folders: which the agent may use besides ``cwd``, where it lets itself be told.
 
     Attributes:
         id: the agent's name for the session.
         continued: whether it goes on with an earlier one.
     """
 
-    def __init__(self, connection: Connection, cwd: str, ask_mode: str) -> None:
+    def __init__(
+        self, connection: Connection, cwd: str, ask_mode: str, folders: Sequence[str] = ()
+    ) -> None:
         self._connection = connection
         self._cwd = cwd
+        self._folders = list(folders)
         self._ask_mode = ask_mode
         self._capabilities: dict[str, Any] = {}
         self._meta: dict[str, Any] = {}
@@ -76,7 +81,7 @@ class LiveSession:
         Raises:
             SessionFailed: the agent refused, or ended.
         """
-        answer = await self._ask("session/new", {"cwd": self._cwd, "mcpServers": []})
+        answer = await self._ask("session/new", self._place())
         self.id = string(answer.get("sessionId"))
         self.continued = False
         if not self.id:
@@ -92,7 +97,7 @@ class LiveSession:
             method = "session/load"
         else:
             return False
-        asked = {"sessionId": earlier, "cwd": self._cwd, "mcpServers": []}
+        asked = {"sessionId": earlier, **self._place()}
         try:
             await self._connection.request(method, asked, _OPENING)
         except SessionFailed as error:
@@ -102,6 +107,13 @@ class LiveSession:
         self.id, self.continued = earlier, True
         await self._set_mode()
         return True
+
+    def _place(self) -> dict[str, Any]:
+        """Where the agent works."""
+        place: dict[str, Any] = {"cwd": self._cwd, "mcpServers": []}
+        if "additionalDirectories" in table(self._capabilities.get("sessionCapabilities")):
+            place["additionalDirectories"] = self._folders
+        return place
 
     async def _set_mode(self) -> None:
         """Have the agent ask before it acts: several begin in a mode that does not."""

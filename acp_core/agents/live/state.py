@@ -26,6 +26,7 @@ class Order:
         place: the participant's place.
         argv, cwd, env: the agent's program, as it is started.
         ask_mode: the permission mode that makes it ask us; "" where it needs none.
+        folders: which the agent may use besides ``cwd``.
         idle: seconds without a turn after which it ends.
         folder, participant: the collaboration, and whose turns are taken.
         title: the program, for people.
@@ -37,6 +38,7 @@ class Order:
     cwd: str
     env: dict[str, str] = field(default_factory=dict, repr=False)
     ask_mode: str = ""
+    folders: tuple[str, ...] = ()
     idle: float = 600.0
     folder: str = ""
     participant: str = ""
@@ -51,7 +53,7 @@ class Order:
     @property
     def digest(self) -> str:
         """Changes with anything but the variables, which differ from one caller to the next."""
-        words = [*self.argv, self.cwd, self.ask_mode]
+        words = [*self.argv, self.cwd, self.ask_mode, *self.folders]
         return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 

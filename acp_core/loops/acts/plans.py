@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acp_core.agents.presets import Preset
+from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean, clean_line
 from acp_core.loops import launch
 from acp_core.loops.launch import LaunchError, Plan
@@ -95,9 +96,18 @@ def _change(plan: Plan) -> Change:
     ]
     if plan.command:
         lines.append(f"command  {clean_line(shlex.join(plan.command), 20_000)}{redirected}")
+    if live := live_of(plan):
+        lines.append(f"live     {live}")
     if plan.refused:
         lines.append(f"refused  {clean_line(plan.refused)}")
     return Change(f"{_who(plan)}: {name}", "start", clean("\n".join(lines)))
+
+
+def live_of(plan: Plan) -> str:
+    """The live session that its turns are taken in, or why in none; "" where none is possible."""
+    preset = plan.spec.resolved()
+    found = plan.spec.live(preset)
+    return clean_line(shlex.join(mask_command(preset.live)), 4_096) if found == "yes" else found
 
 
 def _facts(plan: Plan, problem: str, pid: int = 0) -> dict[str, Any]:
@@ -112,6 +122,7 @@ def _facts(plan: Plan, problem: str, pid: int = 0) -> dict[str, Any]:
         "workdir": spec.workdir,
         "command": list(plan.command),
         "prompt_on_stdin": plan.stdin,
+        "live": live_of(plan) or None,
         "warnings": list(plan.warnings),
         "problem": problem or None,
         "pid": pid or None,
