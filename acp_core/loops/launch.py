@@ -46,6 +46,8 @@ class Plan:
         spec: what the loop will be asked to do.
         command: the whole command, with ``<prompt>`` where the prompt goes; secrets are masked.
         stdin: whether the prompt goes to the program's standard input.
+        live: the command that holds the live session; secrets are masked. Empty where there is none,
+            and ``not_live`` says why ("" where the program can hold none at all).
         warnings: sentences about what may go wrong.
         refused: why it cannot be started, "" where it can.
     """
@@ -53,6 +55,8 @@ class Plan:
     spec: Spec
     command: tuple[str, ...] = ()
     stdin: bool = False
+    live: tuple[str, ...] = ()
+    not_live: str = ""
     warnings: tuple[str, ...] = ()
     refused: str = ""
 
@@ -100,6 +104,7 @@ def plan(
             raise SpawnError(f"{workdir}: no such folder")
         program = Program(preset, folder, workdir, spec.program, spec.model)
         command = shown_command(program, spec.participant)
+        live = _live(spec, program)
     except SpawnError as error:
         return Plan(spec, refused=str(error))
     if ask_version:
@@ -108,6 +113,8 @@ def plan(
         spec,
         command=mask_command(command),
         stdin=preset.prompt == "stdin",
+        live=live,
+        not_live="" if live else spec.live(preset),
         warnings=_warnings(spec, preset),
     )
     refused = _refused(spec) if exists else ""
@@ -139,8 +146,17 @@ def shown_command(program: Program, participant: str) -> tuple[str, ...]:
     ).argv
 
 
+def _live(spec: Spec, program: Program) -> tuple[str, ...]:
+    """The command that holds the live session, secrets masked; empty where there is none."""
+    if spec.live(program.preset) != "yes":
+        return ()
+    drafts = str(place(program.folder, spec.participant).drafts)
+    return mask_command(program.live_command(drafts, {}).argv)
+
+
 def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
-    warnings = [f"{preset.title or preset.name} {preset.caution}"] if preset.caution else []
+    is_bold = bool(preset.caution) and spec.live(preset) != "yes"  # a live session asks
+    warnings = [f"{preset.title or preset.name} {preset.caution}"] if is_bold else []
     if preset.tested and spec.version and spec.version != preset.tested:
         warnings.append(
             f"{preset.title} {spec.version} is installed; acp was tested with {preset.tested}"

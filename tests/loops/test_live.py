@@ -17,6 +17,7 @@ from acp_core.agents.place import Place, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.cli.loop_fields import facts
+from acp_core.loops import launch
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 from tests.agents.live.support import left_of, words
@@ -31,6 +32,7 @@ from tests.loops.support import (
     log,
     make,
     prompt,
+    spec,
     start,
     state,
     turns,
@@ -174,6 +176,25 @@ def test_stop_ends_a_parked_loop_with_its_session(tmp_path: Path) -> None:
     assert left_of(where(folder, "server"))
     assert registry.stop(str(folder), "server").done
     assert left_of(where(folder, "server")) == []
+
+
+def test_launch_says_before_whether_a_session_is_live(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    preset = replace(live(tmp_path / "a"), caution="approves everything")
+
+    def plan(**more: object) -> launch.Plan:
+        return launch.plan(spec(folder, "server", **more), preset, ask_version=False)
+
+    assert plan().live == preset.live and plan().warnings == ()
+    once = plan(once=True)
+    assert (once.live, once.not_live) == ((), "no: --once was given")
+    assert once.warnings == ("Any command approves everything",)
+    assert (
+        plan(model="m").not_live == "no: a model was chosen, which its live session cannot be told"
+    )
+    missing = replace(preset, live=("no-such-agent", "--acp"))
+    why = launch.plan(spec(folder, "server"), missing, ask_version=False).not_live
+    assert why == "no: no-such-agent: not found on PATH"
 
 
 def test_once_starts_the_agent_anew(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from acp_core.agents.presets import Preset
-from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean, clean_line
 from acp_core.loops import launch
 from acp_core.loops.launch import LaunchError, Plan
@@ -105,9 +104,7 @@ def _change(plan: Plan) -> Change:
 
 def live_of(plan: Plan) -> str:
     """The live session that its turns are taken in, or why in none; "" where none is possible."""
-    preset = plan.spec.resolved()
-    found = plan.spec.live(preset)
-    return clean_line(shlex.join(mask_command(preset.live)), 4_096) if found == "yes" else found
+    return clean_line(shlex.join(plan.live), 4_096) if plan.live else plan.not_live
 
 
 def _facts(plan: Plan, problem: str, pid: int = 0) -> dict[str, Any]:
