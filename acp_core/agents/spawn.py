@@ -178,9 +178,19 @@ def build_live(preset: Preset, values: Values) -> Command:
     Raises:
         SpawnError: the program is not there.
     """
-    program = resolve(preset.live[0], values.workdir)
+    program = live_program(preset, values.workdir)
     argv = _words(program, preset.live[1:], preset, values)
     return Command(tuple(argv), values.workdir, environment(preset) | dict(preset.live_env))
+
+
+def live_program(preset: Preset, workdir: str) -> str:
+    """The absolute path of the program that holds a preset's live session.
+
+    Raises:
+        SpawnError: it is not there.
+    """
+    name = preset.program if preset.live[0] == "{program}" else preset.live[0]
+    return resolve(name, workdir)
 
 
 def _words(

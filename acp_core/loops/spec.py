@@ -12,7 +12,7 @@ from acp_core.agents.live import turn as live_turns
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
-from acp_core.agents.spawn import SpawnError, resolve
+from acp_core.agents.spawn import SpawnError, live_program
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
@@ -119,7 +119,7 @@ class Spec:
         if self.model and "{model" not in " ".join(preset.live):
             return "a model was chosen, which its live session cannot be told"
         try:
-            resolve(preset.live[0], self.workdir)
+            live_program(preset, self.workdir)
         except SpawnError as error:
             return str(error)
         return live_turns.missing()

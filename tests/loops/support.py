@@ -145,4 +145,4 @@ def stop_all() -> None:
 
 def as_command(preset: Preset, program: str) -> Preset:
     """A known preset that runs another program."""
-    return replace(preset, program=program)
+    return replace(preset, program=program, live=())  # whatever is installed on this machine
