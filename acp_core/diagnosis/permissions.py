@@ -20,7 +20,7 @@ from acp_core.protocols.kit.cards import MOST, counted, texts
 from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.wording import difference, lines_of, safe
 
-CODE = "B15"
+CODE = "B17"
 _IN_COMMAND = frozenset({"command", "description", "cwd"})
 _IN_DIFFS = frozenset({"file_path", "filepath", "content", "old_string", "new_string", "diff"})
 _SHORT = 100  # characters of a command in a headline

@@ -86,7 +86,7 @@ def test_who_asks_is_at_work_and_needs_one_thing_only(folder: Path) -> None:
     with asking(folder, "ls", participant="server"):
         later = utc_now().timestamp() + 60
         os.utime(folder / "proposal.md", (later, later))  # written, and not announced yet
-        assert [each.code for each in read(collaboration).causes] == ["B15"]
+        assert [each.code for each in read(collaboration).causes] == ["B17"]
 
 
 def test_the_observer_says_where_requests_come_and_go(folder: Path) -> None:
