@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import ACP, Answer, OpenRequest
+from acp_core.agents.live.attended import is_attended
 from acp_core.agents.live.policy import Decision
 from acp_core.agents.live.requests import ALLOW_ONCE, REJECT_ONCE, PermissionRequest, parse
 from acp_core.agents.live.state import Order
@@ -78,11 +79,12 @@ class Gate:
     ) -> dict[str, Any]:
         """Have a person decide, and wait for that."""
         order = self._order
+        attended = await asyncio.to_thread(is_attended, utc_now())
         opened = answers.publish(
             order.folder,
             order.participant,
             request,
-            attended=False,
+            attended=attended,
             turn=judged.turn,
             program=order.title,
             ends_turn=order.rejection_ends_turn,

@@ -14,10 +14,8 @@ import psutil
 from acp_core.agents import registry
 from acp_core.agents.identity import identify
 from acp_core.agents.live import answers
+from acp_core.agents.live.state import MARK
 from acp_core.model.errors import Refused
-
-MARK = "ACP_LIVE_SESSION"
-"""The variable that everything has which a live session starts."""
 
 
 def refuse_inside_a_session() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from acp_core.agents.live import answers, inside
 from acp_core.agents.live.requests import parse
+from acp_core.agents.live.state import MARK
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
@@ -164,7 +165,7 @@ def test_a_command_that_decides_refuses_below_a_session(monkeypatch: pytest.Monk
     assert decide() == "free"
     assert decide(ACP_LIVE_SESSION="reviewer") == "refused"  # by the shell above it
     inside.refuse_inside_a_session()
-    monkeypatch.setenv(inside.MARK, "reviewer")
+    monkeypatch.setenv(MARK, "reviewer")
     with pytest.raises(Refused, match="session cannot decide"):
         inside.refuse_inside_a_session()
 
