@@ -79,6 +79,11 @@ class Place:
         return self.folder / "nudge.json"
 
     @property
+    def cancelled(self) -> Path:
+        """Which attempt a person cancelled last, and who."""
+        return self.folder / "cancelled.json"
+
+    @property
     def runs(self) -> Path:
         """The prompts of the runs and what the program printed, as they were."""
         return self.folder / "runs"

@@ -136,6 +136,7 @@ def _safe_run(run: Run) -> Run:
         run,
         exit=_show(run.exit),
         stopped=_show(run.stopped),
+        cancelled=_show(run.cancelled),
         tool=_show(run.tool),
         refused=_show_all(run.refused),
         refusals=_show_all(run.refusals),

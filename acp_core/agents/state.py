@@ -55,6 +55,8 @@ class Run:
         out, err: the files that hold all of it.
         live: it is a turn of a live session: ``process`` holds the session, and stays.
         unusable: why its program cannot hold a live session; "" where it can, or was not asked to.
+        crashed: its live session crashed in the middle of it.
+        cancelled: who cancelled it; "" where nobody did.
     """
 
     number: int
@@ -96,6 +98,8 @@ class Run:
     err: str = ""
     live: bool = False
     unusable: str = ""
+    crashed: bool = False
+    cancelled: str = ""
 
     @property
     def unpriced(self) -> bool:

@@ -167,6 +167,9 @@ class Attempts:
         self._session.say(f"the turn was not taken: {note}")
         if self._session.stopping:
             return
+        if run and run.cancelled:
+            self._give_up(note)
+            return
         failure = self._failure(run)
         if failure.kind.passes:
             self._wait(failure, note)
@@ -175,14 +178,17 @@ class Attempts:
         attempts, stopped = self._spec.attempts, run.stopped if run else ""
         used_up = bool(attempts) and self.number >= attempts
         if failure.kind.lasts or stopped == LATE or used_up:
-            self.gave_up = note
-            self._session.say("giving up on this turn: it needs a person")
-            self._session.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
+            self._give_up(note)
             return
         pause = self._spec.pause_after(self.number)
         self._next_at = self._clock() + timedelta(seconds=pause)
         self._session.say(f"trying again in {pause:.0f} s")
         self._session.update(phase=Phase.PAUSING, note=note, retry_at=self._next_at)
+
+    def _give_up(self, note: str) -> None:
+        self.gave_up = note
+        self._session.say("giving up on this turn: it needs a person")
+        self._session.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
 
     def _failure(self, run: Run | None) -> Failure:
         if run is None:

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from acp_core.agents.background import importable
 from acp_core.agents.live.state import Order
 from acp_core.agents.live.turn import LiveCommand
+from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.state import Phase, Run
@@ -28,6 +29,7 @@ from acp_core.loops.attempts import LATE, Attempts
 from acp_core.loops.budget import Budget
 from acp_core.loops.correction import correction, summary
 from acp_core.loops.digests import before, digests
+from acp_core.loops.liveness import Liveness
 from acp_core.loops.polling import Polling
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
@@ -75,10 +77,8 @@ class Loop:
         self._clock = clock
         self._seen = seen
         self._wait_for = wait or session.signals.wait
-        self._program = spec.chosen()
-        if session.state.live.startswith("no"):  # found out before it was parked
-            self._program = replace(self._program, live=False)
-        self._preset = self._program.preset
+        self._liveness = Liveness(session, spec.chosen())
+        self._preset = self._liveness.program.preset
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
         self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, self._preset, clock)
@@ -119,6 +119,7 @@ class Loop:
             self._end(Phase.STOPPED, "the deadline passed")
             return GAVE_UP
         self._attempts.take_message()
+        self._liveness.begin_turn(turn)
         if not self._is_due(turn):
             return self._wait(turn)
         self._budget.begin_turn(turn)
@@ -233,8 +234,7 @@ class Loop:
             self._session.say(str(error))
             self._attempts.failed(str(error))
             return
-        if run.unusable:
-            self._fall_back(run.unusable)
+        if not self._liveness.ended(run):
             self._attempts.number -= 1  # that was no try
             return
         self._seen(self._clock())
@@ -248,9 +248,10 @@ class Loop:
         prompt = self._collaboration.prompt(self._spec.participant, brief)
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False)
-        if self._program.live:
-            return self._live_command(str(path))
-        return self._program.command(
+        program = self._liveness.program
+        if program.live:
+            return self._live_command(program, str(path))
+        return program.command(
             prompt,
             str(path),
             str(self._session.where.drafts),
@@ -263,9 +264,9 @@ class Loop:
             reads=turn.reads,
         )
 
-    def _live_command(self, prompt: str) -> LiveCommand:
+    def _live_command(self, program: Program, prompt: str) -> LiveCommand:
         where = self._session.where
-        command = self._program.live_command(str(where.drafts), importable())
+        command = program.live_command(str(where.drafts), importable())
         order = Order(
             str(where.folder),
             command.argv,
@@ -275,16 +276,10 @@ class Loop:
             tuple(sorted({str(where.drafts), self._spec.folder} - {command.cwd})),
             folder=self._spec.folder,
             participant=self._spec.participant,
-            title=self._program.title,
+            title=program.title,
             rejection_ends_turn=self._preset.rejection_ends_turn,
         )
         return LiveCommand(order, prompt, LIVE.module)
-
-    def _fall_back(self, why: str) -> None:
-        """Take the turns with a program for each from now on: no live session is possible."""
-        self._session.say(f"no live session: {why}; an agent is started for each attempt instead")
-        self._program = replace(self._program, live=False)
-        self._session.update(live=f"no: {why}")
 
     def _check(self, run: Run) -> str:
         """Why a running program should be stopped now, or ""."""

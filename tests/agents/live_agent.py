@@ -8,7 +8,7 @@ used up from the front; when none is left it does its work:
 
 ``act`` do it; ``idle`` end the turn without doing anything; ``crash`` end with code 3; ``hang``
 start a command that stays, and wait to be cancelled; ``deaf`` the same, and ignore that; ``odd``
-send what no agent should, then do it; ``limit`` answer with an error that names a limit;
+send what no agent should, then do it; ``limit`` answer with an error that names a limit; ``listen`` wait for a message, say it, then do it;
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
 close its output and stay.
 """
@@ -62,6 +62,8 @@ class LiveAgent:
         self.asked = 0
         self.cost = 0.0
         self.cancelled = False
+        self.busy = False
+        self.steered: list[str] = []
 
     def run(self) -> None:
         threading.Thread(target=self.read, daemon=True).start()
@@ -129,14 +131,18 @@ class LiveAgent:
         return {}
 
     def on_session_steering(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "promptRequired"}
+        if not self.busy:
+            return {"outcome": "promptRequired"}
+        self.steered.append(params["prompt"][0]["text"])
+        return {"outcome": "injected"}
 
     def on_session_prompt(self, params: dict[str, Any]) -> dict[str, Any]:
-        self.cancelled = False
+        self.cancelled, self.busy = False, True
         prompt = params["prompt"][0]["text"]
         self.remember([*self.memory(), prompt])
         how = behaviour(self.given.behaviour)
         stop = getattr(self, f"do_{how}", self.do_act)(prompt)
+        self.busy = False
         self.cost += 0.01
         self.update("usage_update", used=self.given.used, size=1000, cost={"amount": self.cost, "currency": "USD"})  # fmt: skip
         usage = {"inputTokens": 900, "cachedReadTokens": 100, "outputTokens": 50}
@@ -179,6 +185,17 @@ class LiveAgent:
                 return "cancelled"
             self.handle(message)
         os._exit(0)
+
+    def do_listen(self, prompt: str) -> str:
+        self.update("tool_call", toolCallId="think", title="think", kind="think", status="in_progress")  # fmt: skip
+        while not self.steered and (message := self.inbox.get()) is not None:
+            if message.get("method") == "session/cancel":
+                self.cancelled = True
+                return "cancelled"
+            self.handle(message)
+        self.update("tool_call_update", toolCallId="think", status="completed")
+        self.update("agent_message_chunk", content={"type": "text", "text": f"You said: {self.steered.pop(0)}\n"})  # fmt: skip
+        return self.do_act(prompt)
 
     def do_deaf(self, prompt: str) -> str:
         self.stay()
@@ -230,6 +247,8 @@ class LiveAgent:
                 self.cancelled = True
             elif message.get("id") == name and "method" not in message:
                 return message
+            elif message.get("method") == "_session/steering":
+                self.handle(message)
         os._exit(0)
 
     def may(self, call: str, command: str) -> bool:

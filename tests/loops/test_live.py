@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
-from acp_core.agents.live import answers
+from acp_core.agents.live import answers, control
 from acp_core.agents.live.state import Files
 from acp_core.agents.place import Place, place
 from acp_core.agents.presets import Preset
@@ -222,3 +222,28 @@ def test_a_limit_is_waited_for(tmp_path: Path) -> None:
     wait_for(lambda: len(events(folder)) == 2, "the proposal after the limit")
     assert "the limit resets at" in log(folder, "server")
     assert turns(folder, "server")[-1]["attempt"] == 1
+
+
+def test_after_two_crashes_the_rest_of_the_turn_is_taken_without_a_session(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    preset = live(tmp_path / "a", behaviour="crash crash")
+    start(folder, "server", preset, permissions="edits")
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    assert "the live session crashed again" in log(folder, "server")
+    assert [each["live"] for each in wait_for_turns(folder, "server", 3)] == [True, True, False]
+    wait_for_phase(folder, "server", Phase.WAITING)
+    wait_for(lambda: state(folder, "server").shown.live == "yes", "a session for the next turn")
+
+
+def test_a_cancelled_turn_waits_for_a_person_whose_message_begins_it_anew(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    start(folder, "server", live(tmp_path / "a", behaviour="hang"), permissions="edits")
+    wait_for(lambda: (run := state(folder, "server").run) and run.tool, "the agent at work")
+    held = agent(folder, "server")
+    control.cancel(where(folder, "server"), 1, "ann")
+    shown = wait_for_phase(folder, "server", Phase.GAVE_UP).shown
+    assert "cancelled by ann" in shown.note
+    assert agent(folder, "server") == held and len(events(folder)) == 1
+    registry.nudge(str(folder), "server", "Write it now", utc_now())
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    assert "Write it now" in prompt(folder, "server", 2)

@@ -237,6 +237,23 @@ class Connection:
         found = {*descendants(os.getpid()), *marked(*self._mark)}
         return tuple(each for each in found if each.pid != os.getpid())
 
+    def end_commands(self, before: Iterable[Identity]) -> None:
+        """End the commands that the program started and let go on: each in a session of its own.
+
+        What serves the program itself (servers of tools, helpers) belongs to its session and stays.
+
+        Args:
+            before: the processes from before; they stay.
+        """
+        known = set(before)
+
+        def commands() -> list[Identity]:
+            new = [each for each in self.processes() if each not in known]
+            return [each for each in new if _session_of(each.pid) != self.identity.pid]
+
+        if not ending.have_ended(commands(), _REST):
+            end_all(commands)
+
     async def close(self) -> None:
         """End the program and everything that it started; returns when all of it has ended."""
         if self._process.stdin is not None:
@@ -260,6 +277,14 @@ def end_all(processes: Callable[[], Iterable[Identity]]) -> None:
         if not left:
             return
         ending.end(left, _END)
+
+
+def _session_of(pid: int) -> int:
+    """The session that a process belongs to; 0 where it has ended."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
 
 
 def _object(value: object) -> Message:

@@ -24,7 +24,9 @@ from typing import Any
 
 from acp_core.agents import background, codec
 from acp_core.agents.identity import Identity, marked, myself
+from acp_core.agents.live import control
 from acp_core.agents.live.connection import Client, Connection, SessionFailed, end_all
+from acp_core.agents.live.control import Reply, Steering
 from acp_core.agents.live.gate import Gate, Judge, ask_always
 from acp_core.agents.live.journal import AGENT, RUNNER, Journal
 from acp_core.agents.live.session import LiveSession, NoLiveSession
@@ -41,6 +43,7 @@ _ALONE = 30.0  # seconds that it stays once no loop holds the participant's lock
 _CANCEL = 4.0  # seconds for a cancelled turn to be answered
 _FULL = 0.7  # share of the context from which on a new session is begun
 _PERMISSION = "session/request_permission"
+_OVER = "the turn was over"
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -63,6 +66,7 @@ class Runner:
         self._session: LiveSession | None = None
         self._state = SessionState()
         self._journal: Journal | None = None
+        self._delivering: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
         before = self._files.load()
@@ -81,6 +85,7 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._ask_to_stop)
         end_all(self._left_before)
+        control.sweep(self._files)
         self._save()
         ready()
         try:
@@ -105,6 +110,7 @@ class Runner:
             return self._leave()
         if self._connection is not None and not self._connection.alive:
             await self._close()
+        self._refuse_messages()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), _LOOK)
         return True
@@ -149,13 +155,13 @@ class Runner:
         )
         end = End()
         try:
-            await self._prompt(_text(turn.prompt))
+            await self._prompt(_text(turn.prompt), turn.number)
             end = End(1 if self._state.error else 0)
         except NoLiveSession as error:
             end = End(1, str(error))
             self._note(failed=str(error))
         except SessionFailed as error:
-            end = End(1)
+            end = End(1, crashed=not error.answered)
             self._note(failed=str(error))
             if not error.answered:
                 await self._close()
@@ -167,21 +173,64 @@ class Runner:
         with contextlib.suppress(OSError):
             codec.write(Path(turn.end), end)
 
-    async def _prompt(self, text: str) -> None:
+    async def _prompt(self, text: str, number: int) -> None:
         session = await self._ready()
+        connection = session.connection
+        before = await asyncio.to_thread(connection.processes)
         asked = asyncio.create_task(session.prompt(text))
-        stopped = asyncio.create_task(self._stop.wait())
-        await asyncio.wait({asked, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not asked.done():
+        if not await self._answered(asked, session, number):
             self._note(note="The turn is cancelled.")
             self._gate.withdraw()
             await session.cancel()
             await asyncio.wait({asked}, timeout=_CANCEL)
+            if asked.done():  # one program lets its commands go on
+                await asyncio.to_thread(connection.end_commands, before)
+        self._refuse_messages()
         if not asked.done():
             asked.cancel()
             raise SessionFailed("the agent did not end its turn when it was asked to")
         await asked
+
+    async def _answered(
+        self, asked: asyncio.Task[dict[str, Any]], session: LiveSession, number: int
+    ) -> bool:
+        """Wait until the turn is answered, and deliver messages meanwhile; False to cancel it."""
+        while not asked.done():
+            self._wake.clear()
+            if self._stop.is_set() or control.cancelled_by(self._where, number):
+                return False
+            for path, message in control.messages(self._files):
+                task = asyncio.create_task(self._deliver(session, path, message, number))
+                self._delivering.add(task)
+                task.add_done_callback(self._delivering.discard)
+            woken = asyncio.create_task(self._wake.wait())
+            await asyncio.wait({asked, woken}, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+        return True
+
+    async def _deliver(
+        self, session: LiveSession, path: Path, message: Steering, number: int
+    ) -> None:
+        """Give the agent a message in the middle of its turn, and say what came of it."""
+        if message.number != number:
+            control.reply(path, Reply(False, _OVER))
+            return
+        if not session.can_steer:
+            control.reply(path, Reply(False, "the agent takes no messages in the middle of a turn"))
+            return
+        try:
+            taken = await session.steer(message.text)
+        except SessionFailed as error:
+            control.reply(path, Reply(False, str(error)))
+            return
+        if taken:
+            self._note(message=message.text, by=message.by)
+        control.reply(path, Reply(taken, "" if taken else _OVER))
+
+    def _refuse_messages(self) -> None:
+        """Messages that came too late for this turn."""
+        for path, _ in control.messages(self._files):
+            control.reply(path, Reply(False, _OVER))
 
     async def _ready(self) -> LiveSession:
         """The session, open, with room in its context."""
@@ -208,7 +257,7 @@ class Runner:
             await self._close()
             raise
         self._session = session
-        self._save(session=session.id)
+        self._save(session=session.id, steers=session.can_steer)
         return session
 
     async def _close(self) -> None:

@@ -45,6 +45,11 @@ class LiveSession:
         self.id = ""
         self.continued = False
 
+    @property
+    def connection(self) -> Connection:
+        """The connection to the agent's program."""
+        return self._connection
+
     async def open(self, earlier: str = "", *, recent: bool = False) -> None:
         """Shake hands, and go on with an earlier session where that is possible.
 

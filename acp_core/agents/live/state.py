@@ -15,7 +15,7 @@ from acp_core.agents.place import Place
 from acp_core.agents.spawn import Command
 
 MARK = "ACP_LIVE_SESSION"
-"""The variable by which everything that a session starts is known; its value is the place's name."""
+"""The variable by which everything that a session starts is known; its value is the path of the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,12 @@ class End:
     Attributes:
         code: 0 where the agent answered it.
         unusable: why no turn can be taken in a live session with this program; "" where one can.
+        crashed: the program ended in the middle of it, or closed its output.
     """
 
     code: int = 0
     unusable: str = ""
+    crashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class Held:
         session: the agent's name for the session, "" where none began.
         used: when the session was used last; ``turns`` it took.
         leaving: it takes no more turns.
+        steers: the agent takes messages in the middle of a turn.
     """
 
     process: Identity
@@ -99,6 +102,7 @@ class Held:
     used: datetime | None = None
     turns: int = 0
     leaving: bool = False
+    steers: bool = False
 
 
 class Files:
@@ -110,7 +114,7 @@ class Files:
 
     def __init__(self, where: Place) -> None:
         self.folder = where.folder / "live"
-        self.mark = (MARK, where.folder.name)
+        self.mark = (MARK, str(where.folder))
 
     @property
     def held(self) -> Path:
@@ -121,6 +125,11 @@ class Files:
     def turn(self) -> Path:
         """The turn that the runner is to take next."""
         return self.folder / "turn.json"
+
+    @property
+    def messages(self) -> Path:
+        """The folder of messages for the running turn."""
+        return self.folder / "messages"
 
     @property
     def errors(self) -> Path:

@@ -143,6 +143,12 @@ def unusable(journal: Path) -> str:
     return end.unusable if end else ""
 
 
+def crashed(journal: Path) -> bool:
+    """Whether the turn ended because its session crashed: the program, or who held it."""
+    end = _read_end(end_of(journal))
+    return end is None or end.crashed
+
+
 def _read_end(path: Path) -> End | None:
     with contextlib.suppress(codec.CodecError):
         return codec.read(End, path)

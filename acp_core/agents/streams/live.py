@@ -60,7 +60,8 @@ class Live(Parser):
 
     def _notes(self, message: dict[str, Any]) -> list[str]:
         noted = (string(message.get(each)) for each in ("note", "failed"))
-        refused = string(message.get("refused"))
+        refused, steered = string(message.get("refused")), string(message.get("message"))
+        noted = (*noted, f"a person says: {steered}" if steered else "")
         return [*filter(None, noted), *([f"not allowed: {refused}"] if refused else ())]
 
 

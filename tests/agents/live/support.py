@@ -85,7 +85,7 @@ def left_of(where: Place) -> list[int]:
     found = [held.process.pid] if held and held.process.alive() else []
     for process in psutil.process_iter():
         try:
-            is_marked = process.environ().get(MARK) == where.folder.name
+            is_marked = process.environ().get(MARK) == str(where.folder)
             if is_marked and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
         except psutil.Error:

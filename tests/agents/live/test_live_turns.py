@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents.live import control
 from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live.control import Reply, Steering
 from acp_core.agents.live.state import Files
 from acp_core.agents.state import Run
 from tests.agents.live.support import Participant
@@ -229,3 +231,52 @@ def test_its_journal_is_private_and_masks_secrets(tmp_path: Path) -> None:
     for path in ann.session.where.folder.rglob("*"):
         if path.is_file() and path.suffix != ".prompt":
             assert "0123456789abcdef" not in path.read_text(errors="replace"), path
+
+
+def test_a_message_reaches_the_running_turn(tmp_path: Path) -> None:
+    ann = Participant(tmp_path, behaviour="listen")
+    replies = []
+
+    def say() -> None:
+        where = ann.session.where
+        assert control.can_steer(where)
+        replies.append(control.steer(where, Steering(1, "Look at question 3", "bob")))
+        replies.append(control.steer(where, Steering(9, "This is for another turn", "bob")))
+
+    with ann.session:
+        run = ann.take_turn(when_at_work(ann, say))
+        assert "You said: Look at question 3" in ann.said()
+        assert "a person says: Look at question 3" in ann.said()
+        assert replies == [Reply(True), Reply(False, "the turn was over")]
+        assert run.exit_code == 0
+
+
+def test_an_agent_that_takes_no_messages_is_sent_none(tmp_path: Path) -> None:
+    ann = Participant(tmp_path, "--shape", "qwen", behaviour="hang")
+    replies = []
+
+    def say() -> str:
+        where = ann.session.where
+        assert not control.can_steer(where)
+        replies.append(control.steer(where, Steering(1, "Look at question 3", "bob")))
+        return "enough"
+
+    with ann.session:
+        ann.take_turn(when_at_work(ann, say))
+    assert replies == [Reply(False, "the agent takes no messages in the middle of a turn")]
+
+
+@pytest.mark.parametrize("how", ["hang", "deaf"])
+def test_a_cancelled_turn_leaves_no_command_and_the_session_goes_on(
+    tmp_path: Path, how: str
+) -> None:
+    ann = Participant(tmp_path, behaviour=f"{how} chat")
+    with ann.session:
+        run = ann.take_turn(when_at_work(ann, lambda: control.cancel(ann.session.where, 1, "bob")))
+        assert (run.cancelled, run.stopped) == ("bob", "cancelled by bob")
+        assert not run.crashed
+        left = {ann.held.process.pid} | ({ann.held.agent.pid} if ann.held.agent else set())
+        assert set(ann.processes()) == left
+        assert ann.take_turn().exit_code == 0
+        assert "2 prompts in s0, mode auto" in ann.said()
+        assert not ann.session.state.run.cancelled
