@@ -83,6 +83,19 @@ def _opencode(scope: Scope) -> Grant:
     return Grant(env={_OPENCODE: json.dumps(config)})
 
 
+def asking(kind: str) -> Mapping[str, str]:
+    """The variables with which a program asks before it acts, where no mode of it does that.
+
+    Args:
+        kind: one of `NAMES`.
+    """
+    if kind != "opencode":
+        return MappingProxyType({})
+    reads = {name: "allow" for name in _OPENCODE_ALLOWED if name != "edit"}
+    config = {**_config(os.environ.get(_OPENCODE, "")), "permission": {"*": "ask", **reads}}
+    return MappingProxyType({_OPENCODE: json.dumps(config)})
+
+
 def _config(text: str) -> dict[str, object]:
     """The configuration that the program would get without us."""
     try:

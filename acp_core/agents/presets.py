@@ -62,6 +62,7 @@ class Preset:
         caution: what a person should know before it is started; "" where nothing.
         live: the program and its arguments that hold a live session, by the Agent Client
             Protocol; empty where it cannot.
+        live_install: a command for people, where that is another program than ``program``.
         ask_mode: the permission mode of such a session in which the program asks before it acts;
             "" where it asks anyway.
         live_env: variables that only such a session gets.
@@ -97,6 +98,7 @@ class Preset:
     tells_cost: str = ""
     tells_tokens: str = ""
     live: tuple[str, ...] = ()
+    live_install: str = ""
     ask_mode: str = ""
     live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rejection_ends_turn: bool = False
@@ -133,6 +135,7 @@ _TEXTS = (
     "tells_cost",
     "tells_tokens",
     "ask_mode",
+    "live_install",
 )
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",
           "login_files", "login_env", "live")  # fmt: skip

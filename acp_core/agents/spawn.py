@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.permissions import Scope, grant
+from acp_core.agents.permissions import Scope, asking, grant
 from acp_core.agents.presets import Preset
 from acp_core.files import atomic, modes
 from acp_core.model.errors import NotStarted
@@ -180,7 +180,8 @@ def build_live(preset: Preset, values: Values) -> Command:
     """
     program = live_program(preset, values.workdir)
     argv = _words(program, preset.live[1:], preset, values)
-    return Command(tuple(argv), values.workdir, environment(preset) | dict(preset.live_env))
+    env = environment(preset) | dict(preset.live_env) | dict(asking(preset.permissions))
+    return Command(tuple(argv), values.workdir, env)
 
 
 def live_program(preset: Preset, workdir: str) -> str:
@@ -190,7 +191,11 @@ def live_program(preset: Preset, workdir: str) -> str:
         SpawnError: it is not there.
     """
     name = preset.program if preset.live[0] == "{program}" else preset.live[0]
-    return resolve(name, workdir)
+    try:
+        return resolve(name, workdir)
+    except SpawnError as error:
+        hint = f" (install it: {preset.live_install})" if preset.live_install else ""
+        raise SpawnError(f"{error}{hint}") from None
 
 
 def _words(

@@ -20,10 +20,11 @@ from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import heartbeat
+from acp_core.loops.acts.cancelling import bind_cancel
 from acp_core.loops.acts.messages import bind_nudge
 from acp_core.loops.acts.permissions import bind_answer
 from acp_core.loops.acts.stopping import bind_stop
-from acp_core.loops.acts.table import ANSWER, NUDGE, STOP_LOOP
+from acp_core.loops.acts.table import ANSWER, CANCEL, NUDGE, STOP_LOOP
 from acp_core.model import OutcomeState, Preview, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -246,6 +247,28 @@ def nudge(given: Values) -> int | None:
     else:
         say(outcome.sentence)
     return 0
+
+
+def cancel(given: Values) -> int | None:
+    """Cancel what a participant's agent is doing.
+
+    Raises:
+        CommandError: it does nothing, or this is a program's own session.
+    """
+    if given.dry_run:
+        return None
+    where = located(CANCEL, given.folder)
+    outcome = bind_cancel(where, utc_now()).perform(given)
+    if outcome.state is OutcomeState.REFUSED:
+        raise CommandError(outcome.sentence)
+    note(where.key, CANCEL, given, outcome)
+    done = outcome.state is OutcomeState.DONE
+    if given.json:
+        left = {"participant": given.participant, "done": done, "sentence": outcome.sentence}
+        say(dump({"schema": "acp.cancel/1", "collaboration": key_of(where.key), **left}))
+    else:
+        say(outcome.sentence)
+    return 0 if done else 1
 
 
 def answer(given: Values) -> int | None:

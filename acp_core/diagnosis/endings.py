@@ -50,6 +50,13 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         loop: the loop that ran it; what it notes counts, too.
         run: the run, which has ended without its event.
     """
+    if run.cancelled:
+        return Ending(
+            "E8",
+            f"was stopped: {run.cancelled} cancelled the turn",
+            "send a message that says what to do, or restart it",
+            NUDGE,
+        )
     if run.stopped.startswith("the turn's deadline") and not run.unanswered:
         return Ending(
             "E8",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from acp_core.cli.signs import NEED
-from acp_core.loops import wording
-from acp_core.loops.acts.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
-from acp_core.model import Participant, Snapshot
+from acp_core.loops.acts.names import CANCEL, LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
+from acp_core.model import Need, Snapshot
 from acp_core.model.format import age, count, zoned
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
@@ -23,16 +24,25 @@ from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
-from acp_tui.widgets.people import COLOURS, Loops, loop_of
+from acp_tui.widgets.loop_facts import loop_lines, title
+from acp_tui.widgets.people import Loops, loop_of
+from acp_tui.widgets.session_view import SessionRows, panel
 from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
+    from acp_core.agents.live.feed import Feed, Picture
     from acp_core.agents.reading import Line, LoopLog
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
 
 PACE = 0.25
 """Seconds between two looks at the log while this screen is in front."""
+LIVE_PACE = 0.1
+"""The same while a live session is shown."""
+SESSION, LOG, RAW = "session", "log", "raw"
+"""What is shown: the turn of a live session, the loop's log, or the agent's output as it was."""
+_NARROW_LINES = 6  # of the session's state where it stands above what happens
+_WIDE = 110  # columns from which on the session's state stands beside what happens in it
 
 _STYLES = {"loop": "accent", "out": "", "err": "warning"}
 
@@ -41,6 +51,7 @@ class ParticipantScreen(CollaborationActions):
     """The loop of a participant on top, its log below."""
 
     CSS_PATH = "participant.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]  # noqa: RUF012
     AUTO_FOCUS = "LogView"
     BINDINGS: ClassVar[list[BindingType]] = [
         *keys.PARTICIPANT,
@@ -57,18 +68,26 @@ class ParticipantScreen(CollaborationActions):
         super().__init__()
         self.key = key
         self.participant = participant
-        self.raw = False
+        self.shows = SESSION
+        self.picture: Picture | None = None
+        """How the session stands that is shown."""
         self._loops: Loops = ()
         self._known = False  # whether the loops were looked at
         self._log: LoopLog | None = None
+        self._feed: Feed | None = None
+        self._rows: SessionRows | None = None
+        self._pace: Timer | None = None
         self._run = 0  # the run that the log is about
         self._reading = False
 
     def compose(self) -> ComposeResult:
         """What the loop does, its log, where a search is typed, the keys."""
         yield Static(id="facts")
-        yield Static(id="bar")
-        yield LogView(id="log")
+        with Container(id="body"):
+            yield Static(id="session")
+            with Vertical(id="happened"):
+                yield Static(id="bar")
+                yield LogView(id="log")
         yield Typed(id="words", compact=True, placeholder="search the log")
         yield KeyLine()
 
@@ -79,7 +98,6 @@ class ParticipantScreen(CollaborationActions):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._begin_log, init=False)
         self.set_interval(1.0, self._draw)
-        self.set_interval(PACE, self._read_soon)
         self._find()
         self._draw()
 
@@ -104,7 +122,8 @@ class ParticipantScreen(CollaborationActions):
         self._known = True
         run = self.loop.run if self.loop else None
         number = run.number if run else 0
-        if self._log is None or (self.raw and number != self._run):
+        is_new = number != self._run and self.shows != LOG
+        if is_new or (self._log is None and self._feed is None):
             self._begin_log()
         self._draw()
 
@@ -116,27 +135,65 @@ class ParticipantScreen(CollaborationActions):
     def _begin_log(self, *_: object) -> None:
         """Read the log from its beginning."""
         loop = self.loop
+        self._log, self._feed, self.picture = None, None, None
         if loop is None:
-            self._log = None
             if self._known:
                 self.view.clear("No log: the participant has no loop on this machine.")
             return
         if loop.account:
-            self._log = None
             self.view.clear(f"The log belongs to {loop.account}.")
             return
-        from acp_core.agents.reading import LoopLog
-
-        self._log = LoopLog(loop, raw=self.raw)
         self._run = loop.run.number if loop.run else 0
-        self.view.clear("No output yet." if self.raw else "The log is empty.")
+        if self.is_live:
+            self._begin_session(loop)
+        else:
+            from acp_core.agents.reading import LoopLog
+
+            self._log = LoopLog(loop, raw=self.shows == RAW)
+            self.view.clear("No output yet." if self.shows == RAW else "The log is empty.")
+        if self._pace is not None:
+            self._pace.stop()
+        self._pace = self.set_interval(LIVE_PACE if self.is_live else PACE, self._read_soon)
         self.view.set_follow(True)
         self._read_soon()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the turn of a live session is shown."""
+        loop = self.loop
+        has = loop is not None and not loop.account and loop.run is not None and loop.run.live
+        return has and self.shows == SESSION
+
+    def _begin_session(self, loop: RunnerState) -> None:
+        """Show the turn of a live session from its beginning."""
+        from acp_core.agents.live.feed import Feed
+
+        assert loop.run is not None
+        self._feed = Feed(Path(loop.run.out))
+        self.view.clear("The agent has not said anything yet.")
+        self._rows = SessionRows(self.view, self.app.utc)
+
     def _read_soon(self) -> None:
-        if self._log is not None and self.is_current and not self._reading:
+        if self._reading or not self.is_current:
+            return
+        if self._feed is not None:
+            self._reading = True
+            self._read_session(self._feed)
+        elif self._log is not None:
             self._reading = True
             self._read(self._log)
+
+    @work(group="log", exit_on_error=False)
+    async def _read_session(self, feed: Feed) -> None:
+        try:
+            picture = await asyncio.to_thread(feed.read)
+        finally:
+            self._reading = False
+        if feed is self._feed and picture is not None and self._rows is not None:
+            self.picture = picture
+            self._rows.show(picture.entries)
+            self._draw_session()
+            self._draw_bar()
 
     @work(group="log", exit_on_error=False)
     async def _read(self, log: LoopLog) -> None:
@@ -152,13 +209,22 @@ class ParticipantScreen(CollaborationActions):
 
     def _draw(self) -> None:
         self.query_one("#facts", Static).update(self._facts())
+        self._draw_session()
         self._draw_bar()
+
+    def _draw_session(self) -> None:
+        """How the session stands; nothing where none is shown."""
+        side = self.query_one("#session", Static)
+        side.display = self.picture is not None
+        if self.picture is not None:
+            room = _NARROW_LINES if self.has_class("-narrow") else self.size.height // 2
+            side.update(panel(self.picture, room))
 
     def _facts(self) -> Content:
         snapshot, now = self.in_hand(), self.app.now()
         people = snapshot.participants if snapshot else ()
         person = next((p for p in people if p.id == self.participant), None)
-        lines = [_title(self.participant, person, snapshot)]
+        lines = [title(self.participant, person, snapshot)]
         turns = snapshot.turns if snapshot else ()
         turn = next((turn for turn in turns if turn.participant == self.participant), None)
         if turn is not None:
@@ -176,7 +242,7 @@ class ParticipantScreen(CollaborationActions):
                 break
         loop = self.loop
         if loop is not None:
-            lines += _loop_lines(loop, now)
+            lines += loop_lines(loop, now)
         elif self._known:
             lines.append(line("no loop on this machine", MUTED))
         return Content("\n").join(lines)
@@ -185,7 +251,7 @@ class ParticipantScreen(CollaborationActions):
         view = self.view
         follow = keys.called(self.app, "participant.follow")
         parts: list[Part] = [
-            ("raw" if self.raw else "log", "bold"),
+            (self._source, "bold"),
             (f"  {count(len(view.rows), 'line')}", MUTED),
             ("  following the end" if view.follow else f"  not following ({follow})", MUTED),
             ("" if view.wrapped else "  not wrapped", MUTED),
@@ -196,10 +262,20 @@ class ParticipantScreen(CollaborationActions):
             parts += [("  /", MUTED), safe_line(view.words), (place, "$text-accent")]
         self.query_one("#bar", Static).update(join(*parts))
 
+    @property
+    def _source(self) -> str:
+        """What is shown: a session only where there is one."""
+        return LOG if self.shows == SESSION and not self.is_live else self.shows
+
+    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Need]]:
+        """The open needs, those of this participant first."""
+        found = super().asking(snapshot)
+        return sorted(found, key=lambda each: each[1].participant != self.participant)
+
     # --- keys: the loop --------------------------------------------------------------------
 
     def action_nudge(self) -> None:
-        """Have it begin its turn anew, with a message."""
+        """Send it a message: into the running turn where its agent takes one, else with its next attempt."""
         if self._is_elsewhere():
             return
         if self.loop is not None and self.loop.alive:
@@ -208,6 +284,15 @@ class ParticipantScreen(CollaborationActions):
             self._tell(
                 f"{self.participant} has no running loop; press {self._called('start')} to start one."
             )
+
+    def action_cancel_turn(self) -> None:
+        """Cancel what its agent is doing; its loop then waits."""
+        if self._is_elsewhere():
+            return
+        if self.loop is not None and self.loop.program_alive:
+            self._manage(CANCEL)
+        else:
+            self._tell(f"{self.participant}'s agent is not at work.")
 
     def action_start(self) -> None:
         """Start its loop, for the first time or again."""
@@ -259,8 +344,8 @@ class ParticipantScreen(CollaborationActions):
         self._draw_bar()
 
     def action_toggle_raw(self) -> None:
-        """Show what the program printed as it was, or what it means."""
-        self.raw = not self.raw
+        """Show the session, the log, or what the program printed as it was, in turns."""
+        self.shows = {SESSION: LOG if self.is_live else RAW, LOG: RAW, RAW: SESSION}[self.shows]
         self._begin_log()
         self._draw()
 
@@ -308,47 +393,6 @@ class ParticipantScreen(CollaborationActions):
             self._end_search("")
         else:
             self.dismiss()
-
-
-def _title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Content:
-    parts: list[Part] = [(safe_line(id), "bold $text-accent")]
-    if person is not None:
-        about = " · ".join(filter(None, (person.role, person.kind)))
-        parts.append((f"  {safe_line(about)}", MUTED))
-    if snapshot is not None:
-        parts.append((f"  in {safe_line(snapshot.name)}", MUTED))
-    return join(*parts)
-
-
-def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
-    """State, what it cost, the note and the command."""
-    activity = loop.shown
-    colour = {"success": "$text-success", "error": "$text-error"}
-    state = safe_line(wording.state(loop)) + (
-        f" {age(activity.since, now)}" if activity.since else ""
-    )
-    facts = [
-        wording.attempt(loop),
-        wording.spent(loop),
-        count(activity.turns, "turn") + " taken",
-        f"{activity.restarts} restarts" if activity.restarts else "",
-        wording.deadline(loop, now),
-        f"process {loop.pid}" if loop.alive else "no process",
-    ]
-    lines = [
-        join(
-            (state, f"bold {colour.get(COLOURS[wording.mood(loop)], '')}"),
-            ("  " + " · ".join(filter(None, facts)), MUTED),
-        )
-    ]
-    if activity.note:
-        lines.append(line(activity.note))
-    if loop.nudge_waiting:
-        lines.append(line("a message is queued for the next turn", MUTED))
-    lines.append(
-        join((safe_line(wording.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
-    )
-    return lines
 
 
 def _row(entry: Line, utc: bool) -> Row:

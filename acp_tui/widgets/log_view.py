@@ -57,6 +57,13 @@ class LogView(Lines):
         else:
             self._arrange(first)
 
+    def rewrite(self, first: int, rows: Sequence[Row]) -> None:
+        """Show other lines from the line ``first`` (0 the first) on."""
+        self.rows[first:] = rows
+        self.matches = [line for line in self.matches if line < first] + self._holding(first)
+        self.here = min(self.here, len(self.rows) - 1)
+        self._arrange(first)
+
     def _drop(self, count: int) -> None:
         """Let the oldest lines go; what is in view stays where it is."""
         gone = self._starts[min(count, len(self._starts) - 1)]

@@ -35,7 +35,7 @@ ATTENDED = timedelta(minutes=15)
 LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
 ACP = "acp"
 """Who answers where no person did: by the policy, or because the time is over."""
-_LATE = f"nobody answered within {ATTENDED.total_seconds() / 60:.0f} minutes"
+_LATE = f"no person answered within {ATTENDED.total_seconds() / 60:.0f} minutes"
 _NAME = re.compile(r"([0-9a-f]{16})\.json")
 _LONGEST = 2_000  # characters of a command or a message that are recorded
 

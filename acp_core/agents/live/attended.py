@@ -24,7 +24,8 @@ def is_attended(now: datetime) -> bool:
 
 def terminals() -> dict[str, float]:
     """The terminals of this account's people, and when each was typed into last (seconds since 1970)."""
-    found, of_agents = set(), set()
+    found: set[str] = set()
+    of_agents: set[str] = set()
     for process in psutil.process_iter():
         try:
             terminal = process.terminal()

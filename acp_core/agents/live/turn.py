@@ -149,6 +149,11 @@ def crashed(journal: Path) -> bool:
     return end is None or end.crashed
 
 
+def has_ended(journal: Path) -> bool:
+    """Whether the runner has said how the turn ended."""
+    return _read_end(end_of(journal)) is not None
+
+
 def _read_end(path: Path) -> End | None:
     with contextlib.suppress(codec.CodecError):
         return codec.read(End, path)

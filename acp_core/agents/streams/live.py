@@ -30,7 +30,7 @@ class Live(Parser):
         progress.error_name, progress.error_status = _name(state), state.code or 0
         progress.finished = state.answered
         running = state.running
-        progress.tool = _use(running) if running and not state.answered else ""
+        progress.tool = use_of(running) if running and not state.answered else ""
         for refused in state.refused[len(before.refused) :]:
             progress.refuse(refused)
         if state.retry and state.retry != before.retry:
@@ -53,15 +53,15 @@ class Live(Parser):
                 continue
             if call.is_over and not (known and known.is_over):
                 self.progress.quote(call.output)
-                lines += [f"uses {_use(call)}", *call.output.splitlines()[-3:]]
+                lines += [f"uses {use_of(call)}", *call.output.splitlines()[-3:]]
                 if call.status == "failed":
-                    lines.append(f"{_use(call)} failed")
+                    lines.append(f"{use_of(call)} failed")
         return lines
 
     def _notes(self, message: dict[str, Any]) -> list[str]:
-        noted = (string(message.get(each)) for each in ("note", "failed"))
+        noted = [string(message.get(each)) for each in ("note", "failed")]
         refused, steered = string(message.get("refused")), string(message.get("message"))
-        noted = (*noted, f"a person says: {steered}" if steered else "")
+        noted.append(f"a person says: {steered}" if steered else "")
         return [*filter(None, noted), *([f"not allowed: {refused}"] if refused else ())]
 
 
@@ -71,6 +71,7 @@ def _name(state: SessionState) -> str:
     return next(filter(None, names), "")
 
 
-def _use(call: ToolCall) -> str:
+def use_of(call: ToolCall) -> str:
+    """A call in one line: the tool, and what it is used on."""
     name = call.name or call.kind or "tool"
     return use(name, dict(call.input) or {"description": call.title})

@@ -90,5 +90,6 @@ LOGS = command_of(
     )
 )  # fmt: skip
 STOP = command_of(table.STOP_LOOP)
+CANCEL = command_of(table.CANCEL)
 NUDGE = command_of(table.NUDGE)
 ANSWER = Commands("answer", table.ANSWER.sentence, (table.ANSWER,), "acp.answer/1")

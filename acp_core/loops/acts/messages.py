@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from datetime import datetime
+from pathlib import Path
 
 from acp_core.agents import presets, registry
+from acp_core.agents.live import control
+from acp_core.agents.live.control import Steering
+from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import RunnerState
+from acp_core.files.owners import account
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.about import About, one_of
 from acp_core.loops.acts.ending import PATIENCE, within
@@ -35,21 +41,26 @@ def bind_nudge(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         loop = loop_of(values.participant)
+        message = clean_line(values.message, 300)
+        if message and _steers(loop):
+            return Preview(
+                f"{values.participant}'s agent gets the message “{message}” at once, in its running turn."
+            )
         when = "at once"
         if loop.program_alive:
             when = "after the current attempt has ended"
-        said = (
-            f" with the message “{clean_line(values.message, 300)}”"
-            if values.message.strip()
-            else ""
-        )
+        said = f" with the message “{message}”" if message else ""
         return Preview(f"{values.participant} restarts its turn {when}{said}.")
 
     def perform(values: Values) -> Outcome:
         name = values.participant
         loop = loop_of(name)
+        message = values.message.strip()
         try:
-            registry.nudge(loop.folder, loop.participant, values.message.strip(), utc_now())
+            late = _steered(loop, message)
+            if late is None:
+                return Outcome(OutcomeState.DONE, f"{name}: the agent got the message.")
+            registry.nudge(loop.folder, loop.participant, message, utc_now())
         except OSError as error:
             raise Refused(f"could not save the message: {error.strerror or error}") from None
         waits = PATIENCE if not loop.program_alive else 0.0
@@ -57,7 +68,7 @@ def bind_nudge(context: Context, now: datetime) -> Action:
             return Outcome(OutcomeState.DONE, f"{name}: the loop received the message.")
         return Outcome(
             OutcomeState.REQUESTED,
-            f"{name}: message queued; the loop reads it after the current attempt.",
+            f"{name}: message queued; the loop reads it after the current attempt{late}.",
         )
 
     return bound(
@@ -68,6 +79,23 @@ def bind_nudge(context: Context, now: datetime) -> Action:
         narrowed={"participant": one_of(names)},
         offered=bool(names),
     )
+
+
+def _steers(loop: RunnerState) -> bool:
+    """Whether a message reaches the agent in its running turn."""
+    run = loop.run
+    at_work = run is not None and run.live and run.ended is None and loop.program_alive
+    return at_work and control.can_steer(Place(Path(loop.place)))
+
+
+def _steered(loop: RunnerState, message: str) -> str | None:
+    """Send a message into the running turn. None where it arrived, else why not, for a sentence."""
+    run = loop.run
+    if not message or run is None or not _steers(loop):
+        return ""
+    sent = Steering(run.number, message, account(os.getuid()))
+    reply = control.steer(Place(Path(loop.place)), sent)
+    return None if reply.delivered else f" ({clean_line(reply.why, 200)})"
 
 
 def bind_login(context: Context, now: datetime) -> Action:

@@ -10,6 +10,7 @@ NUDGE = "nudge"
 LOGIN = "login"
 RAISE = "raise_budget"
 STOP_LOOP = "stop"
+CANCEL = "cancel"
 STOP_PROGRAM = "stop_program"
 DUPLICATE = "stop_duplicate"
 ANSWER_PERMISSION = "answer_permission"
@@ -20,6 +21,7 @@ NAMES = frozenset(
         LAUNCH_ALL,
         HAND_OVER,
         NUDGE,
+        CANCEL,
         STOP_PROGRAM,
         STOP_LOOP,
         DUPLICATE,

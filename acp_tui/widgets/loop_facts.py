@@ -1,0 +1,59 @@
+"""What stands on top of a participant's screen: who it is, and what its loop does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from acp_core.loops import wording
+from acp_core.model import Participant, Snapshot
+from acp_core.model.format import age, count
+from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.people import COLOURS
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
+
+
+def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Content:
+    """Who it is, and where."""
+    parts: list[Part] = [(safe_line(id), "bold $text-accent")]
+    if person is not None:
+        about = " · ".join(filter(None, (person.role, person.kind)))
+        parts.append((f"  {safe_line(about)}", MUTED))
+    if snapshot is not None:
+        parts.append((f"  in {safe_line(snapshot.name)}", MUTED))
+    return join(*parts)
+
+
+def loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
+    """State, what it cost, the note and the command."""
+    activity = loop.shown
+    colour = {"success": "$text-success", "error": "$text-error"}
+    state = safe_line(wording.state(loop)) + (
+        f" {age(activity.since, now)}" if activity.since else ""
+    )
+    facts = [
+        wording.attempt(loop),
+        wording.spent(loop),
+        count(activity.turns, "turn") + " taken",
+        f"{activity.restarts} restarts" if activity.restarts else "",
+        wording.deadline(loop, now),
+        f"process {loop.pid}" if loop.alive else "no process",
+    ]
+    lines = [
+        join(
+            (state, f"bold {colour.get(COLOURS[wording.mood(loop)], '')}"),
+            ("  " + " · ".join(filter(None, facts)), MUTED),
+        )
+    ]
+    if activity.note:
+        lines.append(line(activity.note))
+    if loop.nudge_waiting:
+        lines.append(line("a message is queued for the next turn", MUTED))
+    lines.append(
+        join((safe_line(wording.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
+    )
+    return lines
