@@ -136,6 +136,7 @@ class Session:
         run_id: str = "",
         locks: Locks | None = None,
         live: str = "",
+        clock: Callable[[], datetime] = utc_now,
     ) -> Session:
         """The session of a participant with a program, not yet entered.
 
@@ -151,13 +152,14 @@ class Session:
             run_id: the collaboration's run, where its protocol names one.
             locks: what this process held already before it became this program.
             live: whether turns are taken in a live session, see `Saved`.
+            clock: says what time it is.
         """
         preset = program.preset
         saved = Saved(
             folder=key_of(program.folder),
             participant=participant,
             process=myself(),
-            started=utc_now(),
+            started=clock(),
             program=preset.name,
             version=program.version,
             model=program.model,
@@ -177,6 +179,7 @@ class Session:
             echo=echo,
             tick=tick,
             locks=locks,
+            clock=clock,
         )
 
     def __enter__(self) -> Session:

@@ -74,7 +74,9 @@ class Attempts:
         self._session.say(f"a person says: {message}" if message else "a person asked for a retry")
         self.message = message
         self._restart()
-        self._session.update(nudged=self._clock(), **_NO_PAUSE)
+        phase = self._session.state.phase
+        again = Phase.PAUSING if phase is Phase.GAVE_UP else phase
+        self._session.update(nudged=self._clock(), phase=again, **_NO_PAUSE)
 
     def begin_turn(self, turn: TurnState) -> None:
         """Count from nothing where this is another turn than before."""
@@ -85,10 +87,20 @@ class Attempts:
             return
         first, self._mark = self._mark is None, mark
         self.correction = ""
-        if first and self._goes_on_waiting(turn):
+        if first and (self._gave_up_before() or self._goes_on_waiting(turn)):
             return
         self._restart()
         self._session.update(turn=turn.since_event, **_NO_PAUSE)
+
+    def _gave_up_before(self) -> bool:
+        """Whether this loop gave up on this turn before it was parked."""
+        state = self._session.state
+        if state.phase is not Phase.GAVE_UP or state.capped:
+            return False
+        if self._mark_of(state.turn, state.own) != self._mark:
+            return False
+        self.number, self.gave_up = state.attempt, state.note
+        return True
 
     def _goes_on_waiting(self, turn: TurnState) -> bool:
         """Whether the loop before this one waited for the model service, which goes on then."""

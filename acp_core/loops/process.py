@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.agents.hold import Locks
@@ -41,6 +42,8 @@ def run(
     *,
     ready: Callable[[], None] | None = None,
     echo: Callable[[str], None] | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    wait: Callable[[float], None] | None = None,
 ) -> int:
     """Run a loop in this process until it ends.
 
@@ -49,6 +52,8 @@ def run(
         ready: called once the loop is the participant's only one; one that somebody waits for
             in this way is parked while it has nothing to do.
         echo: is given every line of its log.
+        clock: says what time it is.
+        wait: waits so many seconds; by default for a signal, too. A loop with its own is not parked.
 
     Returns:
         The exit code, see `Loop.run`.
@@ -60,12 +65,14 @@ def run(
     program = _program(spec)
     collaboration = open_folder(spec.folder)
     try:
-        with _session(spec, program, echo=echo, run_id=_run_id(collaboration)) as session:
+        run_id = _run_id(collaboration)
+        with _session(spec, program, echo=echo, run_id=run_id, clock=clock) as session:
             save(spec, where)
             session.say(f"a loop for {spec.participant} with {program.title} starts")
             if ready:
                 ready()
-            return _take_turns(session, collaboration, spec, LOOKS if ready else None)
+            parks = LOOKS if ready and wait is None else None
+            return _take_turns(session, collaboration, spec, parks, wait)
     except LoopRunning as error:
         holder = conductor(spec).holder(str(error))
         raise LaunchError(f"{spec.participant} already has a loop{holder}") from None
@@ -120,6 +127,7 @@ def _session(
     echo: Callable[[str], None] | None = None,
     locks: Locks | None = None,
     run_id: str = "",
+    clock: Callable[[], datetime] = utc_now,
 ) -> Session:
     return Session.of(
         program,
@@ -132,15 +140,28 @@ def _session(
         locks=locks,
         run_id=run_id,
         live=spec.live(program.preset),
+        clock=clock,
     )
 
 
 def _take_turns(
-    session: Session, collaboration: Collaboration, spec: Spec, parks: int | None
+    session: Session,
+    collaboration: Collaboration,
+    spec: Spec,
+    parks: int | None,
+    wait: Callable[[float], None] | None = None,
 ) -> int:
     """Take turns, and be parked in between where ``parks`` says after how many looks in vain."""
     keeping = Keeping(collaboration, spec.folder, spec.participant, recorded(), session.say)
-    loop = Loop(session, collaboration, spec, seen=keeping.record, parks=parks)
+    loop = Loop(
+        session,
+        collaboration,
+        spec,
+        clock=session.clock,
+        seen=keeping.record,
+        wait=wait,
+        parks=parks,
+    )
     try:
         while (code := loop.run()) == PARKS:
             _park(session, spec, loop, keeping)

@@ -128,7 +128,7 @@ class Loop:
             return self._hold(over)
         self._budget.release()
         if self._attempts.gave_up:
-            return self._stay()
+            return self._stay(turn)
         if left := self._attempts.seconds_left():
             return self._pause(turn, left)
         self._vain = 0
@@ -142,13 +142,15 @@ class Loop:
         self._wait_for(min(self._spec.interval, max(0.01, left)))
         return None
 
-    def _stay(self) -> int | None:
+    def _stay(self, turn: TurnState) -> int | None:
         """A person is wanted: stay, so that they see it, unless asked to leave."""
         if self._spec.leave:
             self._end(Phase.GAVE_UP, self._session.state.note)
             return GAVE_UP
         if self._session.state.phase is not Phase.GAVE_UP:
             self._session.update(phase=Phase.GAVE_UP, note=self._attempts.gave_up)
+        if self._may_park(turn):
+            return PARKS
         self._wait_for(self._spec.interval)
         return None
 

@@ -35,7 +35,7 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
-from tests.loops.test_parking import wait_for_parked
+from tests.loops.test_parking import is_parked, wait_for_parked
 
 
 def claude(folder: Path, how: str) -> Preset:
@@ -104,6 +104,21 @@ def test_a_loop_that_waits_for_a_limit_is_parked_and_hears_a_message(tmp_path: P
     registry.nudge(str(folder), "server", "Go on.", datetime.now(UTC))
     wait_for_turns(folder, "server", 2)
     assert "Go on." in prompt(folder, "server", 2)
+
+
+def test_a_loop_that_gave_up_is_parked_and_a_message_starts_another_attempt(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    held = start(folder, "server", claude(tmp_path, "logged-out act"), interval=0.02)
+    wait_for_parked(held.pid)
+    shown = state(folder, "server")
+    assert (shown.phase, shown.alive) == (Phase.GAVE_UP, True)
+    os.utime(folder / "events.jsonl")  # wakes it, and changes nothing for it
+    wait_for(lambda: not is_parked(held.pid), "it to look")
+    wait_for_parked(held.pid)
+    assert len(turns(folder, "server")) == 1
+    registry.nudge(str(folder), "server", "", datetime.now(UTC))
+    wait_for_turns(folder, "server", 2)
+    assert turns(folder, "server")[1]["took"]
 
 
 @pytest.mark.parametrize(
