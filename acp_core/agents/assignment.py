@@ -2,7 +2,8 @@
 
 What is to be done is noted under its name before the program starts, and the program carries a
 mark in its environment. So whoever comes after a session that was killed at any moment finds the
-program at work, or what it printed, and starts none a second time.
+program at work, or what it printed, and starts none a second time. Where the program can hold a live
+session, the work is one turn of it, and what the agent asks permission for is judged by `scope`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ from datetime import UTC, datetime
 import psutil
 
 from acp_core.agents.identity import Identity, identify
+from acp_core.agents.live import command as live_commands
+from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live.state import TurnScope
+from acp_core.agents.live.turn import LiveCommand
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
+from acp_core.agents.spawn import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 
@@ -67,6 +73,10 @@ class Assignment(ABC):
             SpawnError: it cannot be made.
         """
 
+    def scope(self) -> TurnScope:
+        """What it may do in a live session without a person being asked."""
+        return TurnScope(self.note)
+
     def mark(self, number: int) -> str:
         """The value of the variable in the attempt of this number."""
         return self.key
@@ -99,7 +109,12 @@ def perform(session: Session, work: Assignment) -> Run:
         PresetError: its preset is not what it should be.
         OSError: a file cannot be written.
     """
-    return _earlier(session, work) or _begin(session, work)
+    run = _earlier(session, work) or _begin(session, work)
+    if not run.unusable:
+        return run
+    session.say(f"no live session: {run.unusable}; an agent is started for the attempt instead")
+    session.update(live=f"no: {run.unusable}")
+    return _begin(session, work)
 
 
 def _earlier(session: Session, work: Assignment) -> Run | None:
@@ -139,6 +154,9 @@ def _stop_other(session: Session, run: Run) -> None:
 def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
     """An attempt whose session died before it noted that the program had been started."""
     out, err = session.file(number, "out"), session.file(number, "err")
+    runner = live_turns.begun(session.where, number)
+    if runner is not None:
+        return Run(number, runner, session.clock(), out=str(out), err=str(err), live=True)
     process = _marked(work.variable, work.mark(number))
     if process is not None:
         started = datetime.fromtimestamp(process.created, UTC)
@@ -191,14 +209,30 @@ def _begin(session: Session, work: Assignment) -> Run:
         session.file(number, kind).unlink(missing_ok=True)
     prompt, path = work.prompt(), session.file(number, "prompt")
     atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
-    env = {work.variable: work.mark(number)}
-    command = work.program().command(prompt, str(path), str(session.where.drafts), env)
+    command = _command(session, work, prompt, str(path), number)
     work.begin()
     session.update(
         turn=work.key, own=number, attempt=work.attempt, phase=Phase.RUNNING, note=work.note
     )
     session.say(work.title)
     return session.run(command, lambda run: _why_stop(session, work, run))
+
+
+def _command(
+    session: Session, work: Assignment, prompt: str, path: str, number: int
+) -> Command | LiveCommand:
+    program, env = work.program(), {work.variable: work.mark(number)}
+    if not program.live or session.state.live.startswith("no"):
+        return program.command(prompt, path, str(session.where.drafts), env)
+    return live_commands.command(
+        program,
+        session.where,
+        session.state.participant,
+        path,
+        env,
+        run_id=session.state.run_id,
+        scope=work.scope(),
+    )
 
 
 def _why_stop(session: Session, work: Assignment, run: Run) -> str:

@@ -22,6 +22,7 @@ class Program:
         model: which model it uses; "" for its own choice.
         version: what it said when it was asked; "" where it was not.
         live: its turns are taken in a live session.
+        not_live: why they are not, for one that could; "" where there is nothing to say.
     """
 
     preset: Preset
@@ -31,6 +32,12 @@ class Program:
     model: str = ""
     version: str = ""
     live: bool = False
+    not_live: str = ""
+
+    @property
+    def live_state(self) -> str:
+        """Whether its turns are taken in a live session, as `Saved` says it."""
+        return "yes" if self.live else f"no: {self.not_live}" if self.not_live else ""
 
     @property
     def title(self) -> str:

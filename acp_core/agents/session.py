@@ -135,7 +135,6 @@ class Session:
         tick: float = TICK,
         run_id: str = "",
         locks: Locks | None = None,
-        live: str = "",
         clock: Callable[[], datetime] = utc_now,
     ) -> Session:
         """The session of a participant with a program, not yet entered.
@@ -151,7 +150,6 @@ class Session:
             tick: seconds between two looks at a running program, at most.
             run_id: the collaboration's run, where its protocol names one.
             locks: what this process held already before it became this program.
-            live: whether turns are taken in a live session, see `Saved`.
             clock: says what time it is.
         """
         preset = program.preset
@@ -169,7 +167,7 @@ class Session:
             attempts=attempts,
             deadline=deadline,
             run_id=run_id,
-            live=live,
+            live=program.live_state,
         )
         return cls(
             place(program.folder, participant),

@@ -7,12 +7,12 @@ that an answer needs no loop that is alive.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from acp_core.agents.live import policy, runner
 from acp_core.agents.live.gate import Judge, Judged
 from acp_core.agents.live.requests import PermissionRequest
+from acp_core.agents.live.scoped import permissions_of
 from acp_core.agents.live.state import Order
 from acp_core.agents.place import Place
 from acp_core.loops import commands
@@ -22,8 +22,7 @@ from acp_core.loops.spec import Spec
 from acp_core.loops.turn_scope import scope_of
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
-from acp_core.person import permissions, settings
-from acp_core.person.permissions import Permissions, Verdict
+from acp_core.person.permissions import Verdict
 
 
 def judge_of(order: Order) -> Judge:
@@ -51,17 +50,9 @@ def _judged(request: PermissionRequest, spec: Spec, where: Place) -> Judged:
         if turn is None:
             return Judged(policy.Decision(Verdict.ASK, "the turn cannot be read"))
         scope = scope_of(collaboration, spec.participant, turn, brief)
-        return Judged(policy.decide(request, scope, _permissions(spec)), turn.what)
+        return Judged(policy.decide(request, scope, permissions_of(spec.permissions)), turn.what)
     finally:
         collaboration.close()
-
-
-def _permissions(spec: Spec) -> Permissions:
-    """What the person allows: the settings, and the policy that was chosen for this loop."""
-    allowed = permissions.parse(settings.load().permissions)
-    if not spec.permissions:
-        return allowed
-    return replace(allowed, policy=permissions.policy_of(spec.permissions))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,6 @@ def _session(
         echo=echo,
         locks=locks,
         run_id=run_id,
-        live=spec.live(program.preset),
         clock=clock,
     )
 

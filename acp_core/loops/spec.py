@@ -8,11 +8,10 @@ from enum import Enum
 
 from acp_core.agents import codec
 from acp_core.agents.budgets import Cap
-from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live import command as live_commands
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
-from acp_core.agents.spawn import SpawnError, live_program
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
@@ -93,6 +92,7 @@ class Spec:
             PresetError: its preset is not what it should be.
         """
         preset = self.resolved()
+        why = self.not_live(preset) if preset.live else ""
         return Program(
             preset,
             self.folder,
@@ -100,7 +100,8 @@ class Spec:
             self.program,
             self.model,
             self.version,
-            live=self.live(preset) == "yes",
+            live=bool(preset.live) and not why,
+            not_live=why,
         )
 
     def live(self, preset: Preset) -> str:
@@ -112,17 +113,9 @@ class Spec:
 
     def not_live(self, preset: Preset) -> str:
         """Why turns are not taken in a live session, for a program that could; "" where they are."""
-        if self.once:
-            return "--once was given"
-        if self.mode is not Mode.TURN:
+        if self.mode is not Mode.TURN and not self.once:
             return f"not possible with mode {self.mode.value!r}"
-        if self.model and "{model" not in " ".join(preset.live):
-            return "a model was chosen, which its live session cannot be told"
-        try:
-            live_program(preset, self.workdir)
-        except SpawnError as error:
-            return str(error)
-        return live_turns.missing()
+        return live_commands.missing(preset, self.workdir, self.model, once=self.once)
 
     def brief(self, place: Place, commands: str) -> Brief:
         """What every prompt of this loop is made for."""

@@ -17,9 +17,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from acp_core.agents.background import importable
-from acp_core.agents.live.state import Order
+from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.turn import LiveCommand
-from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.state import Phase, Run
@@ -252,7 +251,14 @@ class Loop:
         atomic.replace(path, prompt.encode(errors="replace"), sync=False)
         program = self._liveness.program
         if program.live:
-            return self._live_command(program, str(path))
+            return live_commands.command(
+                program,
+                self._session.where,
+                self._spec.participant,
+                str(path),
+                importable(),
+                module=LIVE.module,
+            )
         return program.command(
             prompt,
             str(path),
@@ -265,23 +271,6 @@ class Loop:
             documents=turn.documents,
             reads=turn.reads,
         )
-
-    def _live_command(self, program: Program, prompt: str) -> LiveCommand:
-        where = self._session.where
-        command = program.live_command(str(where.drafts), importable())
-        order = Order(
-            str(where.folder),
-            command.argv,
-            command.cwd,
-            dict(command.env),
-            self._preset.ask_mode,
-            tuple(sorted({str(where.drafts), self._spec.folder} - {command.cwd})),
-            folder=self._spec.folder,
-            participant=self._spec.participant,
-            title=program.title,
-            rejection_ends_turn=self._preset.rejection_ends_turn,
-        )
-        return LiveCommand(order, prompt, LIVE.module)
 
     def _check(self, run: Run) -> str:
         """Why a running program should be stopped now, or ""."""

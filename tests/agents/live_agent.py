@@ -10,7 +10,11 @@ used up from the front; when none is left it does its work:
 start a command that stays, and wait to be cancelled; ``deaf`` the same, and ignore that; ``odd``
 send what no agent should, then do it; ``limit`` answer with an error that names a limit; ``listen`` wait for a message, say it, then do it;
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
-close its output and stay.
+close its output and stay; ``both`` ask for one command that no policy knows, then do it;
+``edit=PATH,PATH`` write these files, each if it may, then do it.
+
+With ``--command``, its work is one command, of a folder collaboration or not: it gets the prompt as
+its input, and what it prints is the agent's answer.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import contextlib
 import json
 import os
 import queue
+import shlex
 import subprocess
 import sys
 import threading
@@ -64,6 +69,7 @@ class LiveAgent:
         self.cancelled = False
         self.busy = False
         self.steered: list[str] = []
+        self.files = ""
 
     def run(self) -> None:
         threading.Thread(target=self.read, daemon=True).start()
@@ -140,7 +146,7 @@ class LiveAgent:
         self.cancelled, self.busy = False, True
         prompt = params["prompt"][0]["text"]
         self.remember([*self.memory(), prompt])
-        how = behaviour(self.given.behaviour)
+        how, _, self.files = behaviour(self.given.behaviour).partition("=")
         stop = getattr(self, f"do_{how}", self.do_act)(prompt)
         self.busy = False
         self.cost += 0.01
@@ -158,6 +164,8 @@ class LiveAgent:
 
     def do_act(self, prompt: str) -> str:
         self.update("plan", entries=[{"content": "take the turn", "status": "in_progress"}])
+        if self.given.command:
+            return self.do_command(prompt)
         self.update("agent_message_chunk", content={"type": "text", "text": "I take my turn."})
         worker = Worker(prompt, self)
         with contextlib.suppress(EndTurn):
@@ -214,6 +222,27 @@ class LiveAgent:
             subprocess.run(command.split(), check=True)
         return "end_turn"
 
+    def do_both(self, prompt: str) -> str:
+        self.do_ask(prompt)
+        return self.do_act(prompt)
+
+    def do_edit(self, prompt: str) -> str:
+        for number, path in enumerate(self.files.split(",")):
+            diff = {"type": "diff", "path": path, "oldText": None, "newText": "Mine.\n"}
+            if self.allowed({"toolCallId": f"edit-{number}", "title": "notes", "kind": "edit", "content": [diff], "locations": [{"path": path}]}):  # fmt: skip
+                Path(path).write_text(diff["newText"])
+        return self.do_act(prompt)
+
+    def do_command(self, prompt: str) -> str:
+        """Do the work as one command, if it may be run, and answer with what that prints."""
+        call, command = f"call-{agent_number(self, 1)}", self.given.command
+        if not self.may(call, command):
+            return "end_turn"
+        ended = subprocess.run(shlex.split(command), input=prompt, capture_output=True, text=True, check=False)  # fmt: skip
+        self.update("tool_call_update", toolCallId=call, status="completed" if ended.returncode == 0 else "failed", content=[{"type": "content", "content": {"type": "text", "text": ended.stderr}}])  # fmt: skip
+        self.update("agent_message_chunk", content={"type": "text", "text": ended.stdout})
+        return "end_turn"
+
     def do_limit(self, prompt: str) -> str:
         raise Refused(-32603, "Internal error", {"message": "Usage limit reached. Try again in 2 seconds."})  # fmt: skip
 
@@ -253,12 +282,17 @@ class LiveAgent:
 
     def may(self, call: str, command: str) -> bool:
         """Whether a command may be run, asked for in this program's shape."""
+        tool: dict[str, Any] = {"toolCallId": call, "title": command, "kind": "execute"}
+        if self.shape != "gemini":
+            tool["rawInput"] = {"command": command}
+        return self.allowed(tool)
+
+    def allowed(self, tool: dict[str, Any]) -> bool:
+        """Whether a tool may be used."""
         if self.mode != MODES[self.shape] and self.shape != "opencode":
             return True
         self.asked += 1
-        tool = {"toolCallId": call, "title": command, "kind": "execute", "status": "pending"}
-        if self.shape != "gemini":
-            tool["rawInput"] = {"command": command}
+        tool["status"] = "pending"
         options = [{"optionId": each, "name": each, "kind": kind} for each, kind in OPTIONS[self.shape]]  # fmt: skip
         params = {"sessionId": self.session, "toolCall": tool, "options": options}
         name = f"p{self.asked}"
@@ -306,6 +340,7 @@ def main(name: str = "agent") -> None:
     parser.add_argument("--shape", choices=OPTIONS, default="claude")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--behaviour", type=Path)
+    parser.add_argument("--command", default="", help="its work, instead of a collaboration's")
     parser.add_argument("--protocol", type=int, default=1)
     parser.add_argument("--used", type=int, default=100, help="tokens in its context, of 1000")
     parser.add_argument("--login", default="api_key")

@@ -34,11 +34,6 @@ Judge = Callable[[PermissionRequest], Judged]
 """Decides a request; may read files, and is called in a thread."""
 
 
-def ask_always(request: PermissionRequest) -> Judged:
-    """Decide nothing: a person does."""
-    return Judged(Decision(Verdict.ASK, "no policy applies here"))
-
-
 class Gate:
     """Takes an agent's requests for permission.
 

@@ -24,6 +24,8 @@ _SETTINGS = frozenset(
     {"agents.md", "claude.md", "gemini.md", "qwen.md", "opencode.json", "opencode.jsonc"}
 )
 """Files by which programs are told what they may do; like all dotted names, they are asked about."""
+_CHANGES = frozenset({"edit", "delete", "move"})
+"""What programs call a change; a change that is called otherwise is seen by its differences."""
 
 
 class Decision(NamedTuple):
@@ -55,6 +57,9 @@ class Scope:
         participant: whose turn it is.
         documents: paths of the files that this turn may change.
         drafts: the participant's folder of drafts.
+        folders: more folders below which this turn may change files.
+        kept: paths below those that are asked about nevertheless.
+        confined: what would change files anywhere else is rejected, whatever the policy.
         program: the words by which acp is run, the first one an absolute path.
         commands: acp's commands that the participant may run, by name.
         server: the MCP server that we handed to the program; "" for none.
@@ -65,6 +70,9 @@ class Scope:
     participant: str = ""
     documents: tuple[str, ...] = ()
     drafts: str = ""
+    folders: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    confined: bool = False
     program: tuple[str, ...] = ()
     commands: Mapping[str, OwnCommand] = field(default_factory=lambda: MappingProxyType({}))
     server: str = ""
@@ -83,7 +91,11 @@ def decide(request: PermissionRequest, scope: Scope, permissions: Permissions) -
         return Decision(Verdict.REJECT, "the policy rejects everything")
     if request.questions:
         return _ask("it is a question to a person")
-    made = _by_rule(request, permissions.rules) or _by_policy(request, scope, permissions.policy)
+    made = (
+        _by_rule(request, permissions.rules)
+        or _beyond(request, scope)
+        or _by_policy(request, scope, permissions.policy)
+    )
     if made.verdict is Verdict.ALLOW and request.option(ALLOW_ONCE) is None:
         return _ask("the program offers no way to allow it once")
     return made
@@ -91,6 +103,23 @@ def decide(request: PermissionRequest, scope: Scope, permissions: Permissions) -
 
 def _ask(why: str) -> Decision:
     return Decision(Verdict.ASK, why)
+
+
+def _beyond(request: PermissionRequest, scope: Scope) -> Decision | None:
+    """What is done with a change outside of the folders to which a participant is confined."""
+    if not scope.confined or not (request.diffs or request.kind in _CHANGES):
+        return None
+    if not request.locations or any(not each.path for each in request.diffs):
+        return _ask("it does not name the file that changes")
+    for path in request.locations:
+        real = _real(path, request.workdir)
+        if not real:
+            return _ask("it names a path whose folder is not known")
+        if all(_below(real, root) is None for root in (scope.drafts, *scope.folders) if root):
+            return Decision(Verdict.REJECT, "it may change files only in its own folder")
+        if not _is_single(real):
+            return _ask("what it changes has other names too, or is no file")
+    return None
 
 
 def _by_policy(request: PermissionRequest, scope: Scope, policy: Policy) -> Decision:
@@ -152,8 +181,9 @@ def _foreign_change(request: PermissionRequest, scope: Scope) -> str:
         real = _real(path, request.workdir)
         if not real:
             return "it names a path whose folder is not known"
-        guarded = _is_guarded(os.path.basename(real))
-        if guarded or not (real in documents or _is_inside(real, (scope.drafts,))):
+        own = real in documents or _is_inside(real, (scope.drafts, *scope.folders))
+        guarded = _is_guarded(os.path.basename(real)) or _is_inside(real, scope.kept)
+        if guarded or not own:
             return "it changes something other than the turn's documents and drafts"
         if not _is_single(real):
             return "what it changes has other names too, or is no file"

@@ -27,8 +27,9 @@ from acp_core.agents.identity import Identity, marked, myself
 from acp_core.agents.live import control
 from acp_core.agents.live.connection import Client, Connection, SessionFailed, end_all
 from acp_core.agents.live.control import Reply, Steering
-from acp_core.agents.live.gate import Gate, Judge, ask_always
+from acp_core.agents.live.gate import Gate, Judge
 from acp_core.agents.live.journal import AGENT, RUNNER, Journal
+from acp_core.agents.live.scoped import judge_of as of_scope
 from acp_core.agents.live.session import LiveSession, NoLiveSession
 from acp_core.agents.live.state import End, Files, Held, Order, Turn
 from acp_core.agents.live.updates import MOST_CALLS, SessionState, apply, begin_turn
@@ -76,6 +77,7 @@ class Runner:
             digest=order.digest,
             session=before.session if before and same else "",
             used=before.used if before else None,
+            number=before.number if before else 0,
         )
 
     async def run(self, ready: background.Ready) -> int:
@@ -141,6 +143,7 @@ class Runner:
 
     async def _take(self, turn: Turn) -> None:
         """Take a turn, and write down how it ended."""
+        self._save(number=turn.number)
         self._journal = Journal(Path(turn.journal))
         self._state = begin_turn(self._state)
         state = self._state
@@ -307,7 +310,7 @@ def _text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def main(judge_of: Callable[[Order], Judge] = lambda order: ask_always) -> int:
+def main(judge_of: Callable[[Order], Judge] = of_scope) -> int:
     """Hold the session that is asked for.
 
     Args:

@@ -31,6 +31,7 @@ class Order:
         folder, participant: the collaboration, and whose turns are taken.
         title: the program, for people.
         rejection_ends_turn: the agent ends its turn when a request of it is rejected.
+        run_id: the collaboration's run; "" where its protocol names none.
     """
 
     place: str
@@ -44,6 +45,7 @@ class Order:
     participant: str = ""
     title: str = ""
     rejection_ends_turn: bool = False
+    run_id: str = ""
 
     @property
     def command(self) -> Command:
@@ -53,7 +55,7 @@ class Order:
     @property
     def digest(self) -> str:
         """Changes with anything but the variables, which differ from one caller to the next."""
-        words = [*self.argv, self.cwd, self.ask_mode, *self.folders]
+        words = [*self.argv, self.cwd, self.ask_mode, *self.folders, self.run_id]
         return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
@@ -65,6 +67,27 @@ class Turn:
     prompt: str
     journal: str
     end: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """What a turn may do without a person being asked, where the policy lets it.
+
+    Attributes:
+        what: what the turn is about, for people.
+        documents: files that it may change.
+        folders: folders below which it may change files.
+        kept: names below those that it may not change without being asked about.
+        confined: a change elsewhere is rejected; no person is asked.
+        permissions: the policy; "" for that of the settings.
+    """
+
+    what: str = ""
+    documents: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    confined: bool = False
+    permissions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +114,7 @@ class Held:
         digest: of what it was asked for.
         session: the agent's name for the session, "" where none began.
         used: when the session was used last; ``turns`` it took.
+        number: of the run whose turn it took last.
         leaving: it takes no more turns.
         steers: the agent takes messages in the middle of a turn.
     """
@@ -101,6 +125,7 @@ class Held:
     session: str = ""
     used: datetime | None = None
     turns: int = 0
+    number: int = 0
     leaving: bool = False
     steers: bool = False
 
@@ -132,6 +157,11 @@ class Files:
         return self.folder / "messages"
 
     @property
+    def scope(self) -> Path:
+        """What the turn may do, where its protocol says so beforehand."""
+        return self.folder / "scope.json"
+
+    @property
     def errors(self) -> Path:
         """What the agent's program printed as errors."""
         return self.folder / "agent.err"
@@ -140,6 +170,12 @@ class Files:
         """The runner that is or was there; None where there was none."""
         with contextlib.suppress(codec.CodecError):
             return codec.read(Held, self.held)
+        return None
+
+    def load_scope(self) -> TurnScope | None:
+        """What the turn may do; None where nothing says so."""
+        with contextlib.suppress(codec.CodecError):
+            return codec.read(TurnScope, self.scope)
         return None
 
     def take_turn(self) -> Turn | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acp_core.agents import background, codec, ending
 from acp_core.agents.identity import Identity, descendants, marked
-from acp_core.agents.live.state import End, Files, Held, Order, Turn
+from acp_core.agents.live.state import End, Files, Held, Order, Turn, TurnScope
 from acp_core.agents.place import Place
 from acp_core.agents.spawn import Exit, SpawnError
 from acp_core.files import modes
@@ -23,7 +23,7 @@ from acp_core.model.errors import NotStarted
 
 _LIBRARY = "acp"
 RUNNER = "acp_core.agents.live.runner"
-"""The runner that has a person asked about everything."""
+"""The runner whose policy is what each turn's scope says."""
 _LEAVE = 15.0  # seconds for a runner to end with its agent
 _SOON = 2.0  # seconds between asking what it left behind to end and making it
 EXTRA = 'install the extra: pip install "acp-tui[live]"'
@@ -37,11 +37,13 @@ class LiveCommand:
         order: what the runner is asked for.
         prompt: the file of the turn's prompt.
         module: the runner: `RUNNER`, or one that knows a policy.
+        scope: what the turn may do, for `RUNNER`.
     """
 
     order: Order
     prompt: str
     module: str = RUNNER
+    scope: TurnScope | None = None
 
 
 class LiveTurn:
@@ -98,6 +100,8 @@ def start(where: Place, command: LiveCommand, number: int, journal: Path) -> Liv
     try:
         modes.private_folder(files.folder)
         end.unlink(missing_ok=True)
+        if command.scope is not None:
+            codec.write(files.scope, command.scope)
         held = files.load()
         if held is None or not _goes_on(files, held, command.order, turn):
             stop(where)
@@ -130,6 +134,20 @@ def _goes_on(files: Files, held: Held, order: Order, turn: Turn) -> bool:
 def adopt(where: Place, runner: Identity, journal: Path) -> LiveTurn:
     """A turn that an earlier watcher began."""
     return LiveTurn(where, runner, end_of(journal))
+
+
+def begun(where: Place, number: int) -> Identity | None:
+    """The runner that took the turn of a run, or will; None where the run is no live turn."""
+    files = Files(where)
+    held = files.load()
+    if held is None:
+        return None
+    if held.number == number:
+        return held.process
+    with contextlib.suppress(codec.CodecError):
+        if codec.read(Turn, files.turn).number == number and held.process.alive():
+            return held.process
+    return None
 
 
 def end_of(journal: Path) -> Path:

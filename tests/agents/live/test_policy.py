@@ -370,3 +370,28 @@ def test_no_rule_opens_the_policy_that_rejects_everything(scope: Scope) -> None:
 def test_a_rule_reads_as_it_is_written() -> None:
     rule = Rule(Verdict.ALLOW, command=("git", "diff", "*"))
     assert str(rule) == "allow command git diff *"
+
+
+@pytest.mark.parametrize("policy", [Policy.ASK, Policy.EDITS, Policy.ALL])
+def test_a_confined_participant_changes_files_in_its_own_folder_only(
+    tmp_path: Path, policy: Policy
+) -> None:
+    own, other = tmp_path / "run" / "ann", tmp_path / "run" / "ben"
+    for folder in (own, other):
+        folder.mkdir(parents=True)
+    (other / "output.md").write_text("x")
+    (own / "away").symlink_to(other)
+    (own / "same.md").hardlink_to(other / "output.md")
+    scope = Scope(folder=str(tmp_path / "run"), folders=(str(own),), confined=True)
+
+    def verdict(path: str, rules: tuple[Rule, ...] = ()) -> Verdict:
+        asked = parse(messages.edit("claude", path, "x", "y"))
+        return decide(asked, scope, Permissions(policy, rules)).verdict
+
+    inside = ASK if policy is Policy.ASK else ALLOW
+    assert verdict(f"{own}/output.md") is inside
+    for path in (f"{other}/output.md", f"{own}/../ben/new.md", f"{own}/away/output.md", "/etc/x"):
+        assert verdict(path) is REJECT, path
+    assert verdict(f"{own}/same.md") is ASK
+    assert verdict("output.md") is ASK  # whose folder is not known
+    assert verdict(f"{other}/new.md", (Rule(ALLOW, path=str(other)),)) is ALLOW

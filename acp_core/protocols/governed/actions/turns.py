@@ -210,7 +210,7 @@ def stepping(context: Context, now: datetime) -> Action:
         if made.adapter == "manual":
             return f"Assign the turn {again}to {made.role}, a human role.", ()
         runtime = fresh.run.settings.runtimes.get(made.runtime) or Runtime()
-        line = adapters.described(runtime)
+        line = adapters.described(runtime, fresh.root)
         return f"Assign the turn {again}to {made.role}; {line} takes it.", ()
 
     def data(fresh: Opened, values: Values) -> Mapping[str, object]:

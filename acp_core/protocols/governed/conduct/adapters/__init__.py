@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.agents import background
+from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
+from acp_core.person.settings import SettingsError
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.write import Refused
@@ -37,26 +39,43 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
     if kind == "manual":
         return TakenTurn(given.staged.exists(), waits=True)
     if kind == "local_cli":
-        from acp_core.protocols.governed.conduct.adapters.local_cli import (
-            take_with_program as taking,
-        )
+        came = _take_locally(given)
     elif kind == "api_proxy":
-        from acp_core.protocols.governed.conduct.adapters.api_proxy import (
-            take_with_service as taking,
-        )
+        from acp_core.protocols.governed.conduct.adapters import api_proxy
+
+        came = api_proxy.take_with_service(given)
     else:
         raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
-    came = taking(given)
     if not came.staged:
         since = given.turn.get("dispatched_at")
         note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)
     return came
 
 
-def described(runtime: Runtime) -> str:
+def _take_locally(given: Task) -> TakenTurn:
+    from acp_core.protocols.governed.conduct.adapters import local_cli, preset
+
+    try:
+        named = preset.preset_of(given.runtime)
+    except (PresetError, SettingsError) as error:
+        return TakenTurn(False, clean_line(str(error), 300))
+    if named is None:
+        return local_cli.take_with_program(given)
+    return preset.take_with_preset(given, named)
+
+
+def described(runtime: Runtime, root: str | Path = ".") -> str:
     """What takes a turn, in a few words, its secrets hidden."""
     kind = runtime.type
     if kind == "local_cli":
+        from acp_core.protocols.governed.conduct.adapters import preset
+
+        try:
+            named = preset.preset_of(runtime)
+        except (PresetError, SettingsError) as error:
+            return f"nothing ({clean_line(str(error), 200)})"
+        if named is not None:
+            return preset.described(named, runtime, os.fspath(root))
         from acp_core.files.secrets import mask_command
         from acp_core.protocols.governed.conduct.adapters.local_cli import words_of
 

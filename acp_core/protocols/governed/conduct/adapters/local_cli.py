@@ -40,17 +40,13 @@ def command(task: Task) -> Command:
         SpawnError: it is not there, or what it should get is too long for an argument.
     """
     words = words_of(task.runtime)
-    cwd = task.runtime.cwd or "."
-    inside = schema.inside(task.root, cwd)
-    if inside is None:
-        raise SpawnError(f"the runtime's folder {cwd} leads out of the repository")
-    place = os.fspath(inside)
+    place = folder_of(task)
     how = task.runtime.prompt_transport or "dispatch_bundle_only"
     if how not in TRANSPORTS:
         raise SpawnError(f"prompt_transport “{how}” is not one of {', '.join(TRANSPORTS)}")
     stdin = None
     if how == "argv":
-        prompt = _prompt(task)
+        prompt = prompt_of(task)
         if not any("{prompt}" in word for word in words):
             words.append("{prompt}")
         words = [words[0], *(word.replace("{prompt}", prompt) for word in words[1:])]
@@ -59,15 +55,33 @@ def command(task: Task) -> Command:
     elif how == "stdin":
         modes.private_folder(task.own)
         path = task.own / "stdin.md"
-        atomic.replace(path, _prompt(task).encode(errors="replace"), sync=False, private=True)
+        atomic.replace(path, prompt_of(task).encode(errors="replace"), sync=False, private=True)
         stdin = os.fspath(path)
     program = spawn.resolve(words[0], place)
     return Command((program, *words[1:]), place, environment(task), stdin)
 
 
+def folder_of(task: Task) -> str:
+    """The folder in which the runtime's program runs.
+
+    Raises:
+        SpawnError: it is none of the repository's.
+    """
+    cwd = task.runtime.cwd or "."
+    inside = schema.inside(task.root, cwd)
+    if inside is None:
+        raise SpawnError(f"the runtime's folder {cwd} leads out of the repository")
+    return os.fspath(inside)
+
+
 def environment(task: Task) -> Mapping[str, str]:
-    """The variables of the turn's program: which turn it takes, and where."""
-    return spawn.environment() | {
+    """The variables of the turn's program."""
+    return spawn.environment() | variables(task)
+
+
+def variables(task: Task) -> dict[str, str]:
+    """Which turn a program takes, and where."""
+    return {
         OPERATION_MARK: task.turn_id,
         "AGENTXCHAIN_RUN_ID": str(task.state.get("run_id")),
         "AGENTXCHAIN_TURN_ID": task.turn_id,
@@ -79,7 +93,8 @@ def environment(task: Task) -> Mapping[str, str]:
     }
 
 
-def _prompt(task: Task) -> str:
+def prompt_of(task: Task) -> str:
+    """What the turn's bundle tells its program."""
     parts = [
         (task.folder / name).read_text(encoding="utf-8", errors="replace")
         for name in ("PROMPT.md", "CONTEXT.md", "CROSS_REPO_CONTEXT.md")

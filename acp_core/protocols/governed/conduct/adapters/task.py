@@ -36,6 +36,7 @@ class Task(NamedTuple):
     state: Object
     turn: Object
     runtime: Runtime
+    config: Object
 
     @property
     def turn_id(self) -> str:
@@ -78,4 +79,4 @@ def task(root: str | Path, turn_id: str) -> Task:
     runtime = run.settings.runtimes.get(name)
     if runtime is None:
         raise Refused(f'the runtime "{name}" is not configured')
-    return Task(place, run.state.value, turn, runtime)
+    return Task(place, run.state.value, turn, runtime, run.config.value)
