@@ -45,11 +45,8 @@ RUN = (
           kind=Kind.DURATION, asked=False),
     Field("timeout", "Limit of one turn", "Time limit of one turn.", Kind.DURATION,
           aliases=("--turn-limit",)),
-    Field("once", help="Start the agent for each attempt, even if it can hold a live session.",
-          kind=Kind.FLAG, asked=False),
-    Field("permissions", "Permissions",
-          "Decide what a live session may do without asking (default: the policy in config.toml).",
-          Kind.CHOICE, choices=("ask", "edits", "all", "none"), metavar="POLICY", asked=False),
+    options.ONCE._replace(form=True, asked=False),
+    options.PERMISSIONS._replace(form=True, asked=False),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION),
     Field("budget", "Budgets", "Limit what is spent: SCOPE is turn, participant, collaboration or "

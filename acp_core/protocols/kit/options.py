@@ -41,6 +41,15 @@ RETRIES = Field("retries", "Retries", "Limit how often a failed attempt is repea
 DETACH = Field(
     "detach", help="Run in the background: do not wait for the end.", kind=Kind.FLAG, form=False
 )
+ONCE = Field(
+    "once", help="Start the agent for each attempt, even if it can hold a live session.",
+    kind=Kind.FLAG, form=False,
+)  # fmt: skip
+PERMISSIONS = Field(
+    "permissions", "Permissions",
+    "Decide what a live session may do without asking (default: the policy in config.toml).",
+    Kind.CHOICE, choices=("ask", "edits", "all", "none"), metavar="POLICY", form=False,
+)  # fmt: skip
 FORCE = Field("force", "Overwrite", "Overwrite existing files.", Kind.FLAG)
 UNLOCKED = Field(
     "unlocked", help="Write even if locks do not work on this file system.",

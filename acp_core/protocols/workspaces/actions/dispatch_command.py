@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_core.agents.program import Program
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.printing import say_object
@@ -50,6 +51,8 @@ def _team(place: Layout, values: Values) -> teams.Team:
         limit=values.limit,
         workdir=values.workdir or None,
         timeout=values.timeout,
+        once=values.once,
+        permissions=values.permissions,
     )
 
 
@@ -123,5 +126,13 @@ def _planned(place: Layout, name: str, team: teams.Team) -> dict[str, str]:
     if not held:
         writes = dispatch.begin(manifest, name, run, now).writes
         text = next((w.data.decode() for w in writes if w.path.suffix == ".md" and w.data), "")
-    program = " ".join([choice.program, *choice.resolved().args]) if choice else "no program"
+    program = _command_line(choice, team.program(name)) if choice else "no program"
     return {"agent": name, "held": held, "program": program, "prompt": text}
+
+
+def _command_line(choice: teams.Choice, program: Program) -> str:
+    """The command of an agent's program, and whether it holds a live session."""
+    if program.live:
+        return f"{' '.join(program.preset.live)} (a live session)"
+    why = f" (no live session: {program.not_live})" if program.not_live else ""
+    return " ".join([choice.program, *choice.resolved().args]) + why

@@ -108,6 +108,8 @@ DISPATCHING = ActionSpec(
         Field("again", help="Rerun one agent.", metavar="AGENT", form=False),
         Field("feedback", help="With --again: feedback for its next prompt.", form=False),
         Field("go_on", help="With --again: continue from its earlier output.", kind=Kind.FLAG, form=False),
+        options.ONCE,
+        options.PERMISSIONS,
         options.DETACH,
     ),
     Intent.START,

@@ -11,7 +11,9 @@ import contextlib
 import time
 from pathlib import Path
 
+from acp_core.agents import streams
 from acp_core.agents.assignment import Assignment, perform
+from acp_core.agents.live.state import TurnScope
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
@@ -105,7 +107,14 @@ class AgentAttempt(Assignment):
 
     def program(self) -> Program:
         """The program that was chosen for the agent."""
-        return self._team.program(self._agent)
+        return self._team.program(self._agent, str(self._place.workspace(self._agent)))
+
+    def scope(self) -> TurnScope:
+        """It may change files in its workspace, and nowhere else."""
+        workspace = str(self._place.workspace(self._agent))
+        return TurnScope(
+            self.note, folders=(workspace,), confined=True, permissions=self._team.permissions
+        )
 
     def prompt(self) -> str:
         """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
@@ -159,7 +168,7 @@ class AgentAttempt(Assignment):
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
-        text = returned.read_return(Path(run.out), self._stream()) if run.out else ""
+        text = returned.read_return(Path(run.out), self._stream(run)) if run.out else ""
         path = manifests.return_file(self._place, self._entry, self._task)
         if not returned.is_object(text):
             path = path.with_name(f"{path.stem}.txt")
@@ -168,7 +177,9 @@ class AgentAttempt(Assignment):
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
 
-    def _stream(self) -> str:
+    def _stream(self, run: Run) -> str:
+        if run.live:
+            return streams.LIVE
         choice = self._team.choice(self._agent)
         return choice.resolved().stream if choice else "text"
 

@@ -51,6 +51,8 @@ def team(
     limit: int | None = None,
     workdir: str | None = None,
     timeout: float | None = None,
+    once: bool = False,
+    permissions: str | None = None,
 ) -> Team:
     """The team of a run with what was chosen now; nothing is kept yet.
 
@@ -61,6 +63,9 @@ def team(
         limit: how many work at the same time.
         workdir: where the programs run; the run's folder by default.
         timeout: seconds after which an agent is stopped whose plan names no limit.
+        once: start each program for its attempt, without a live session; where a program is chosen
+            without that, the choice of before is forgotten.
+        permissions: the policy for live sessions; None for the one of before.
 
     Raises:
         Refused: a program is not there, or none was ever chosen.
@@ -75,6 +80,8 @@ def team(
         limit=limit,
         workdir=workdir,
         timeout=timeout,
+        once=once if once or name or words or own else None,
+        permissions=permissions or None,
     )
     if found.usual is None and not found.own:
         raise Refused(f"no program was chosen: name a preset, or give a command ({_hint()})")

@@ -10,10 +10,13 @@ import contextlib
 import os
 from pathlib import Path
 
+from acp_core.agents import streams
 from acp_core.agents.assignment import Assignment, perform
+from acp_core.agents.live.state import TurnScope
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
+from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
@@ -111,7 +114,7 @@ class Synthesis(Assignment):
             return
         draft = integrate.draft_file(self._place)
         if not draft.exists():
-            said = returned.read_return(Path(run.out), self._stream()).strip() if run.out else ""
+            said = returned.read_return(Path(run.out), self._stream(run)).strip() if run.out else ""
             if said:
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
@@ -123,11 +126,19 @@ class Synthesis(Assignment):
         """The program that was chosen to integrate."""
         return self._team.program(ORCHESTRATOR)
 
+    def scope(self) -> TurnScope:
+        """It may write the draft."""
+        return TurnScope(
+            self.title, folders=(str(self._place.draft),), permissions=self._team.permissions
+        )
+
     def prompt(self) -> str:
         """What it is told: the orchestrator's integration prompt."""
         return integrate.prompt(self._place)
 
-    def _stream(self) -> str:
+    def _stream(self, run: Run) -> str:
+        if run.live:
+            return streams.LIVE
         choice = self._team.choice(ORCHESTRATOR)
         return choice.resolved().stream if choice else "text"
 

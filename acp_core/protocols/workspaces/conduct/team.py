@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from acp_core.agents import codec
+from acp_core.agents.live.command import offered
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program, locate
@@ -53,6 +54,8 @@ class Team:
         limit: how many agents work at the same time at most.
         workdir: where the programs run.
         timeout: seconds after which an agent is stopped whose plan names no limit; None for never.
+        once: programs are started for each attempt, although they could hold a live session.
+        permissions: the policy for live sessions; "" for that of the settings.
     """
 
     folder: str
@@ -61,6 +64,8 @@ class Team:
     limit: int = LIMIT
     workdir: str = ""
     timeout: float | None = None
+    once: bool = False
+    permissions: str = ""
 
     def choice(self, agent: str) -> Choice | None:
         """The program of one agent, None where none was chosen."""
@@ -75,8 +80,12 @@ class Team:
             )
         return self.usual
 
-    def program(self, agent: str) -> Program:
+    def program(self, agent: str, own: str = "") -> Program:
         """The program of one agent, ready to be started.
+
+        Args:
+            agent: whose.
+            own: the agent's own folder, in which a live session works where no other was chosen.
 
         Raises:
             SpawnError: none was chosen.
@@ -86,7 +95,11 @@ class Team:
         if choice is None:
             raise SpawnError(f"no program was chosen for {agent}")
         workdir = self.workdir or self.folder
-        return Program(choice.resolved(), self.folder, workdir, choice.program, choice.model)
+        made = Program(choice.resolved(), self.folder, workdir, choice.program, choice.model)
+        found = offered(made, once=self.once)
+        return (
+            replace(found, workdir=own) if found.live and own and workdir == self.folder else found
+        )
 
     def late(self, limit: float | None) -> str:
         """Why a program is stopped that takes longer than so many seconds."""

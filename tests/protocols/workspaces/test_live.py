@@ -1,0 +1,92 @@
+"""Sub-agents in live sessions: by the real commands, confined to their workspaces."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.agents.place import place
+from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
+from tests.agents.live.support import left_of
+from tests.agents.support import is_gone, wait_for
+from tests.protocols.workspaces.running import begun, entries, prepare, program, states
+
+
+def make(tmp_path: Path, *more: str, behaviour: str = "") -> Path:
+    """A run with one agent, whose program is the stand-in."""
+    command = shlex.join(program(tmp_path / "own", ann="success"))
+    configure(tmp_path / "agent", command, *more, behaviour=behaviour)
+    return prepare(tmp_path / "queues", "ann")
+
+
+def dispatch(root: Path, *more: str) -> tuple[str, ...]:
+    return ("workspaces", "dispatch", str(root), "--agent", "mine", *more)
+
+
+def test_a_task_is_done_in_a_live_session_with_one_request_allowed_and_one_rejected(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path, behaviour="both")
+    assert "(a live session)" in acp(*dispatch(root, "--dry-run")).stdout
+    going = begin(*dispatch(root))
+    assert decide(root, "reject", "touch").participant == "ann"
+    decide(root, "allow", "scripted.py")
+    said, _ = going.communicate(timeout=120)
+    assert going.returncode == 0, said
+    assert states(root) == {"ann": "success"}
+    assert not (tmp_path / "agent" / "asked").exists()
+    assert [state for state, _ in record()] == ["reject", "allow"]
+    (returned,) = (root / "agent-workspaces/.coord/returns").iterdir()
+    assert '"status": "success"' in returned.read_text()
+    loop = registry.find(str(root), "ann")
+    assert loop is not None and loop.shown.live == "yes"
+    assert left_of(place(str(root), "ann")) == []
+
+
+def test_a_sub_agent_writes_into_its_own_workspace_only(tmp_path: Path) -> None:
+    root = tmp_path / "queues"
+    own, other = (root / "agent-workspaces" / name for name in ("ann", "shared"))
+    paths = (own / "notes.md", other / "x.md", own / "link" / "y.md", root / "z.md")
+    make(tmp_path, behaviour="edit=" + ",".join(map(str, paths)))
+    other.mkdir(exist_ok=True)
+    (own / "link").symlink_to(root)
+    going = begin(*dispatch(root, "--permissions", "edits"))
+    decide(root, "allow", "scripted.py")
+    assert going.wait(120) == 0
+    assert [path.exists() for path in paths] == [True, False, False, False]
+    assert [state for state, _ in record()] == ["allow", "reject", "reject", "reject", "allow"]
+    assert entries(root)["ann"]["outside"] == []
+
+
+@pytest.mark.parametrize("killed", ["conductor", "agent"])
+def test_a_task_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
+    root = make(tmp_path)
+    acp(*dispatch(root, "--detach"))
+    request(root)
+    session, watcher = held(root, "ann"), registry.find(str(root), "ann")
+    assert session.agent is not None and watcher is not None
+    os.kill(watcher.pid if killed == "conductor" else session.agent.pid, signal.SIGKILL)
+    if killed == "conductor":
+        wait_for(lambda: is_gone(watcher.pid), "the conductor's end")
+        going = begin(*dispatch(root))
+    else:
+        wait_for(lambda: entries(root)["ann"].get("ended_at"), "the attempt's end")
+        wait_for(lambda: left_of(place(str(root), "ann")) == [], "everybody's end")
+        going = begin(*dispatch(root, "--again", "ann"))
+    decide(root, "allow")
+    assert going.wait(120) == 0
+    assert held(root, "ann").session == session.session or killed == "conductor"
+    assert (len(begun(tmp_path / "own")), [state for state, _ in record()].count("allow")) == (1, 1)
+    assert left_of(place(str(root), "ann")) == []
+
+
+def test_once_starts_the_program_for_the_attempt(tmp_path: Path) -> None:
+    root = make(tmp_path)
+    assert acp(*dispatch(root, "--once")).returncode == 0
+    loop = registry.find(str(root), "ann")
+    assert loop is not None and loop.shown.live == "no: --once was given"
