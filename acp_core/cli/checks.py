@@ -35,6 +35,7 @@ EXTRAS = {
     "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
     "web": ("textual-serve",),
     "live": ("agent-client-protocol",),
+    "mcp": ("mcp",),
 }
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192

@@ -38,6 +38,7 @@ ENTRIES = (
     group("answer", "Answer an agent's permission request", f"{_SPECS}.agents:ANSWER", "Agents"),
     group("cancel", "Cancel what an agent is doing", f"{_SPECS}.agents:CANCEL", "Agents"),
     group("nudge", "Send a message to an agent, for its turn", f"{_SPECS}.agents:NUDGE", "Agents"),
+    group("mcp", "Serve a participant's tools to its agent (MCP)", f"{_SPECS}.agents:MCP", "Agents"),
     group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Mend"),
     group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Mend"),
     group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Mend"),

@@ -100,6 +100,7 @@ def _names(folder: str) -> frozenset[str]:
 def _check(found: DiscoveredCollaboration, arguments: Sequence[str]) -> int:
     from acp_core.cli.output import dump, say
     from acp_core.model.clock import utc_now
+    from acp_core.protocols.kit.findings import lines_of
 
     opened = found.open()
     try:
@@ -113,7 +114,7 @@ def _check(found: DiscoveredCollaboration, arguments: Sequence[str]) -> int:
         say(dump(_as_json(snapshot, verdict), indent=None))
         return code
     say(sentence)
-    for line in _lines(snapshot):
+    for line in lines_of(snapshot.findings):
         say(line)
     return code
 
@@ -147,20 +148,6 @@ def _unknown(snapshot: Snapshot) -> bool:
     from acp_core.model import Verdict
 
     return snapshot.verdict is Verdict.UNKNOWN and not snapshot.findings
-
-
-def _lines(snapshot: Snapshot) -> list[str]:
-    """The findings, the worst first; each with its code and where it is."""
-    from acp_core.model import Severity
-
-    lines = []
-    for severity in Severity:
-        for each in snapshot.findings:
-            if each.severity is severity:
-                place = f"{each.document}:{each.line}" if each.line else each.document
-                where = f" ({place})" if place else ""
-                lines.append(f"{severity.value.upper()}: {each.code} {each.message}{where}")
-    return lines
 
 
 def _as_json(snapshot: Snapshot, verdict: str) -> dict[str, object]:

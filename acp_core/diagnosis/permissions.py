@@ -138,8 +138,9 @@ def _command_lines(request: PermissionRequest) -> list[str]:
 
 def _words(request: PermissionRequest) -> list[str]:
     """What the program calls it, where that is not the command itself."""
-    title = "" if request.title == request.command else f"{request.kind}: {request.title}"
-    return [title, *clean(request.text).splitlines()]
+    title = "" if request.title == request.command else request.title
+    called = ": ".join(filter(None, (request.kind if title else "", title)))
+    return [called, *clean(request.text).splitlines()]
 
 
 def _input_lines(request: PermissionRequest) -> list[str]:
@@ -161,7 +162,10 @@ def _question_lines(request: PermissionRequest) -> list[str]:
     lines = []
     for question in request.questions:
         lines.append(safe(question.text))
-        lines += [safe(f"- {each.label}: {each.description}") for each in question.choices]
+        named = (
+            ": ".join(filter(None, (each.label, each.description))) for each in question.choices
+        )
+        lines += [safe(f"- {each}") for each in named]
     return lines
 
 

@@ -134,6 +134,7 @@ class QuerySpec(NamedTuple):
         answer: ``module:function``, called with the values: it gives an `Answer`, or raises
             `Refused`; "" where ``run`` prints it.
         fields: its inputs, its folder among them.
+        by: whose query it is; a participant's own is a tool of its program, too.
         command, help, aliases, examples, exits, moved, json: as those of an `ActionSpec`; the switch ``--``
             stands for a command.
         run: ``module:function`` of a command that prints its answer in a form of its own, or while it
@@ -152,6 +153,7 @@ class QuerySpec(NamedTuple):
     moved: tuple[Moved, ...] = ()
     run: str = ""
     json: bool = True
+    by: By = By.HUMAN
 
 
 Spec = ActionSpec | QuerySpec

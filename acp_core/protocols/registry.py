@@ -63,7 +63,8 @@ class Protocol(NamedTuple):
     they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.manual.Manual` with
-    examples and exit codes of its commands.
+    examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
+    can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`).
     """
 
     name: str
@@ -80,6 +81,7 @@ class Protocol(NamedTuple):
     running: str | None = None
     commands: tuple[Command, ...] = ()
     manual: str | None = None
+    tools: str | None = None
 
 
 WATCH = "watch"

@@ -15,6 +15,9 @@ from acp_core.agents import registry
 from acp_core.agents.identity import identify
 from acp_core.agents.live import answers
 from acp_core.agents.live.state import MARK
+from acp_core.agents.place import place
+from acp_core.files import claims
+from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 
 
@@ -30,6 +33,25 @@ def refuse_inside_a_session() -> None:
         )
 
 
+def refuse_another_participant(folder: str, participant: str) -> None:
+    """Refuse to act as somebody else from inside a session, while that one's own program works.
+
+    Args:
+        folder: the collaboration.
+        participant: as whom this process wants to act.
+
+    Raises:
+        Refused: it is inside another one's session.
+    """
+    own = place(folder, participant).folder.name
+    above = map(_mark_of, psutil.Process().parents())
+    marks = {os.environ.get(MARK, ""), *above} - {""}
+    if not marks or own in marks or "://" in folder:
+        return
+    if claims.seen(folder, claims.of_participant(participant)).held:
+        raise Refused(f"another program takes the turns of {clean_line(participant)}")
+
+
 def _is_below_a_session(ancestors: Iterable[psutil.Process]) -> bool:
     running = {each.publisher for each in answers.waiting()}
     for loop in registry.runners():
@@ -39,7 +61,12 @@ def _is_below_a_session(ancestors: Iterable[psutil.Process]) -> bool:
 
 
 def _has_mark(process: psutil.Process) -> bool:
+    return bool(_mark_of(process))
+
+
+def _mark_of(process: psutil.Process) -> str:
+    """The place of the session that started a process; "" where none did."""
     try:
-        return MARK in process.environ()
+        return process.environ().get(MARK, "")
     except (psutil.Error, OSError):  # another account's
-        return False
+        return ""

@@ -93,3 +93,26 @@ STOP = command_of(table.STOP_LOOP)
 CANCEL = command_of(table.CANCEL)
 NUDGE = command_of(table.NUDGE)
 ANSWER = Commands("answer", table.ANSWER.sentence, (table.ANSWER,), "acp.answer/1")
+MCP = command_of(
+    QuerySpec(
+        "mcp",
+        "Serve a participant's tools to its agent, over the Model Context Protocol.",
+        fields=(
+            FOLDER,
+            Field("participant", help="Participant as which the agent acts.", metavar="ID", required=True,
+                  position=True),
+            Field("wait", help="Offer the tool that waits for a turn.", kind=Kind.FLAG, default=True),
+        ),
+        command="mcp",
+        help=("The agent's program starts this command and talks to it on its standard input and output. "
+              "The tools do what the participant itself can do, never what a person decides; the agent "
+              "cannot change who it is or where."),
+        examples=(
+            "acp mcp --folder checkout --participant reviewer",
+            "acp mcp --folder checkout --participant reviewer --no-wait",
+        ),
+        exits=((0, "the input ended"), (2, "no collaboration, no such participant, or the extra is missing")),
+        run="acp_core.cli.tool_server:serve",
+        json=False,
+    )
+)  # fmt: skip

@@ -9,6 +9,7 @@ PROTOCOL = Protocol(
     title="Development cycle",
     markers=(".workflow",),
     manual="acp_core.protocols.cycle.actions.table:COMMANDS.manual",
+    tools="acp_core.protocols.cycle.actions.tools:TOOLS",
     detect="acp_core.protocols.cycle.read.collaboration:detect",
     open="acp_core.protocols.cycle.read.collaboration:open_cycles",
     past="acp_core.protocols.cycle.past.deriving:CycleDerivation",

@@ -113,11 +113,16 @@ def _waiting(cycle: Cycle) -> Iterator[str]:
 
 def phase_result(values: Values) -> Answer:
     """What an agent reported, taken out of what it printed."""
-    found = results.parse(_printed(values.file).decode("utf-8", "replace"))
+    return reported(_printed(values.file).decode("utf-8", "replace"), values.agent)
+
+
+def reported(text: str, agent: str) -> Answer:
+    """What of a text is the report of an agent, and what is wrong with it."""
+    found = results.parse(text)
     if found is None:
         data = {"schema": RESULT_SCHEMA, "blocks": 0, "problems": ["no PHASE_RESULT"]}
         return Answer(data, ("no PHASE_RESULT",), NO_RESULT)
-    problems = found.problems(values.agent)
+    problems = found.problems(agent)
     data = {"schema": RESULT_SCHEMA, "blocks": found.blocks, "fields": found.plain(),
             "details": found.details, "problems": problems}  # fmt: skip
     lines = (*_result_lines(found), *(f"problem: {each}" for each in problems))

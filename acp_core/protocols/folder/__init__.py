@@ -25,6 +25,7 @@ PROTOCOL = Protocol(
     create="acp_core.protocols.folder.actions.creating:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
+    tools="acp_core.protocols.folder.actions.tools:TOOLS",
     past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),

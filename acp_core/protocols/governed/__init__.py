@@ -9,6 +9,7 @@ PROTOCOL = Protocol(
     title="Governed run",
     markers=("agentxchain.json", "agentxchain-multi.json"),
     manual="acp_core.protocols.governed.actions.table:COMMANDS.manual",
+    tools="acp_core.protocols.governed.actions.tools:TOOLS",
     detect="acp_core.protocols.governed.read.collaboration:detect",
     open="acp_core.protocols.governed.read.collaboration:open_folder",
     past="acp_core.protocols.governed.past:GovernedDerivation",

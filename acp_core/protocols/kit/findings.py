@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
@@ -26,6 +28,18 @@ def warning(code: str, message: str, file: File | None = None, line: int | None 
 def advice(code: str, message: str, file: File | None = None, line: int | None = None) -> Finding:
     """A finding that may be left as it is."""
     return _finding(code, Severity.ADVICE, message, file, line)
+
+
+def lines_of(findings: Iterable[Finding]) -> list[str]:
+    """Findings for people, the worst first; each with its code and where it is."""
+    rank = list(Severity)
+    return [_line(each) for each in sorted(findings, key=lambda each: rank.index(each.severity))]
+
+
+def _line(finding: Finding) -> str:
+    document, line = finding.document, finding.line
+    where = f" ({document}:{line})" if line else f" ({document})" if document else ""
+    return f"{finding.severity.value.upper()}: {finding.code} {finding.message}{where}"
 
 
 def _finding(

@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
     manual=f"{_TABLE}:MANUAL",
+    tools="acp_core.protocols.wire.actions.tools:TOOLS",
     detect="acp_core.protocols.wire.read.collaboration:detect",
     open="acp_core.protocols.wire.read.collaboration:open_agent",
     schemes=("acp", "http", "https"),

@@ -9,6 +9,7 @@ PROTOCOL = Protocol(
     title="Agent workspaces",
     markers=("agent-workspaces", "workspaces"),
     manual="acp_core.protocols.workspaces.actions.table:COMMANDS.manual",
+    tools="acp_core.protocols.workspaces.actions.tools:TOOLS",
     detect="acp_core.protocols.workspaces.read.collaboration:detect",
     open="acp_core.protocols.workspaces.read.collaboration:open_workspaces",
     create="acp_core.protocols.workspaces.actions.init:create",

@@ -238,7 +238,17 @@ def parse_return(values: Values) -> Answer:
     given = values.file != "-"
     path = Path(os.path.abspath(values.file)) if given else Path("standard input")
     data = _bytes(values.file) if given else sys.stdin.buffer.read(scan.LIMIT)
-    value, prose = returns.parse(data.decode("utf-8", "replace"))
+    return returned(data.decode("utf-8", "replace"), path)
+
+
+def returned(text: str, path: Path) -> Answer:
+    """The object that was returned in a text, and what is wrong with it.
+
+    Args:
+        text: what an agent answered.
+        path: the file in which that stands.
+    """
+    value, prose = returns.parse(text)
     if value is None:
         raise Refused("no object with a status in this text")
     run = Run(

@@ -69,6 +69,7 @@ APPEND = (
           metavar="DIGEST"),
     Field("review_file", help="Also write this text to review.md (-: standard input).",
           kind=Kind.FILE, optional=True, form=False),
+    Field("review", "Review", "Also write this text to review.md.", Kind.LINES, optional=True),
     Field("expect_seq", "Expected", "Append only if the last event has this seq.", Kind.NUMBER, metavar="SEQ"),
     Field("key", "Key", "Append at most one event with this key, so that a retry is safe.", optional=True),
     FORCED,
@@ -171,7 +172,6 @@ def request_of(values: Values) -> Request:
     """
     from acp_core.protocols.folder.write.append import Request
 
-    file = values.review_file
     return Request(
         folder=values.folder,
         participant=values.participant,
@@ -183,7 +183,7 @@ def request_of(values: Values) -> Request:
         sha256=values.sha256,
         key=values.key,
         expect_seq=values.expect_seq,
-        review=_review_text(file, values.event) if file else None,
+        review=_review(values),
         force=values.unlocked,
     )
 
@@ -237,11 +237,18 @@ def _summary(text: str | None, path: str | None) -> str:
     return text
 
 
-def _review_text(path: str, event: str) -> str:
-    """The text for review.md."""
-    if event != "review_submitted":
-        raise Refused("--review-file requires --event review_submitted")
-    return _text_of("--review-file", path)
+def _review(values: Values) -> str | None:
+    """The text for review.md, from the option or from the file; None where there is none."""
+    text: str | None = values.review
+    path = values.review_file
+    if not (text or path):
+        return None
+    if text and path:
+        raise Refused("give either --review or --review-file")
+    if values.event != "review_submitted":
+        option = "--review-file" if path else "--review"
+        raise Refused(f"{option} requires --event review_submitted")
+    return _text_of("--review-file", path) if path else text
 
 
 def _text_of(option: str, path: str) -> str:

@@ -92,7 +92,7 @@ def sending(context: Context, now: datetime) -> Action:
         return f"{'Waiting for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
 
     choices = (*met, ITSELF)
-    return _bound(
+    return through(
         table.SENDING,
         opened,
         lambda values: previews.sending(values, labels.get(values.peer, values.peer)),
@@ -122,7 +122,7 @@ def answering(context: Context, now: datetime) -> Action:
         task = await client.resume(values.task, values.text)
         return f"Answered: {values.task} is {task.get('status')}."
 
-    return _bound(table.ANSWERING, opened, preview, work, narrowed, offered=bool(asking))
+    return through(table.ANSWERING, opened, preview, work, narrowed, offered=bool(asking))
 
 
 def canceling(context: Context, now: datetime) -> Action:
@@ -139,14 +139,14 @@ def canceling(context: Context, now: datetime) -> Action:
         return f"{values.task} is {task.get('status')}."
 
     narrowed = {"task": _choice(labels)}
-    return _bound(table.CANCELING, opened, preview, work, narrowed, offered=bool(still))
+    return through(table.CANCELING, opened, preview, work, narrowed, offered=bool(still))
 
 
 def connecting(context: Context, now: datetime) -> Action:
     """Keep a connection to the agent behind a link."""
     opened = open_agent(context)
     _ = opened.owned
-    return _bound(table.CONNECTING, opened, previews.connecting, _connect, {})
+    return through(table.CONNECTING, opened, previews.connecting, _connect, {})
 
 
 async def _connect(client: Client, values: Values) -> Outcome:
@@ -185,7 +185,7 @@ def moving(context: Context, now: datetime) -> Action:
     narrowed = {"peer": _choice(away), "to": to | {"default": _id(heir.id)} if heir else to}
     ours = bool(reading.card.get("instance_id"))  # agents of other makes cannot
     offered = ours and bool(away) and len(others) > 1
-    return _bound(table.MOVING, opened, preview, work, narrowed, offered=offered)
+    return through(table.MOVING, opened, preview, work, narrowed, offered=offered)
 
 
 def forgetting(context: Context, now: datetime) -> Action:
@@ -203,10 +203,10 @@ def forgetting(context: Context, now: datetime) -> Action:
         return f"{labels.get(values.peer, values.peer)} has been forgotten."
 
     narrowed = {"peer": _choice(labels)}
-    return _bound(table.FORGETTING, opened, preview, work, narrowed, offered=bool(labels))
+    return through(table.FORGETTING, opened, preview, work, narrowed, offered=bool(labels))
 
 
-def _bound(
+def through(
     spec: ActionSpec,
     opened: OpenAgent,
     preview: Callable[[Values], Preview],
