@@ -33,6 +33,10 @@ class ToolServer:
     tools: tuple[str, ...] = ()
 
 
+NO_TOOLS = ToolServer()
+"""No server."""
+
+
 def missing() -> str:
     """Why no tools can be served here; "" where they can."""
     return "" if importlib.util.find_spec(LIBRARY) else EXTRA
@@ -60,6 +64,6 @@ def server(
         tools: their names.
     """
     if missing():
-        return ToolServer()
+        return NO_TOOLS
     words = ("mcp", "--folder", folder, "--participant", participant, "--no-wait")
     return ToolServer((*program(), *words), {**variables(), **env}, tuple(tools))

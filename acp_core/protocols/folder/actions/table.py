@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from acp_core.protocols.folder.actions import table_agents
-from acp_core.protocols.folder.actions.table_files import CONTINUATION, INSTALLATION, REPAIRING
+from acp_core.protocols.folder.actions.table_files import (
+    CONTINUATION,
+    INSTALLATION,
+    REMOVAL,
+    REPAIRING,
+)
 from acp_core.protocols.folder.actions.table_new import NEW as NEW_SPEC
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
@@ -32,7 +37,7 @@ INIT, APPEND, NEXT, WAIT, VALIDATE, NEW, REPAIR, CONTINUE = (
 SKILL = Commands(
     "skill",
     "Install the portable skill that agents load to take part in a collaboration.",
-    (INSTALLATION,),
+    (INSTALLATION, REMOVAL),
     "acp.skill/1",
 )
 COMMANDS = (NEW, INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE, SKILL)

@@ -58,17 +58,48 @@ CONTINUATION = ActionSpec(
     place=PLACE._replace(name="source", flag="--folder", metavar="FOLDER"),
     run=f"{_ROOM}.actions.continuing:continue_in_new_folder",
 )  # fmt: skip
+_PROGRAM = Field("program", "Program", "Install for this program, where it looks for skills and tools.",
+                 Kind.CHOICE, ("claude", "codex", "opencode", "gemini", "qwen"), flag="--for",
+                 metavar="PROGRAM", optional=True)  # fmt: skip
+_PROJECT = Field("project", "Project", "Only for this project's folder, not for all that you do.",
+                 Kind.FOLDER, optional=True)  # fmt: skip
 INSTALLATION = ActionSpec(
     "install",
     "Install the skill",
-    "Install the skill in a folder, or update it there.",
-    fields=(options.FORCE._replace(help="Replace installed files that were edited since."),),
+    "Install the skill in a folder, or for a program; or update it there.",
+    fields=(
+        _PROGRAM,
+        _PROJECT,
+        Field("collaboration", "Collaboration", "Also install the tools, for the collaboration in this folder.",
+              Kind.FOLDER, optional=True),
+        Field("participant", "Participant", "Participant as which the agent uses the tools.", optional=True,
+              metavar="ID"),
+        options.YES,
+        options.FORCE._replace(help="Replace installed files that were edited since."),
+    ),
     command="skill install",
     help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
     "your agents load skills. The scripts need Python 3.11 and no package. An installed skill "
-    "is updated; files that acp did not install are never changed.",
-    examples=("acp skill install ~/my-agent/skills/agent-collaboration",),
-    place=Field("folder", help="The skill's own folder.", kind=Kind.FOLDER, required=True,
-                position=True, metavar="DIR", form=False),
+    "is updated; files that acp did not install are never changed. With --for, acp shows the files "
+    "and differences, and asks.",
+    examples=(
+        "acp skill install ~/my-agent/skills/agent-collaboration",
+        "acp skill install --for claude",
+        "acp skill install --for codex --collaboration checkout --participant server",
+    ),
+    place=Field("folder", help="The skill's own folder.", kind=Kind.FOLDER, position=True,
+                metavar="DIR", form=False, default=""),
     run=f"{_ROOM}.skill.commands:install",
+)  # fmt: skip
+REMOVAL = ActionSpec(
+    "remove",
+    "Remove the skill",
+    "Remove the skill and the tools that acp installed for a program.",
+    fields=(_PROGRAM._replace(required=True, optional=False, help="Remove them for this program."),
+            _PROJECT, options.YES),
+    command="skill remove",
+    help="acp removes exactly what it installed. What was changed since stays, and acp names it.",
+    examples=("acp skill remove --for claude",),
+    place=None,
+    run=f"{_ROOM}.skill.for_programs:remove_for",
 )  # fmt: skip

@@ -25,11 +25,21 @@ DID = {
 
 
 def install(given: Values) -> int:
-    """Write the skill into a folder, or bring it up to date there; the exit code.
+    """Write the skill into a folder, or where a program looks; the exit code.
 
     Raises:
         Refused: it cannot be installed there; nothing was changed.
     """
+    if given.program:
+        if given.folder:
+            raise Refused("give either DIR or --for")
+        from acp_core.protocols.folder.skill.for_programs import install_for
+
+        return install_for(given)
+    if not given.folder:
+        raise Refused("give DIR, the skill's own folder, or --for with a program")
+    if given.project or given.collaboration or given.participant:
+        raise Refused("--project, --collaboration and --participant need --for")
     try:
         planned = plan(given.folder, force=given.force)
         left = "" if given.dry_run else carry_out(planned)

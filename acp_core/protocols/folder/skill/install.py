@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +101,27 @@ def carry_out(plan: Plan) -> str:
         raise Refused(f"{target} cannot be written: {error.strerror}") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)  # gone already where all went well
+
+
+def removable(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of an installed skill that are as acp wrote them, and those that were changed since."""
+    installed, place = _manifest(Path(folder)), Path(folder)
+    there = [name for name in installed.files if (place / name).exists()]
+    edited = tuple(name for name in there if _edited(place, name, installed))
+    ours = tuple(name for name in there if name not in edited)
+    return (*ours, *([MANIFEST] if installed.files else [])), edited
+
+
+def remove(folder: str, names: Sequence[str]) -> None:
+    """Take away files of an installed skill, and the folders that are empty then."""
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    for below, _, _ in os.walk(folder, topdown=False):
+        if os.path.basename(below) == _CACHES:
+            shutil.rmtree(below, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty: it holds something else
+            os.rmdir(below)
 
 
 @dataclass(frozen=True, slots=True)
