@@ -21,6 +21,8 @@ def meaning(run: Run, preset: Preset) -> str:
 def summary(run: Run, preset: Preset, extra: str = "") -> str:
     """Why a run did not take its turn, in one sentence for people."""
     how = meaning(run, preset)
+    if run.cancelled:
+        return run.stopped
     if run.stopped:
         how = f"{how}, stopped: {run.stopped}"
     if extra:

@@ -34,7 +34,7 @@ GOOD, BAD, REST = "good", "bad", "rest"
 
 
 def state(loop: RunnerState) -> str:
-    """One or two words: parked, running, using Bash, retrying, limit reached, not logged in, gave up, ..."""
+    """One or two words: parked, running, using Bash, retrying, limit reached, not logged in, cancelled, gave up, ..."""
     run = loop.run
     if loop.account and loop.alive:
         return f"run by {loop.account}"
@@ -44,6 +44,8 @@ def state(loop: RunnerState) -> str:
         return "over budget"
     if loop.phase.value in ("pausing", "gave_up") and loop.shown.failure in _FAILURES:
         return _FAILURES[loop.shown.failure]
+    if loop.phase.value == "gave_up" and run is not None and run.cancelled:
+        return "cancelled"
     if loop.phase.value != "running" or run is None:
         return _PHASES[loop.phase.value]
     if run.retrying:

@@ -53,7 +53,8 @@ def loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
         lines.append(line(activity.note))
     if loop.nudge_waiting:
         lines.append(line("a message is queued for the next turn", MUTED))
-    lines.append(
-        join((safe_line(wording.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
-    )
+    how = "live session" if activity.live == "yes" else " ".join(loop.command)
+    lines.append(join((safe_line(wording.program(loop)), ""), (f"  {how}", MUTED)))
+    if activity.live.startswith("no"):
+        lines.append(line(f"no live session: {activity.live[4:]}", MUTED))
     return lines
