@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -87,6 +87,7 @@ def append(path: Path, run: Run, facts: dict[str, object]) -> None:
     told = {each.name: getattr(run, each.name) for each in fields(run)}
     told = {name: value for name, value in told.items() if name not in _LEFT_OUT}
     told = {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
+    told["calls"] = [asdict(each) for each in run.calls]
     line = json.dumps(told | facts, ensure_ascii=True, default=str).encode() + b"\n"
     with contextlib.suppress(OSError):
         if path.is_file() and path.stat().st_size > _LIMIT:

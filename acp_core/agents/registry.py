@@ -148,6 +148,9 @@ def _safe_run(run: Run) -> Run:
         error_name=_show(run.error_name),
         complaints=_show_all(run.complaints),
         lines=_show_all(run.lines),
+        calls=tuple(
+            replace(each, what=_show(each.what), status=_show(each.status)) for each in run.calls
+        ),
     )
 
 

@@ -35,7 +35,7 @@ from acp_core.agents import codec, ending, ledger, record, spawn, streams
 from acp_core.agents.attempt import Attempt, Process
 from acp_core.agents.hold import Hold, Locks, hold, inherit
 from acp_core.agents.identity import myself, session_members
-from acp_core.agents.live import control
+from acp_core.agents.live import control, feed
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
 from acp_core.agents.logs import Log
@@ -391,7 +391,9 @@ class Session:
         if run.live:
             out = Path(run.out)
             crashed = not run.stopped and live_turns.crashed(out)
-            run = replace(run, unusable=live_turns.unusable(out), crashed=crashed)
+            run = replace(
+                run, unusable=live_turns.unusable(out), crashed=crashed, calls=feed.tool_uses(out)
+            )
             live_turns.sweep(self.where)
         ledger.note(run, state.folder, state.participant, self.clock())
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost

@@ -27,6 +27,15 @@ class Phase(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool that was used in a live turn: when (seconds since 1970), on what, how that ended."""
+
+    at: float
+    what: str
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of the program.
 
@@ -57,6 +66,7 @@ class Run:
         unusable: why its program cannot hold a live session; "" where it can, or was not asked to.
         crashed: its live session crashed in the middle of it.
         cancelled: who cancelled it; "" where nobody did.
+        calls: the tools that were used in a live turn, the last of them, once it has ended.
     """
 
     number: int
@@ -100,6 +110,7 @@ class Run:
     unusable: str = ""
     crashed: bool = False
     cancelled: str = ""
+    calls: tuple[ToolUse, ...] = ()
 
     @property
     def unpriced(self) -> bool:

@@ -17,6 +17,7 @@ from acp_core.history.measured import measured
 from acp_core.history.reports import csv_turns, html, markdown, otlp
 from acp_core.history.reports.replay_data import versions
 from acp_core.history.reports.report import Report, redacted, texts
+from acp_core.history.tool_uses import panel
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
@@ -110,9 +111,10 @@ def _report(folder: str, working: Working, utc: bool) -> Report:
         found = measured(past, loops, acts, now, working, snapshot)
         sentences = tuple(known(past, utc))
         held = versions(past, documents)
+        did = panel(past.loops, utc)
     return Report(
         snapshot, found.story.turns, found.metrics, documents, sentences, now, held, found.drawn,
-        found.findings, found.counts,
+        found.findings, found.counts, did,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from acp_core.history.schema import LoopChange, Seen
+from acp_core.history.tool_uses import tool_uses
 from acp_core.history.versions import RECORDED, Known
 from acp_core.model import Event
 
@@ -109,6 +110,10 @@ def moments(
     for change, what in _phases(loops):
         moment = Moment(change.at, LOOP, 0, what, change.participant, True)
         found.append((change.at, _RANK[LOOP], len(found), moment))
+    for use in tool_uses(loops):
+        what = f"{use.participant}'s agent: {use.what} ({use.status})"
+        moment = Moment(use.at, LOOP, 0, what, use.participant, True)
+        found.append((use.at, _RANK[LOOP], len(found), moment))
     found.sort(key=lambda each: each[:3])
     return _counted([moment for *_, moment in found])
 

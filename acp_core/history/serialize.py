@@ -64,13 +64,16 @@ def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
 
 
 def _run(run: Run) -> dict[str, object]:
-    return {
+    content: dict[str, object] = {
         "number": run.number,
         "started": _iso(run.started),
         "ended": _iso(run.ended),
         "exit": run.exit,
         "stopped": run.stopped,
     }
+    if run.calls:
+        content["calls"] = [[each.at, each.what, each.status] for each in run.calls]
+    return content
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -50,7 +50,7 @@ def state(loop: RunnerState) -> str:
         return _PHASES[loop.phase.value]
     if run.retrying:
         return "retrying"
-    if run.finished is not None:
+    if run.finished is not None and not run.live:  # a session stays
         return "lingering"
     return f"using {run.tool}" if run.tool else "running"
 

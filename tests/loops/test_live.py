@@ -17,6 +17,7 @@ from acp_core.agents.place import Place, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.cli.loop_fields import facts
+from acp_core.cli.main import run as acp_main
 from acp_core.loops import launch
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
@@ -102,6 +103,14 @@ def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
         assert left_of(where(folder, name)) == []
     assert {(each["state"], each["by"]) for each in record()} == {("allow", "acp")}
     assert len(record()) == len(events(folder)) - 1
+    for name in PEOPLE:
+        calls = [call for each in turns(folder, name) for call in each["calls"]]
+        assert calls and {call["status"] for call in calls} == {"completed"}
+    report = tmp_path / "report.md"
+    words = ["report", str(folder), "--output", str(report)]
+    assert acp_main(words, lambda paths, settings: 99) == 0
+    text = report.read_text()
+    assert "## What agents did" in text and "append" in text.partition("## What agents did")[2]
 
 
 def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from acp_core.agents.live.updates import SessionState, Step, ToolCall, apply
 from acp_core.agents.output import Tail
+from acp_core.agents.state import ToolUse
 from acp_core.agents.streams.live import use_of
 from acp_core.agents.streams.progress import string, table, text_in
 from acp_core.files.secrets import mask
@@ -22,6 +23,8 @@ from acp_core.files.text import clean, clean_line
 TEXT, CALL, NOTE, PERSON = "text", "call", "note", "person"
 MOST = 400
 """Entries that are remembered, the newest."""
+_USES = 40  # of tools that are noted for good
+_SHORT = 160  # characters of one of them
 _LONGEST = 20_000  # characters of one entry
 _LINES = 12  # last lines of what a call printed
 _LINE = 1_000  # characters of a line
@@ -146,6 +149,15 @@ def entries(journal: Path) -> tuple[Entry, ...]:
     while picture := feed.read():
         found |= {each.number: each for each in picture.entries}
     return tuple(found[number] for number in sorted(found)[-MOST:])
+
+
+def tool_uses(journal: Path) -> tuple[ToolUse, ...]:
+    """The tools that were used in a turn that has ended, the newest, safe to show."""
+    calls = [each for each in entries(journal) if each.kind == CALL][-_USES:]
+    return tuple(
+        ToolUse(each.at, clean_line(each.text, _SHORT), clean_line(each.status, _SHORT))
+        for each in calls
+    )
 
 
 def _chunk(message: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     held = _held(report, listed, utc)
     yield from _replay(held)
     yield from _events(report, listed, left_out, utc)
-    for panel in report.disagreements:
+    for panel in report.panels:
         yield f"<h2>{escape(panel.title)}</h2>"
         yield from _table(panel.title, panel.columns, [row.cells for row in panel.rows])
     if report.other_texts:

@@ -45,7 +45,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     yield ""
     yield from _events(report, utc)
     yield ""
-    for panel in report.disagreements:
+    for panel in report.panels:
         yield f"## {plain(panel.title)}"
         yield ""
         yield from _panel(panel)

@@ -73,6 +73,7 @@ class Report:
         versions: of the documents, by document and then oldest first; for a replay.
         drawn: who did what when; None where no times are recorded.
         findings, counts: how many there were when.
+        tool_uses: what agents did in live turns, as far as recorded.
     """
 
     snapshot: Snapshot
@@ -85,6 +86,7 @@ class Report:
     drawn: Chart | None = None
     findings: tuple[Point, ...] = ()
     counts: tuple[Change, ...] = ()
+    tool_uses: Panel | None = None
 
     @property
     def outcome(self) -> tuple[Panel | Text, ...]:
@@ -122,6 +124,11 @@ class Report:
         """Which points were raised by whom, and how each was answered, beyond those of the outcome."""
         panels = (each for each in self.snapshot.panels if each.disagreement and each.rows)
         return tuple(each for each in panels if each not in self.outcome)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The tables that follow the events: disagreements, and what agents did."""
+        return (*self.disagreements, *((self.tool_uses,) if self.tool_uses else ()))
 
 
 def redacted(report: Report) -> Report:
