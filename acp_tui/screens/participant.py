@@ -122,7 +122,8 @@ class ParticipantScreen(CollaborationActions):
         self._known = True
         run = self.loop.run if self.loop else None
         number = run.number if run else 0
-        is_new = number != self._run and self.shows != LOG
+        of_run = self.shows == RAW or self.is_live or self._feed is not None
+        is_new = of_run and number != self._run
         if is_new or (self._log is None and self._feed is None):
             self._begin_log()
         self._draw()

@@ -61,10 +61,14 @@ async def test_the_turn_is_seen_while_it_happens(tmp_path: Path, size: tuple[int
         screen = await open_session(pilot)
         at_work(writer)
         await until(pilot, lambda: "The proposal" in seen(pilot))
-        shown = seen(pilot)
-        for words in ("● execute: make test  running", "62% of 200k tokens", "$0.42",
-                      "plan 1 of 3 done", "● write the review"):  # fmt: skip
-            assert words in shown, words
+        for words in (
+            "● execute: make test  running",
+            "62% of 200k tokens",
+            "$0.42",
+            "plan 1 of 3 done",
+            "● write the review",
+        ):
+            await until(pilot, lambda words=words: words in seen(pilot))
         writer.say("names no owner.")
         output = [{"type": "content", "content": {"type": "text", "text": "12 passed"}}]
         writer.update("tool_call_update", toolCallId="c1", status="completed", content=output)
