@@ -170,6 +170,7 @@ _TABLE = (
     ),
 )
 _NOT_FOUND, _UNAVAILABLE = 404, 503
+_NO_ANSWER = "its model service did not answer"
 _LASTING = re.compile(
     r"(?:usage|weekly|daily|monthly|session|hour|opus|spending) limit|\bquota\b", re.I
 )
@@ -243,7 +244,8 @@ def of_run(run: Run, exits: Mapping[int, str]) -> Report | None:
     if not (run.exit_code or run.is_error or run.unanswered):
         return None
     meaning = exits.get(run.exit_code or 0, "")
-    messages = (run.error, run.retry_reason if run.unanswered else "", meaning)
+    unanswered = (run.retry_reason or _NO_ANSWER) if run.unanswered else ""
+    messages = (run.error, unanswered, meaning)
     return Report(
         name=run.error_name,
         status=run.error_status or (_UNAVAILABLE if run.unanswered else 0),

@@ -41,6 +41,7 @@ def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
         retrying=progress.retrying,
         retrying_until=moment(progress.retrying_until),
         retry_reason=progress.retry_reason,
+        silent=progress.silent,
         tokens_in=progress.tokens_in,
         tokens_out=progress.tokens_out,
         tokens_estimated=progress.tokens_estimated,
@@ -70,7 +71,7 @@ def ended(run: Run, how: Exit, now: datetime) -> Run:
         signal=how.signal,
         exit=str(how),
         tool="",
-        unanswered=run.retrying,
+        unanswered=run.retrying or (run.silent and bool(run.stopped)),
         retrying=False,
         retrying_until=None,
     )

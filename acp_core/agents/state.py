@@ -51,6 +51,7 @@ class Run:
         refusals: what the protocol's commands said when they refused, newest last.
         retries: how often it tried again to reach its model service.
         retrying, retrying_until, retry_reason: it waits to try again, until when, and why.
+        silent: its model has said and done nothing since it was asked, as far as it tells that.
         tokens_in, tokens_out, tokens_estimated: tokens so far.
         cost: US dollars, None where not known; ``cost_estimated`` where worked out from prices.
         finished: when its last record was seen: alive after that, it lingers.
@@ -86,6 +87,7 @@ class Run:
     retrying: bool = False
     retrying_until: datetime | None = None
     retry_reason: str = ""
+    silent: bool = False
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_estimated: bool = False

@@ -11,7 +11,8 @@ start a command that stays, and wait to be cancelled; ``deaf`` the same, and ign
 send what no agent should, then do it; ``limit`` answer with an error that names a limit; ``listen`` wait for a message, say it, then do it;
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
 close its output and stay; ``both`` ask for one command that no policy knows, then do it;
-``edit=PATH,PATH`` write these files, each if it may, then do it.
+``edit=PATH,PATH`` write these files, each if it may, then do it; a row of `tests.agents.service_errors`
+fail as that program does.
 
 With ``--command``, its work is one command, of a folder collaboration or not: it gets the prompt as
 its input, and what it prints is the agent's answer.
@@ -32,6 +33,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.agents import service_errors
 from tests.loops.agent import Agent, behaviour
 
 OPTIONS = {
@@ -115,7 +117,7 @@ class LiveAgent:
 
     def on_session_new(self, params: dict[str, Any]) -> dict[str, Any]:
         if self.given.login == "none":
-            raise Refused(-32000, "Authentication required")
+            raise Refused(**service_errors.OPENED[f"{self.shape}/no-login"])
         self.session = f"s{len(list(self.home.iterdir()))}"
         self.remember([])
         self.send(method="_auth/status_update", params={"authStatus": {"kind": "api_key"}})
@@ -147,6 +149,8 @@ class LiveAgent:
         prompt = params["prompt"][0]["text"]
         self.remember([*self.memory(), prompt])
         how, _, self.files = behaviour(self.given.behaviour).partition("=")
+        if how in service_errors.PROMPTED:
+            return self.fail(service_errors.PROMPTED[how])
         stop = getattr(self, f"do_{how}", self.do_act)(prompt)
         self.busy = False
         self.cost += 0.01
@@ -242,6 +246,27 @@ class LiveAgent:
         self.update("tool_call_update", toolCallId=call, status="completed" if ended.returncode == 0 else "failed", content=[{"type": "content", "content": {"type": "text", "text": ended.stderr}}])  # fmt: skip
         self.update("agent_message_chunk", content={"type": "text", "text": ended.stdout})
         return "end_turn"
+
+    def say(self, text: str) -> None:
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def fail(self, row: service_errors.Row) -> dict[str, Any]:
+        """Fail as a program does that its model service refuses."""
+        if row.warning:
+            self.say(row.warning)
+        if row.notice:
+            self.update("session_info_update", _meta={"codex": {"error": {"message": row.notice}}})
+        if row.trouble:
+            self.update("session_info_update", _meta={"codex": {"threadStatus": {"type": "systemError"}}})  # fmt: skip
+        if row.text:
+            self.say(row.text)
+        if row.silent:
+            while (message := self.inbox.get()) is not None:
+                if message.get("method") == "session/cancel":
+                    return {"stopReason": "cancelled"}
+        if row.error:
+            raise Refused(**row.error)
+        return {"stopReason": "end_turn", "usage": None}
 
     def do_limit(self, prompt: str) -> str:
         raise Refused(-32603, "Internal error", {"message": "Usage limit reached. Try again in 2 seconds."})  # fmt: skip

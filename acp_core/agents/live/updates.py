@@ -238,7 +238,7 @@ def _turn_answered(state: SessionState, result: Mapping[str, Any]) -> SessionSta
         tokens_in=tokens[0],
         tokens_out=tokens[1],
         error=error,
-        retry="",
+        retry=state.retry if result.get("stopReason") == "cancelled" else "",
     )
 
 

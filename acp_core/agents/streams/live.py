@@ -26,6 +26,7 @@ class Live(Parser):
         progress.tokens_in, progress.tokens_out = state.tokens_in, state.tokens_out
         progress.cost = state.cost
         progress.said = state.said
+        progress.silent = bool(state.prompt) and not (state.said or state.calls or state.plan)
         progress.is_error, progress.error = bool(state.error and state.answered), state.error
         progress.error_name, progress.error_status = _name(state), state.code or 0
         progress.finished = state.answered

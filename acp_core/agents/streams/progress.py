@@ -41,6 +41,7 @@ class Progress:
         retrying: it waits to try again; ``retrying_until`` until when, in seconds since 1970,
             where it says so.
         retry_reason: why it tries again.
+        silent: its model has said and done nothing since it was asked.
         tokens_in, tokens_out: tokens read (cached ones included) and written.
         tokens_estimated: the program has not given its final count.
         cost: US dollars as the program says; None where it names none.
@@ -64,6 +65,7 @@ class Progress:
     retrying: bool = False
     retrying_until: float | None = None
     retry_reason: str = ""
+    silent: bool = False
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_estimated: bool = False

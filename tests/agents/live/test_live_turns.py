@@ -184,7 +184,7 @@ def test_another_version_of_the_protocol_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_logged_in_is_not_unusable(tmp_path: Path) -> None:
-    ann = Participant(tmp_path, "--login", "none")
+    ann = Participant(tmp_path, "--login", "none", "--shape", "codex")
     with ann.session:
         run = ann.take_turn()
         assert (run.error, run.unusable) == ("Authentication required", "")
