@@ -38,6 +38,12 @@ class Identity:
         except (psutil.Error, ValueError, OverflowError):
             return False
 
+    @property
+    def before_restart(self) -> bool:
+        """Whether it ran before this machine was started last, as far as the system tells that."""
+        now = _boot()
+        return bool(self.boot and now) and self.boot != now
+
     def _is(self, other: Identity) -> bool:
         if self.boot and other.boot:
             if self.boot != other.boot:

@@ -59,6 +59,7 @@ _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
 _CARRIED = ("turn", "own", "attempt", "run", "counted", "counted_tokens", "counted_cost")
 _PAUSE = ("failure", "limited", "retry_at", "waits", "troubled")  # of the same command
+_WAITED_FOR = ("phase", "since", "note", "capped")  # of one that was interrupted
 _FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated", "unpriced")
 _EARLIER = 50  # runs whose figures are kept
 
@@ -81,6 +82,7 @@ class Session:
         claim: The name of its claim; by default that of the participant.
         about: The id of what it conducts; by default the participant.
         locks: What this process held already before it became this program: it goes on.
+        goes_on: It takes the place of one that was interrupted, and waits for what that waited for.
 
     Raises:
         LoopRunning: (on entering) the participant has a session already.
@@ -101,6 +103,7 @@ class Session:
         claim: str = "",
         about: str = "",
         locks: Locks | None = None,
+        goes_on: bool = False,
     ) -> None:
         self.where = where
         self.state = saved
@@ -115,6 +118,7 @@ class Session:
         self._claim = claim or of_participant(saved.participant)
         self._about = about or saved.participant
         self._locks = locks
+        self._goes_on = goes_on
         self._hold: Hold | None = None
         self._stack = contextlib.ExitStack()
         self._written = 0.0
@@ -136,6 +140,7 @@ class Session:
         run_id: str = "",
         locks: Locks | None = None,
         clock: Callable[[], datetime] = utc_now,
+        goes_on: bool = False,
     ) -> Session:
         """The session of a participant with a program, not yet entered.
 
@@ -151,6 +156,7 @@ class Session:
             run_id: the collaboration's run, where its protocol names one.
             locks: what this process held already before it became this program.
             clock: says what time it is.
+            goes_on: it takes the place of one that was interrupted.
         """
         preset = program.preset
         saved = Saved(
@@ -178,6 +184,7 @@ class Session:
             tick=tick,
             locks=locks,
             clock=clock,
+            goes_on=goes_on,
         )
 
     def __enter__(self) -> Session:
@@ -217,6 +224,7 @@ class Session:
         same = before.run_id == self.state.run_id
         names = (*_CARRIED, *_FIGURES) if same else _CARRIED
         names = (*names, *_PAUSE) if before.command == self.state.command else names
+        names = (*names, *_WAITED_FOR) if self._goes_on else names
         changes: dict[str, Any] = {name: getattr(before, name) for name in names}
         earlier = before.earlier if same else (*before.earlier, before.figures)
         changes["earlier"] = earlier[-_EARLIER:]

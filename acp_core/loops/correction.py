@@ -18,6 +18,11 @@ def meaning(run: Run, preset: Preset) -> str:
     return f"{run.exit} ({known})" if known else run.exit
 
 
+def lost_with_machine(run: Run) -> bool:
+    """Whether the machine was restarted while it ran: that is nobody's fault, and no attempt."""
+    return run.exit_code is None and run.signal is None and run.process.before_restart
+
+
 def summary(run: Run, preset: Preset, extra: str = "") -> str:
     """Why a run did not take its turn, in one sentence for people."""
     how = meaning(run, preset)
@@ -52,8 +57,10 @@ def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> st
     kind = failure_of(run, preset.exits, run.ended or run.started).kind
     if kind is FailureClass.CONTEXT:
         return _with_less_context(run, turn)
+    if lost_with_machine(run):
+        return _INTERRUPTED.format(why="the machine was restarted")
     if kind.passes or kind.lasts:
-        return _INTERRUPTED if run.tokens_out else ""
+        return _INTERRUPTED.format(why=_NO_SERVICE) if run.tokens_out else ""
     lines = ["Your last attempt ended without recording an event, so it is still your turn."]
     refusals = [extra] if extra else list(run.refusals[-_QUOTED:])
     if refusals:
@@ -74,8 +81,9 @@ def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> st
     return "\n".join(lines)
 
 
+_NO_SERVICE = "the model service was not available"
 _INTERRUPTED = (
-    "Your last attempt was interrupted because the model service was not available, so it is still "
+    "Your last attempt was interrupted because {why}, so it is still "
     "your turn. A part of the work may be done: look before you repeat it."
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def run(
     try:
         run_id = _run_id(collaboration)
         with _session(spec, program, echo=echo, run_id=run_id, clock=clock) as session:
-            save(spec, where)
+            save(replace(spec, goes_on=False), where)
             session.say(f"a loop for {spec.participant} with {program.title} starts")
             if ready:
                 ready()
@@ -140,6 +141,7 @@ def _session(
         locks=locks,
         run_id=run_id,
         clock=clock,
+        goes_on=spec.goes_on,
     )
 
 

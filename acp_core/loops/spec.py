@@ -54,6 +54,7 @@ class Spec:
         once: a program of its own for each attempt, although it could hold a live session.
         permissions: the policy for what its live session asks; "" for that of the settings.
         leave: end the loop where it would otherwise give up and wait for a person.
+        goes_on: an interrupted loop is started again: what it waited for, it waits for still.
     """
 
     folder: str
@@ -76,6 +77,7 @@ class Spec:
     caps: tuple[Cap, ...] = ()
     once: bool = False
     permissions: str = ""
+    goes_on: bool = False
 
     def resolved(self) -> Preset:
         """The preset.

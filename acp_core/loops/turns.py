@@ -26,7 +26,7 @@ from acp_core.files import atomic
 from acp_core.loops import commands
 from acp_core.loops.attempts import LATE, Attempts
 from acp_core.loops.budget import Budget
-from acp_core.loops.correction import correction, summary
+from acp_core.loops.correction import correction, lost_with_machine, summary
 from acp_core.loops.digests import before, digests
 from acp_core.loops.liveness import Liveness
 from acp_core.loops.polling import Polling
@@ -334,6 +334,9 @@ class Loop:
             self._ended_alone(run, turn, took)
         elif not took and run.stopped and run.stopped == self._budget.stopped:
             self._attempts.number -= 1  # its fault it was not
+        elif not took and not turn.over and lost_with_machine(run):
+            self._attempts.correction = correction(run, turn, self._preset)
+            self._attempts.number -= 1
         elif not took and not turn.over:
             self._attempts.correction = correction(run, turn, self._preset, refused)
             self._attempts.failed(summary(run, self._preset, refused), run)

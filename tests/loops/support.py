@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops.spec import Spec
+from acp_core.person import paths
 from acp_core.protocols.folder.actions import agents
 from tests.agents.support import ROOT, wait_for
 
@@ -141,6 +144,23 @@ def stop_all() -> None:
     for each in registry.runners():
         if each.pid != os.getpid():
             registry.stop(each.folder, each.participant, grace=0.5)
+
+
+def restart_machine(folder: Path) -> None:
+    """End all loops and agents at once, as a power failure does; what was noted is of an earlier start."""
+    for loop in registry.runners():
+        run = loop.run
+        for each in (loop.shown.process, run.process if run and run.ended is None else None):
+            if each is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each.pid, signal.SIGKILL)
+    wait_for(
+        lambda: not any(each.alive or each.program_alive for each in registry.runners()),
+        "all to be dead",
+    )
+    noted = [*paths.state_folder().rglob("loop.json"), *(folder / ".acp" / "run").rglob("*.json")]
+    for path in noted:
+        path.write_text(re.sub(r'("boot": ?")[^"]*"', r'\1another-start"', path.read_text()))
 
 
 def as_command(preset: Preset, program: str) -> Preset:

@@ -1,0 +1,44 @@
+"""Loops that ended because their machine did, or because somebody killed them: they can go on.
+
+A loop that ends by itself, or is stopped, notes that it has. One of which neither is true, and
+whose process is gone, was interrupted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from acp_core.agents import registry
+from acp_core.agents.place import Place
+from acp_core.loops import launch
+from acp_core.loops import spec as specs
+from acp_core.loops.launch import LaunchError
+from acp_core.loops.spec import Spec
+
+
+def interrupted() -> list[Spec]:
+    """What loops of this account were asked to do that were interrupted, oldest first."""
+    found = []
+    for loop in registry.runners():
+        spec = specs.load(Place(Path(loop.place))) if loop.died else None
+        if spec is not None:
+            found.append(replace(spec, goes_on=True))
+    return found
+
+
+def go_on() -> list[tuple[Spec, str]]:
+    """Start every interrupted loop again, as it was.
+
+    Returns:
+        Each, with why it could not be started; "" where it runs.
+    """
+    return [(spec, _start(spec)) for spec in interrupted()]
+
+
+def _start(spec: Spec) -> str:
+    try:
+        launch.start(spec)
+    except LaunchError as error:
+        return str(error)
+    return ""
