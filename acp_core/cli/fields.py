@@ -60,12 +60,14 @@ def summary(snapshot: Snapshot) -> Fields:
 
 
 def _runners(snapshot: Snapshot) -> Fields:
-    """Who runs it now; nothing where nobody does, or where a moment of the past is told."""
+    """Who runs it now, and what that cost; nothing where nobody does, or of a moment of the past."""
     found = [
         {"participant": each.participant or None, "account": each.account or None}
         for each in snapshot.runners
     ]
-    return {"runners": found} if found else {}
+    cost = snapshot.cost
+    costs = {"cost": cost.usd, "cost_unknown": list(cost.unknown)} if cost else {}
+    return ({"runners": found} if found else {}) | costs
 
 
 def outlook(forecast: Outlook, snapshot: Snapshot) -> Fields:

@@ -140,7 +140,8 @@ def render(
                 lines += layout.wrap(headings[entry.key], shown_on)
             lines += [line, *_needs(entry, now, shown_on)]
         lines.append("")
-        lines.append(shown_on.paint(counts.sentence(), "head"))
+        sentence = counts.sentence() + overview.cost_sentence(entries)
+        lines.append(shown_on.paint(sentence, "head"))
     elif sum(counts) > counts.archived:
         lines.append("Nothing to list in this view.")
     else:

@@ -16,6 +16,7 @@ from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import permissions, turns
 from acp_core.diagnosis.processes import busy
+from acp_core.history import charged
 from acp_core.loops.acts.names import NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot
 from acp_core.protocols.contract import Collaboration
@@ -214,8 +215,9 @@ class Diagnosis:
         )
         causes = diagnose(collaboration, case)
         made = with_causes(snapshot, causes, clock.recheck)
-        if runners:
-            made = replace(made, runners=runners)
+        cost = charged.cost(loops, snapshot)
+        if runners or cost:
+            made = replace(made, runners=runners, cost=cost)
         made = _sharing(self._result, made)
         self._for, self._recheck, self._result = (snapshot, seen), clock.recheck, made
         return made

@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import count
 from typing import NamedTuple
 
-from acp_core.model import Need, Runner, Severity, Snapshot, Status, format
+from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
 
 _serials = count()
 
@@ -126,6 +126,19 @@ class Counts(NamedTuple):
             (self.parts, format.count(self.parts, "child run")),
         )
         return " · ".join(words for shown, words in parts if shown)
+
+
+def cost(entries: Iterable[FleetEntry]) -> Cost | None:
+    """What all of them cost together; None where no agent of this account took part."""
+    found = {entry.key: entry.snapshot.cost for entry in entries}
+    known = [each for each in found.values() if each is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def cost_sentence(entries: Iterable[FleetEntry]) -> str:
+    """`` · cost $4.10 + ?``, to be put behind the counts; "" where nothing is known of it."""
+    found = cost(entries)
+    return f" · cost {found.words}" if found else ""
 
 
 def arrange(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from acp_core.agents.state import Figures, RunnerState
 from acp_core.history.schema import Seen
-from acp_core.model import OutcomeState, Snapshot
+from acp_core.model import Cost, OutcomeState, Snapshot
 from acp_core.person.journal import Act
 
 
@@ -38,6 +38,20 @@ def unpriced(loops: Sequence[RunnerState], snapshot: Snapshot) -> tuple[str, ...
         for person in snapshot.participants
         if person.kind != "human" and any(told.get(person.id, [person.last_event is not None]))
     )
+
+
+def cost(loops: Sequence[RunnerState], snapshot: Snapshot) -> Cost | None:
+    """What the loops' programs cost so far in this very run; None where none took anything yet.
+
+    Args:
+        loops: of the place.
+        snapshot: the collaboration as it is read now.
+    """
+    found = figures(loops, snapshot)
+    if not any(each.turns or each.tokens_in or each.tokens_out or each.cost for each in found):
+        return None
+    known = [each.cost for each in found if each.cost is not None]
+    return Cost(sum(known) if known else None, unpriced(loops, snapshot))
 
 
 def _of(loop: RunnerState, snapshot: Snapshot) -> list[Figures]:

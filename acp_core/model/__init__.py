@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from acp_core.model.cause import Cause as Cause
     from acp_core.model.obstacle import Obstacle as Obstacle
     from acp_core.model.question import Question as Question
+    from acp_core.model.snapshot import Cost as Cost
     from acp_core.model.snapshot import Document as Document
     from acp_core.model.snapshot import DocumentText as DocumentText
     from acp_core.model.snapshot import Event as Event
@@ -67,7 +68,7 @@ _MODULES = {
     "obstacle": "Obstacle",
     "question": "Question",
     "snapshot": (
-        "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
+        "Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
         "Panel Participant Phase PhaseState Row Runner Severity Snapshot Source "
         "SourceState Status Target Tone Turn Verdict Visit"
     ),

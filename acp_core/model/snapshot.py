@@ -145,6 +145,27 @@ class Runner(NamedTuple):
     account: str = ""
 
 
+class Cost(NamedTuple):
+    """What agents cost: ``usd`` in US dollars (None: nobody says), ``unknown`` whose is not in it."""
+
+    usd: float | None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """``$1.25``, ``$1.25 + ?`` where a part is not known, ``?`` where nothing is."""
+        if self.usd is None:
+            return "?"
+        return f"${self.usd:.2f}{' + ?' if self.unknown else ''}"
+
+    def __add__(self, other: object) -> Cost:
+        """Both together."""
+        if not isinstance(other, Cost):
+            return NotImplemented
+        known = [each.usd for each in (self, other) if each.usd is not None]
+        return Cost(sum(known) if known else None, (*self.unknown, *other.unknown))
+
+
 @dataclass(frozen=True, slots=True)
 class NextAction:
     """What a participant should do now; ``waited`` says whether it is that one's turn."""
@@ -355,7 +376,8 @@ class Snapshot:
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
     are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
     that stood, or stand, at the same place; "" where the protocol names none. ``runners`` are the
-    loops and conductors at work, of every account, as far as this machine can see. ``headline`` is
+    loops and conductors at work, of every account, as far as this machine can see; ``cost`` what
+    this account's loops cost so far, None where it has none. ``headline`` is
     one sentence that says everything; ``summary`` is the part of it that a screen shows which tells
     beside it who is waited for and what needs somebody ("" where that is the whole headline).
     ``outcome`` names the panels and documents that say what came out and what was decided, the most
@@ -382,6 +404,7 @@ class Snapshot:
     participants: tuple[Participant, ...] = ()
     turns: tuple[Turn, ...] = ()
     runners: tuple[Runner, ...] = ()
+    cost: Cost | None = None
     next_actions: tuple[NextAction, ...] = ()
     events: Sequence[Event] = ()
     documents: tuple[Document, ...] = ()

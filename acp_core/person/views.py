@@ -23,7 +23,7 @@ SORTS = {
     "protocol": "protocol",
 }
 """What the fleet can be sorted by, each with what that means."""
-COLUMNS = ("protocol", "phase", "waiting for", "since", "usually", "findings", "state")
+COLUMNS = ("protocol", "phase", "waiting for", "since", "usually", "findings", "cost", "state")
 """The columns beside the name that can be chosen."""
 
 

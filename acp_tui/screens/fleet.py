@@ -131,7 +131,8 @@ class FleetScreen(CollaborationActions):
         self._entries = {entry.key: entry for entry in ordered}
         counts = overview.tally(ordered)
         header = self.query_one(FleetHeader)
-        header.counts, header.urgent = counts.sentence(), counts.need > 0
+        header.counts = counts.sentence() + overview.cost_sentence(ordered)
+        header.urgent = counts.need > 0
         self.app.show_title(
             f"{counts.sentence().partition(' · ')[0]} · acp" if counts.need else "acp"
         )

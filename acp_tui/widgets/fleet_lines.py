@@ -22,7 +22,8 @@ STYLES = (
 
 PHASE = 2  # the column that a bar stands before
 TITLES = (
-    "collaboration", "protocol", "phase", "", "waiting for", "since", "usually", "findings", "state",
+    "collaboration", "protocol", "phase", "", "waiting for", "since", "usually", "findings", "cost",
+    "state",
 )  # fmt: skip
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 _DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
@@ -39,6 +40,7 @@ class Columns(NamedTuple):
     since: int
     usual: int
     findings: int
+    cost: int
     headline: int
 
     @property
@@ -53,7 +55,7 @@ GAP = 2
 
 
 NAME = 14  # cells that chosen columns leave to the name
-_GIVE_WAY = ("state", "findings", "usually", "waiting for", "protocol", "since", "phase")
+_GIVE_WAY = ("state", "cost", "findings", "usually", "waiting for", "protocol", "since", "phase")
 """Which of the chosen columns are left out first where there is no room for all."""
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
@@ -62,7 +64,7 @@ _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (118, (10, 27, 8, 5, 7, 12)),
     (139, (11, 29, 10, 5, 7, 13)),
 )
-_LEAST = {"protocol": 10, "usually": 7}
+_LEAST = {"protocol": 10, "usually": 7, "cost": 11}
 """What columns take that are chosen where they would not be shown."""
 
 
@@ -89,7 +91,7 @@ def _widths(width: int, wanted: set[str] | None) -> Columns:
     protocol, phase, bar, since, usual, findings = sizes
     fixed = {
         "protocol": protocol, "phase": phase, "since": since, "usually": usual,
-        "findings": findings,
+        "findings": findings, "cost": 0,
     }  # fmt: skip
     waits, states = width >= 72, width >= 139
     if wanted is not None:
@@ -102,7 +104,7 @@ def _widths(width: int, wanted: set[str] | None) -> Columns:
     name, waiting, headline = _wide(rest, waits) if states else (*_narrow(rest, waits), 0)
     return Columns(
         name, fixed["protocol"], fixed["phase"], bar if fixed["phase"] else 0, waiting,
-        fixed["since"], fixed["usually"], fixed["findings"], headline,
+        fixed["since"], fixed["usually"], fixed["findings"], fixed["cost"], headline,
     )  # fmt: skip
 
 
@@ -213,6 +215,7 @@ def row(
         (usual[0], widths.usual, usual[1]),
         (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
          _SEVERITY[worst] if worst else "muted"),
+        (snapshot.cost.words if snapshot.cost else "", widths.cost, "muted"),
         (snapshot.headline, widths.headline, "muted"),
     )  # fmt: skip
     pieces: Pieces = [
