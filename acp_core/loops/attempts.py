@@ -78,6 +78,11 @@ class Attempts:
         again = Phase.PAUSING if phase is Phase.GAVE_UP else phase
         self._session.update(nudged=self._clock(), phase=again, **_NO_PAUSE)
 
+    def begin_anew(self) -> None:
+        """What kept the turn from being taken is gone: the next attempt is the first."""
+        self._restart()
+        self._session.update(phase=Phase.PAUSING, **_NO_PAUSE)
+
     def begin_turn(self, turn: TurnState) -> None:
         """Count from nothing where this is another turn than before."""
         mark = self._mark_of(turn.since_event, turn.own)

@@ -28,6 +28,7 @@ from acp_core.loops.attempts import LATE, Attempts
 from acp_core.loops.budget import Budget
 from acp_core.loops.correction import correction, lost_with_machine, summary
 from acp_core.loops.digests import before, digests
+from acp_core.loops.hindrance import Hindrance
 from acp_core.loops.liveness import Liveness
 from acp_core.loops.polling import Polling
 from acp_core.loops.spec import Restart, Spec
@@ -82,6 +83,7 @@ class Loop:
         self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, self._preset, clock)
         self._budget = Budget(session, spec, clock)
+        self._hindrance = Hindrance(collaboration, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
         self._passed_at: datetime | None = None
@@ -148,7 +150,10 @@ class Loop:
             return GAVE_UP
         if self._session.state.phase is not Phase.GAVE_UP:
             self._session.update(phase=Phase.GAVE_UP, note=self._attempts.gave_up)
-        if self._may_park(turn):
+        if self._hindrance.is_less():
+            self._session.say("the files were repaired: trying the turn again")
+            self._attempts.begin_anew()
+        elif not self._hindrance and self._may_park(turn):
             return PARKS
         self._wait_for(self._spec.interval)
         return None
@@ -226,6 +231,7 @@ class Loop:
     def _try(self, turn: TurnState) -> None:
         """Run the program once for this turn, and judge by the events."""
         self._attempts.begin(turn)
+        self._hindrance.begin()
         documents = digests(turn.documents)
         self._ran = True
         self._passed_at = None
@@ -339,6 +345,7 @@ class Loop:
             self._attempts.number -= 1
         elif not took and not turn.over:
             self._attempts.correction = correction(run, turn, self._preset, refused)
+            self._hindrance.failed()
             self._attempts.failed(summary(run, self._preset, refused), run)
 
     def _ended_alone(self, run: Run, turn: TurnState, took: bool) -> None:
