@@ -16,8 +16,6 @@ files, and the next session takes it over. What all who run programs share stand
 * `transcript`: what a program said, read once it has ended; `failures`: why it failed, and when
   it may go on.
 * `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
-
-A program that stays for many turns is one more `Process` for `Session.watch`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, cast
 
+from acp_core.cli.at_boot import at_boot
 from acp_core.cli.output import dump, say
 from acp_core.loops.acts.about import About
 from acp_core.loops.acts.starting import bind_launch
@@ -25,6 +26,10 @@ def launch(given: Values) -> int:
     Raises:
         CommandError: it is not clear whose, or with which programs.
     """
+    if given.at_boot:
+        return at_boot(given)
+    if not given.folder:
+        raise CommandError("name a FOLDER, or use --at-boot")
     if given.words:
         given.command = shlex.join(given.words)
     about = About(located(LAUNCH, given.folder).key)

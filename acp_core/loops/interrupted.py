@@ -1,4 +1,4 @@
-"""Loops that ended because their machine did, or because somebody killed them: they can go on.
+"""``python -m acp_core.loops.interrupted``: loops that ended because their machine did, or because somebody killed them: they can go on.
 
 A loop that ends by itself, or is stopped, notes that it has. One of which neither is true, and
 whose process is gone, was interrupted.
@@ -6,11 +6,13 @@ whose process is gone, was interrupted.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from acp_core.agents import registry
 from acp_core.agents.place import Place
+from acp_core.files.text import clean_line
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import LaunchError
@@ -42,3 +44,15 @@ def _start(spec: Spec) -> str:
     except LaunchError as error:
         return str(error)
     return ""
+
+
+def main() -> int:
+    """Start them, as the system does at boot (`acp_core.loops.boot`); 1 where one does not start."""
+    failed = [f"{spec.participant} in {spec.folder}: {why}" for spec, why in go_on() if why]
+    for each in failed:
+        sys.stderr.write(f"{clean_line(each, 1_000)}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
