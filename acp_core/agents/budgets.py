@@ -99,7 +99,12 @@ class Use:
 def raised(found: Iterable[Use]) -> str:
     """The budget that is used up, twice as large, as it is written; "" where none is."""
     over = next((use for use in found if use.is_over), None)
-    return str(Cap(over.scope, over.unit, 2 * max(over.amount, over.spent))) if over else ""
+    return doubled(over) if over else ""
+
+
+def doubled(use: Use) -> str:
+    """A budget twice as large as it is, or as what is used of it, as it is written."""
+    return str(Cap(use.scope, use.unit, 2 * max(use.amount, use.spent)))
 
 
 def parse(text: str) -> Cap:

@@ -56,6 +56,8 @@ class Preset:
         tested: the version that these arguments were tried with; "" where none was.
         install, login: commands for people.
         tells_cost, tells_tokens: when it says what it takes: one of `TELLS` ("" where not known).
+        live_tells_tokens: when it says its tokens in a live session; its cost it says at the end of
+            a turn there, if at all.
         login_files, login_env: files, and variables, of which one is there where it is logged in,
             as a rule; a ``$NAME`` in a path is a variable.
         may: what it may do without asking, where ``permissions`` do not say so.
@@ -97,6 +99,7 @@ class Preset:
     caution: str = ""
     tells_cost: str = ""
     tells_tokens: str = ""
+    live_tells_tokens: str = "end"
     live: tuple[str, ...] = ()
     live_install: str = ""
     ask_mode: str = ""
@@ -134,6 +137,7 @@ _TEXTS = (
     "may",
     "tells_cost",
     "tells_tokens",
+    "live_tells_tokens",
     "ask_mode",
     "live_install",
 )
@@ -205,7 +209,7 @@ def _check(where: str, preset: Preset) -> None:
         raise PresetError(f"{where}.prompt: must be one of {', '.join(PROMPTS)}")
     if preset.stream not in streams.NAMES:
         raise PresetError(f"{where}.stream: must be one of {', '.join(streams.NAMES)}")
-    for name in ("tells_cost", "tells_tokens"):
+    for name in ("tells_cost", "tells_tokens", "live_tells_tokens"):
         if getattr(preset, name) not in TELLS:
             raise PresetError(f"{where}.{name}: must be one of {', '.join(TELLS[1:])}")
     if preset.permissions not in permissions.NAMES:

@@ -1,8 +1,10 @@
-"""A budget that is used up keeps a participant's turn from being taken."""
+"""A budget that is used up keeps a participant's turn from being taken; one that nearly is will do so soon."""
 
 from __future__ import annotations
 
-from acp_core.agents.budgets import raised
+from collections.abc import Iterable, Iterator
+
+from acp_core.agents.budgets import Use, doubled, raised
 from acp_core.agents.state import RunnerState
 from acp_core.diagnosis.words import of_run, where
 from acp_core.loops.acts.names import HAND_OVER, RAISE, STOP_LOOP
@@ -24,4 +26,34 @@ def over_budget(turn: Turn, loop: RunnerState) -> Cause:
         participant=name,
         since=shown.since,
         key=f"E8:{name}:{turn.since_event}:{shown.note.partition(':')[0]}",
+    )
+
+
+def nearly_over(loops: Iterable[RunnerState]) -> Iterator[Cause]:
+    """Budgets from which little is left: raised in time, nothing needs to stop."""
+    warned = set()
+    for loop in loops:
+        if not loop.alive or loop.shown.capped or loop.shown.ended is not None:
+            continue
+        for use in loop.shown.budget:
+            about = loop.shown.participant if use.scope in ("turn", "participant") else ""
+            what = (use.scope, use.unit, about)
+            if use.is_near and not use.is_over and what not in warned:
+                warned.add(what)
+                yield _nearly_over(loop, use, about)
+
+
+def _nearly_over(loop: RunnerState, use: Use, about: str) -> Cause:
+    name = loop.shown.participant
+    return Cause(
+        "E25",
+        f"{about}: {use.sentence}" if about else use.sentence,
+        advice="raise the budget, or let the loop stop when the budget is used up",
+        evidence=(f"{name} continues until 100 %", where(loop)),
+        certain=True,
+        remedy=RAISE,
+        given=(("participant", name), ("budget", doubled(use))),
+        others=(STOP_LOOP,),
+        participant=name,
+        key=f"E25:{about}:{use.scope}:{use.unit}:{use.amount:g}",
     )

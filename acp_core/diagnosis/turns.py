@@ -14,7 +14,7 @@ from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
-from acp_core.diagnosis.spending import over_budget
+from acp_core.diagnosis.spending import nearly_over, over_budget
 from acp_core.diagnosis.words import last_lines, of_run, program, where
 from acp_core.loops import heartbeat
 from acp_core.loops.acts.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
@@ -41,6 +41,7 @@ def causes(case: Case) -> Iterator[Cause]:
             cause = lingering(case, loop)
             if cause:
                 yield cause
+    yield from nearly_over(case.loops)
     for participant in case.snapshot.participants:
         cause = _duplicate(case, participant.id)
         if cause:

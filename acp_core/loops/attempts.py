@@ -140,6 +140,12 @@ class Attempts:
             until = self._clock() + timedelta(seconds=self._spec.turn_limit)
             self._session.update(turn_deadline=until)
 
+    def excuse(self) -> None:
+        """The turn waits for something that costs it no time: its limit begins anew afterwards."""
+        self._excused = True
+        if self._session.state.turn_deadline is not None:
+            self._session.update(turn_deadline=None)
+
     def seconds_left(self) -> float:
         """Seconds until the next attempt may begin; 0 where it may now."""
         if self._next_at is None:

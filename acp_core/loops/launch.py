@@ -171,15 +171,19 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
 def _about_budgets(spec: Spec, preset: Preset) -> Iterator[str]:
     """What keeps a budget from stopping this program at once."""
     title = preset.title or preset.name
+    is_live = spec.live(preset) == "yes"
     has_prices = None not in (preset.price_in, preset.price_out)
+    tokens = preset.live_tells_tokens if is_live else preset.tells_tokens
+    cost = "end" if is_live and preset.tells_cost == "running" else preset.tells_cost
+    span = "a turn of its live session" if is_live else "an attempt"
     for unit, noun, tells in (
-        ("usd", "cost", preset.tells_tokens if has_prices else preset.tells_cost),
-        ("tokens", "tokens", preset.tells_tokens),
+        ("usd", "cost", tokens if has_prices else cost),
+        ("tokens", "tokens", tokens),
     ):
         if all(cap.unit != unit for cap in spec.caps):
             continue
         if tells == "end":
-            yield f"{title} reports its {noun} at the end of an attempt: the budget stops the next one"
+            yield f"{title} reports its {noun} at the end of {span}: the budget stops the next one"
         elif tells == "never":
             yield f"{title} never reports its {noun}: limit its tokens instead"
         elif not tells:

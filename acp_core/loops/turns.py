@@ -165,6 +165,7 @@ class Loop:
             self._end(Phase.GAVE_UP, over)
             return GAVE_UP
         self._budget.hold(over)
+        self._attempts.excuse()
         self._wait_for(self._spec.interval)
         return None
 

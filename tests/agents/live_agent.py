@@ -6,7 +6,7 @@ exact commands that the prompt names. Where it is in a mode that asks, it asks b
 runs those that are allowed, and skips the others. How it behaves at each turn is a list of words in a file,
 used up from the front; when none is left it does its work:
 
-``act`` do it; ``idle`` end the turn without doing anything; ``crash`` end with code 3; ``hang``
+``act`` do it; ``spend`` report tokens as it goes, and wait to be cancelled; ``idle`` end the turn without doing anything; ``crash`` end with code 3; ``hang``
 start a command that stays, and wait to be cancelled; ``deaf`` the same, and ignore that; ``odd``
 send what no agent should, then do it; ``limit`` answer with an error that names a limit; ``listen`` wait for a message, say it, then do it;
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
@@ -208,6 +208,11 @@ class LiveAgent:
         self.update("tool_call_update", toolCallId="think", status="completed")
         self.update("agent_message_chunk", content={"type": "text", "text": f"You said: {self.steered.pop(0)}\n"})  # fmt: skip
         return self.do_act(prompt)
+
+    def do_spend(self, prompt: str) -> str:
+        used = {"inputTokens": 4_000, "outputTokens": 1_000}
+        self.update("agent_message_chunk", content={"type": "text", "text": ""}, _meta={"usage": used})  # fmt: skip
+        return self.do_hang(prompt)
 
     def do_deaf(self, prompt: str) -> str:
         self.stay()

@@ -8,6 +8,7 @@ import shlex
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from acp_core.agents.budgets import Cap, Spent, Use
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.cli.main import run as acp_main
+from acp_core.fleet import Fleet
+from acp_core.loops.acts.names import RAISE
 from acp_core.loops.budget import caps_of
 from acp_core.model.errors import Refused
 from tests.agents.support import wait_for
@@ -63,9 +66,9 @@ def paying(folder: Path) -> Preset:
     return presets.load(load().presets)["paid"]
 
 
-def capped(folder: Path, name: str, preset: Preset, *caps: str) -> str:
+def capped(folder: Path, name: str, preset: Preset, *caps: str, **more: Any) -> str:
     """Start a loop with budgets; what it says once it holds."""
-    start(folder, name, preset, caps=tuple(map(budgets.parse, caps)))
+    start(folder, name, preset, caps=tuple(map(budgets.parse, caps)), **more)
     wait_for_phase(folder, name, Phase.GAVE_UP)
     assert state(folder, name).shown.capped
     return state(folder, name).shown.note
@@ -148,6 +151,56 @@ def test_a_budget_that_is_nearly_used_up_is_warned_of(
     (loop,) = json.loads(capsys.readouterr().out)["loops"]
     (use,) = loop["budget"]
     assert (use["scope"], use["unit"], use["limit"]) == ("participant", "usd", 0.3)
+
+
+def test_a_budget_that_is_nearly_used_up_needs_a_person_before_anything_stops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "server", dear(tmp_path, 9), caps=(Cap("turn", "usd", 5.0),))
+    wait_for(lambda: [use.is_near for use in state(folder, "server").shown.budget] == [True], "80%")
+    (snapshot,) = Fleet([folder], discover=False).read()
+    (need,) = snapshot.needs
+    assert need.text == "server: the budget for this turn is used to 90%: $4.50 of $5.00"
+    assert need.action == RAISE and dict(need.given)["budget"] == "turn=10usd"
+    assert acp("act", str(folder), "raise_budget", "--budget", "turn=10usd", "--yes") == 0
+    wait_for(lambda: not Fleet([folder], discover=False).read()[0].needs, "no need any more")
+    assert state(folder, "server").phase is Phase.RUNNING
+    capsys.readouterr()
+
+
+def test_a_hold_uses_up_nothing_of_the_time_of_a_turn(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    capped(folder, "server", dear(tmp_path, 3), "turn=1usd", turn_limit=3600.0)
+    wait_for(lambda: state(folder, "server").shown.turn_deadline is None, "no limit")
+    assert acp("act", str(folder), "raise_budget", "--budget", "turn=100usd", "--yes") == 0
+    raised = datetime.now(UTC)
+    wait_for(lambda: getattr(state(folder, "server").run, "number", 0) == 2, "another attempt")
+    until = state(folder, "server").shown.turn_deadline
+    assert until and until > raised + timedelta(seconds=3590)
+
+
+@pytest.mark.parametrize("scope", budgets.SCOPES)
+def test_each_budget_of_a_launch_stops_the_agent_and_continues_when_it_is_raised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scope: str
+) -> None:
+    folder, program = make(tmp_path / "c"), stand_in(tmp_path, "agent")
+    paid.settings(program)
+    spender = dear(tmp_path, 3).args[0]
+    (tmp_path / "config" / "config.toml").open("a").write(
+        f'[presets.dear]\nprogram = "{sys.executable}"\nargs = ["{spender}"]\nstream = "opencode"\n'
+    )
+    words = ("launch", str(folder), "server=dear", "--budget", f"{scope}=1.2usd")
+    assert acp(*words) == 0, capsys.readouterr().err
+    wait_for_phase(folder, "server", Phase.GAVE_UP)
+    shown = state(folder, "server").shown
+    assert shown.capped and "is used up: $1.50 of $1.20" in shown.note
+    run = state(folder, "server").run
+    assert run is not None and run.stopped == shown.note
+    assert acp("why", str(folder)) == 1
+    assert "raise_budget" in capsys.readouterr().out
+    assert acp("act", str(folder), "raise_budget", "--budget", f"{scope}=100usd", "--yes") == 0
+    wait_for(lambda: getattr(state(folder, "server").run, "number", 0) == 2, "another attempt")
 
 
 def test_money_that_a_program_does_not_tell_is_said_to_be_unknown() -> None:

@@ -226,7 +226,7 @@ def _answered(state: SessionState, message: Mapping[str, Any]) -> SessionState:
 def _turn_answered(state: SessionState, result: Mapping[str, Any]) -> SessionState:
     counted = table(table(table(result.get("_meta")).get("quota")).get("token_count"))
     tokens = _tokens(table(result.get("usage"))) or _tokens(counted)
-    tokens = tokens or (state.tokens_in, state.tokens_out)
+    tokens = max(tokens or (0, 0), (state.tokens_in, state.tokens_out), key=sum)  # of calls so far
     error = state.error
     if state.trouble and not error:
         said = state.said.strip().rpartition("\n\n")[2]
