@@ -57,9 +57,9 @@ def claude(folder: Path, world: World, who: str) -> Preset:
     return as_command(presets.bundled()["claude"], str(path))
 
 
-def wanted(folder: Path, world: World) -> list[Cause]:
-    """What a person is asked for."""
-    (snapshot,) = Fleet([folder], discover=False, clock=lambda: world.now).read()
+def wanted(folder: Path) -> list[Cause]:
+    """What a person is asked for; the files, too, bear the real time."""
+    (snapshot,) = Fleet([folder], discover=False).read()
     return [each for each in snapshot.causes if each.wanted]
 
 
@@ -83,7 +83,7 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
     limited = [each for each in registry.runners() if each.shown.limited]
     resets = [each.shown.retry_at for each in limited]
     assert resets and all(at and at > world.at(80) for at in resets)
-    assert wanted(folder, world) == []
+    assert wanted(folder) == []
     runs = {who: len(turns(folder, who)) for who in PEOPLE if has_run(folder, who)}
     restart_machine(folder)
     asked_again = interrupted()
@@ -97,8 +97,8 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
     world.set(halts=None)
 
     wait_for(lambda: state(folder, "server").phase is Phase.GAVE_UP, "the login", PLENTY)
-    (asked_for,) = wanted(folder, world)
-    assert (asked_for.remedy, asked_for.participant) == (LOGIN, "server")
+    asked_for = [(each.remedy, each.participant) for each in wanted(folder)]
+    assert asked_for == [(LOGIN, "server")]
     world.set(over=["authentication_failed"])
     registry.nudge(str(folder), "server", "", world.now)
 
