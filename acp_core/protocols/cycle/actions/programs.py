@@ -69,6 +69,8 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
         leave=values.leave,
         attempts=_attempts(values, spec.attempts),
         overlap=values.overlap or spec.overlap,
+        once=values.once,
+        permissions=values.permissions or spec.permissions,
     )
     if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
         raise Refused(f"--timeout is at most 7d and more than 0, --retries from 0 to {_MOST - 1}")

@@ -54,6 +54,8 @@ CONDUCT = (
     Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
           listed=False),
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
+    options.ONCE,
+    options.PERMISSIONS,
     Field("foreground", help="Run the orchestrator in this terminal.", kind=Kind.FLAG, form=False),
     Field("leave", help="Exit when the cycle waits for a person.", kind=Kind.FLAG, form=False),
 )  # fmt: skip

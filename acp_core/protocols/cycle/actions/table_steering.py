@@ -91,7 +91,7 @@ RESOLUTION = _act(
 MESSAGE = _act(
     FEEDBACK,
     "Feedback to an agent",
-    "Send an agent feedback; it reads it at its next start.",
+    "Send an agent feedback: a live session gets it at once if the agent takes messages, else its next run does.",
     (
         given.AGENT,
         Field("text", "Feedback", "The feedback.", Kind.LINES, required=True,

@@ -9,23 +9,27 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from acp_core.agents import streams
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.elsewhere import program_runs
-from acp_core.agents.place import CannotClaim, LoopRunning
+from acp_core.agents.live.state import TurnScope
+from acp_core.agents.place import CannotClaim, LoopRunning, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
-from acp_core.agents.transcript import read_end
+from acp_core.agents.transcript import parse, read_end
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
 from acp_core.files.text import clean_line
+from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.write import layout
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
@@ -87,9 +91,10 @@ class AgentRun(Assignment):
         spec: what the orchestrator is asked to do.
         work: what this run is to do.
         stop: says why the program should be stopped, or "".
+        mailbox: feedback for the run.
     """
 
-    def __init__(self, spec: Spec, work: Work, stop: Callable[[], str]) -> None:
+    def __init__(self, spec: Spec, work: Work, stop: Callable[[], str], mailbox: Mailbox) -> None:
         name = f"{spec.cycle}/{work.key}"
         super().__init__(
             name, VARIABLE, note=work.key, title=f"run {work.key}", timeout=work.timeout
@@ -97,6 +102,8 @@ class AgentRun(Assignment):
         self._spec = spec
         self._work = work
         self._stop = stop
+        self._mailbox = mailbox
+        self._where = place(spec.root, work.agent)
 
     def run(self) -> Ended:
         """Run it to its end, or find out how it ended. Never raises."""
@@ -131,7 +138,8 @@ class AgentRun(Assignment):
             run_id=clean_line(spec.cycle),
         ) as session:
             run = perform(session, self)
-            ended = self._concluded(run, program.preset.stream)
+            stream = streams.LIVE if run.live else program.preset.stream
+            ended = self._concluded(run, stream)
             session.record(run, turn=self._work.key, took=not ended.why, mode="turns")
             took = not ended.why and not ended.stopped
             turns = session.state.turns + took
@@ -146,13 +154,27 @@ class AgentRun(Assignment):
         """What the agent is told."""
         return self._work.prompt
 
+    def scope(self) -> TurnScope:
+        """It may change its own folder and the board, and CD the project; never the state."""
+        agent, progress = self._work.agent, self._work.progress
+        project = (self._spec.root,) if agent == "cd" else ()
+        return TurnScope(
+            self.note,
+            documents=(str(progress / board.BOARD),),
+            folders=(str(progress / agent), *project),
+            permissions=self._spec.permissions,
+        )
+
     def mark(self, number: int) -> str:
         """Which run of which cycle it is, also where several projects run at once."""
         return f"{self._spec.root}:{self.key}@{number}"
 
     def check(self, run: Run) -> str:
-        """Why the orchestrator wants it stopped, or ""."""
-        return self._stop()
+        """Why the orchestrator wants it stopped, or ""; deliver what came for it meanwhile."""
+        why = self._stop()
+        if run.live and not why:
+            self._mailbox.deliver(self._where, run.number)
+        return why
 
     def counts(self, run: Run) -> bool:
         """A run that an orchestrator stopped as it ended itself is made anew."""
@@ -197,6 +219,8 @@ def spoken(path: Path, stream: str) -> str:
         path: the file that the program printed into.
         stream: the form of it: plain text, or records of JSON in which the words stand.
     """
+    if stream == streams.LIVE:  # its journal holds the prompt as well
+        return _whole(parse(read_end(path), stream).messages)
     text = read_end(path).decode("utf-8", "replace")
     if stream == "text":
         return text
@@ -207,6 +231,12 @@ def spoken(path: Path, stream: str) -> str:
         except (ValueError, RecursionError):
             texts.append(line)
     return "\n\n".join(texts)
+
+
+def _whole(messages: Sequence[str]) -> str:
+    """What was said in messages of which each may be the beginning of the next."""
+    pairs = zip(messages, (*messages[1:], ""), strict=False)
+    return "\n\n".join(each for each, later in pairs if not later.startswith(each))
 
 
 def _collect(value: object, texts: list[str], depth: int = 0) -> None:

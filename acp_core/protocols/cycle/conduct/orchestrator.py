@@ -22,8 +22,17 @@ from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.requests import Request
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import prompts, schema
-from acp_core.protocols.cycle.conduct import escalation, facts, outputs, results, steps, verdict
+from acp_core.protocols.cycle.conduct import (
+    delivery,
+    escalation,
+    facts,
+    outputs,
+    results,
+    steps,
+    verdict,
+)
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
+from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.conduct.steps import Kind, Todo
 from acp_core.protocols.cycle.read import board
@@ -59,6 +68,7 @@ class Orchestrator:
         place = session.where.folder / f"outputs-{spec.cycle}"
         self._outputs = outputs.Outputs(self._store.progress, place)
         self._threads: dict[str, threading.Thread] = {}
+        self._mailboxes: dict[str, Mailbox] = {}
         self._ended: dict[str, Ended] = {}
         self._halt = ""  # why running programs are to be stopped
         self._seen: Stamp | None = None
@@ -171,6 +181,8 @@ class Orchestrator:
         for name in agents:
             if name not in self._threads:
                 self._begin(name)
+        for name in tuple(self._threads):
+            self._hand_over(name)
         at_work = ", ".join(sorted(self._threads))
         if self._session.state.phase is not Phase.RUNNING or self._session.state.note != at_work:
             self._session.update(phase=Phase.RUNNING, note=at_work)
@@ -210,10 +222,19 @@ class Orchestrator:
                 atomic.create(path, message.encode("utf-8", "replace"), sync=False)
         work = Work(name, key, text, progress, timeout)
         self._session.say(f"{name}: run {key}")
-        run = AgentRun(self._spec, work, self._why_stop)
+        mailbox = self._mailboxes[name] = Mailbox()
+        run = AgentRun(self._spec, work, self._why_stop, mailbox)
         thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
         self._threads[name] = thread
         thread.start()
+
+    def _hand_over(self, name: str) -> None:
+        """Have feedback to an agent at work delivered, and note what it took."""
+        mailbox, key = self._mailboxes[name], steps.run_of(self._state, name)
+        if new := mailbox.new(steps.unsent(self._state, name)):
+            mailbox.put(new, prompts.feedback_message(self._state, name, new, self._store.progress))
+        if ids := mailbox.delivered():
+            self._change(lambda held: delivery.sent(held, self._clock(), name, key, ids))
 
     def _begin_run(self, state: Object, name: str) -> None:
         if state.get("status") == "running" and steps.status(state, name) != "running":
@@ -230,6 +251,8 @@ class Orchestrator:
         """Take up what ended."""
         for name in [n for n, t in self._threads.items() if n in self._ended or not t.is_alive()]:
             self._threads.pop(name).join()
+            self._read_state()
+            self._hand_over(name)
             ended = self._ended.pop(name, None)
             self._guard_outputs(name)
             if ended and not ended.stopped:

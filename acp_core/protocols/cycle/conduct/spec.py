@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from acp_core.agents import codec
+from acp_core.agents.live.command import offered
 from acp_core.agents.place import Place, place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
@@ -31,6 +32,8 @@ class Spec:
         attempts: how often a run is tried in all.
         overlap: EP may begin while RA is at work, in the first iteration.
         leave: end where a person is waited for.
+        once: programs are started for each run, although they could hold a live session.
+        permissions: the policy for live sessions; "" for that of the settings.
     """
 
     root: str
@@ -40,6 +43,8 @@ class Spec:
     attempts: int = ATTEMPTS
     overlap: bool = False
     leave: bool = False
+    once: bool = False
+    permissions: str = ""
 
     def preset(self, agent: str) -> tuple[Preset, str]:
         """How an agent's program is run, and with which model.
@@ -60,7 +65,7 @@ class Spec:
             PresetError: the preset is missing, or is not what it should be.
         """
         preset, model = self.preset(agent)
-        return Program(preset, self.root, self.root, model=model)
+        return offered(Program(preset, self.root, self.root, model=model), once=self.once)
 
 
 def with_presets(presets: Mapping[str, tuple[Preset, str]]) -> dict[str, object]:

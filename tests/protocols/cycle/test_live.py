@@ -1,0 +1,101 @@
+"""A cycle whose agents stay in live sessions: by the real commands, over deaths, with feedback."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.agents.live.control import can_steer
+from acp_core.agents.place import place
+from acp_core.person import paths
+from acp_core.protocols.cycle.schema import AGENTS
+from tests.agents.live.commands import acp, configure, decide, held, record, request
+from tests.agents.live.support import left_of
+from tests.agents.support import is_gone, wait_for
+from tests.protocols.cycle.conducting import AGENT, ID, WHAT, end_all, state
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    root = tmp_path / "project"
+    root.mkdir()
+    yield root
+    end_all()
+
+
+def begin(root: Path, behaviour: str, policy: str = "all") -> None:
+    """A cycle in the background whose agents are the stand-in."""
+    configure(root.parent / "agent", AGENT, behaviour=behaviour)
+    with (paths.config_folder() / "config.toml").open("a") as file:
+        file.write('\n[[permissions.rules]]\nverdict = "ask"\ncommand = "touch *"\n')
+    words = ("start", WHAT, "--cycle", ID, "--agent", "mine", "--permissions", policy)
+    ended = acp("cycle", *words, "--folder", root)
+    assert ended.returncode == 0, ended.stderr
+
+
+def is_complete(root: Path) -> bool:
+    return state(root)["status"] == "completed"
+
+
+def left(root: Path) -> list[int]:
+    return [each for name in AGENTS for each in left_of(place(str(root), name))]
+
+
+def test_a_cycle_completes_over_live_sessions_with_one_request_allowed_and_one_rejected(
+    project: Path,
+) -> None:
+    begin(project, "both both")
+    opened = decide(project, "reject", "touch")
+    assert opened.participant == "ra"
+    wait_for(lambda: state(project)["agents"]["ra"]["status"] == "completed", "what RA wrote", 120)
+    assert not (project.parent / "agent" / "asked").exists()
+    assert decide(project, "allow", "touch").participant == "ep"
+    wait_for(lambda: is_complete(project), "the end of the cycle", 180)
+    assert (project.parent / "agent" / "asked").exists()
+    by_people = [verdict for verdict, command in record() if command == "touch"]
+    assert by_people == ["reject", "allow"]
+    for name in AGENTS:
+        loop = registry.find(str(project), name)
+        assert loop is not None and loop.shown.live == "yes"
+    assert left(project) == []
+
+
+def test_feedback_reaches_an_agent_at_work(project: Path) -> None:
+    begin(project, "act act listen")
+    wait_for(lambda: state(project)["agents"]["cd"]["status"] == "running", "CD at work", 120)
+    wait_for(lambda: can_steer(place(str(project), "cd")), "its session", 120)
+    told = acp("cycle", "feedback", "cd", "Quote fields with commas", "--folder", project)
+    assert told.returncode == 0, told.stderr
+    wait_for(lambda: is_complete(project), "the end of the cycle", 180)
+    (entry,) = state(project)["coordination"]["feedback_log"]
+    assert (entry["run"], bool(entry["sent_at"])) == ("1-cd", True)
+    loop = registry.find(str(project), "cd")
+    assert loop is not None and loop.run is not None
+    assert "Quote fields with commas" in Path(loop.log).read_text()
+    assert loop.run.number == 1
+
+
+@pytest.mark.parametrize("killed", ["conductor", "agent"])
+def test_a_run_goes_on_whoever_is_killed(project: Path, killed: str) -> None:
+    begin(project, "", "ask")
+    request(project)
+    session, conductor = held(project, "ra"), registry.find(str(project), "orchestrator")
+    assert session.agent is not None and conductor is not None
+    pid = conductor.pid if killed == "conductor" else session.agent.pid
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(pid), "its end")
+    if killed == "conductor":
+        assert acp("cycle", "run", "--folder", project).returncode == 0
+        assert held(project, "ra").agent == session.agent
+    else:
+        wait_for(lambda: held(project, "ra").process != session.process, "the next try")
+    decide(project, "allow")
+    wait_for(lambda: state(project)["agents"]["ra"]["status"] == "completed", "what RA wrote", 120)
+    assert [verdict for verdict, _ in record()].count("allow") == 1
+    assert acp("cycle", "stop", "--folder", project).returncode == 0
+    wait_for(lambda: left(project) == [], "everybody's end")
