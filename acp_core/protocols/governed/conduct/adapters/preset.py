@@ -111,9 +111,13 @@ class RoleTurn(Assignment):
 
     def check(self, run: Run) -> str:
         """Note which process takes the turn, where everybody sees it."""
-        if run.process.pid != self._noted:
-            self._noted = run.process.pid
+        if run.process.pid == self._noted:
+            return ""
+        try:
             processes.note(self._task.root, self._task.turn_id, run.process)
+        except OSError as error:  # then another account could take the turn as well
+            return f"its process cannot be noted: {error.strerror or error}"
+        self._noted = run.process.pid
         return ""
 
 
