@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
+from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.control import can_steer
 from acp_core.agents.place import place
 from acp_core.person import paths
@@ -26,6 +27,8 @@ def project(tmp_path: Path) -> Iterator[Path]:
     root.mkdir()
     yield root
     end_all()
+    for name in AGENTS:  # of an orchestrator that was made to end while it began a session
+        live_turns.stop(place(str(root), name))
 
 
 def begin(root: Path, behaviour: str, policy: str = "all") -> None:
