@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from acp_core.agents.tool_servers import NAME, NO_TOOLS, ToolServer
+
 _SIGNS = (">", "<", "$(", "`", "\n")
 """What turns an allowed command into another one, or lets it write elsewhere."""
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
@@ -41,11 +43,13 @@ class Scope:
         commands: beginnings of the commands that it may run, as they stand in its prompt.
         folders: absolute paths of the folders below which it may change files.
         policy: the path of a file for its rules, where it reads them from one.
+        server: the server of its participant's tools, each of which it may use; by default none.
     """
 
     commands: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     policy: str = ""
+    server: ToolServer = NO_TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,23 @@ def grant(kind: str, scope: Scope) -> Grant:
 
 
 def _claude(scope: Scope) -> Grant:
-    rules = [f"Bash({command} *)" for command in scope.commands]
+    rules = [f"Bash({command} *)" for command in scope.commands] + _named_tools(scope)
     allowed = ("--allowedTools", *rules) if rules else ()
-    return Grant(("--permission-mode", "acceptEdits", *allowed))
+    return Grant((*_mcp_config(scope), "--permission-mode", "acceptEdits", *allowed))
+
+
+def _named_tools(scope: Scope) -> list[str]:
+    """The tools of its server, as two of the programs name them."""
+    return [f"mcp__{NAME}__{tool}" for tool in scope.server.tools] if scope.server.command else []
+
+
+def _mcp_config(scope: Scope) -> tuple[str, ...]:
+    """The server, beside those that the program has by itself."""
+    if not scope.server.command:
+        return ()
+    command, *args = scope.server.command
+    entry = {"command": command, "args": args, "env": dict(scope.server.env)}
+    return ("--mcp-config", json.dumps({"mcpServers": {NAME: entry}}))
 
 
 def _opencode(scope: Scope) -> Grant:
@@ -80,6 +98,10 @@ def _opencode(scope: Scope) -> Grant:
     permission["external_directory"] = folders
     permission["bash"] = commands | {f"*{sign}*": "deny" for sign in _SIGNS}
     config = {**_config(os.environ.get(_OPENCODE, "")), "permission": permission}
+    if scope.server.command:
+        permission |= {f"{NAME}_{tool}": "allow" for tool in scope.server.tools}
+        servers = config.get("mcp")
+        config["mcp"] = {**(servers if isinstance(servers, dict) else {}), NAME: _local(scope)}
     return Grant(env={_OPENCODE: json.dumps(config)})
 
 
@@ -94,6 +116,11 @@ def asking(kind: str) -> Mapping[str, str]:
     reads = {name: "allow" for name in _OPENCODE_ALLOWED if name != "edit"}
     config = {**_config(os.environ.get(_OPENCODE, "")), "permission": {"*": "ask", **reads}}
     return MappingProxyType({_OPENCODE: json.dumps(config)})
+
+
+def _local(scope: Scope) -> dict[str, object]:
+    server = scope.server
+    return {"type": "local", "command": list(server.command), "environment": dict(server.env)}
 
 
 def _config(text: str) -> dict[str, object]:
@@ -128,9 +155,10 @@ def _qwen(scope: Scope) -> Grant:
     places = [f"/{_literal(folder)}/**" for folder in scope.folders]
     allowed += [f"{tool}({place})" for tool in _QWEN_CHANGES for place in places]
     denied = [f"run_shell_command(*{sign}*)" for sign in _SIGNS]
+    allowed += _named_tools(scope)
     options = [word for rule in allowed for word in ("--allowed-tools", rule)]
     options += [word for rule in denied for word in ("--exclude-tools", rule)]
-    return Grant(("--approval-mode", "default", *options))
+    return Grant((*_mcp_config(scope), "--approval-mode", "default", *options))
 
 
 def _literal(path: str) -> str:
@@ -143,3 +171,5 @@ _KINDS: Mapping[str, Callable[[Scope], Grant]] = MappingProxyType(
 )
 NAMES: Sequence[str] = ("", *_KINDS)
 """The programs whose permissions are known; "" for the others."""
+TOOLS = frozenset({"claude", "opencode", "qwen"})
+"""Those that take a server of tools for one attempt."""

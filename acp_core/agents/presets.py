@@ -69,6 +69,8 @@ class Preset:
             "" where it asks anyway.
         live_env: variables that only such a session gets.
         rejection_ends_turn: it ends its turn in such a session when a request is rejected.
+        tools: it gets the tools of its participant in an attempt, too, and may use each (a live
+            session always has them).
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
     """
@@ -105,6 +107,7 @@ class Preset:
     ask_mode: str = ""
     live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rejection_ends_turn: bool = False
+    tools: bool = False
     price_in: float | None = None
     price_out: float | None = None
 
@@ -188,7 +191,7 @@ def _value(where: str, key: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
             raise PresetError(f"{where}: must be a number of dollars per million tokens")
         return float(value)
-    if key in ("append_after_change", "rejection_ends_turn"):
+    if key in ("append_after_change", "rejection_ends_turn", "tools"):
         if not isinstance(value, bool):
             raise PresetError(f"{where}: must be true or false")
         return value
@@ -217,6 +220,8 @@ def _check(where: str, preset: Preset) -> None:
         raise PresetError(f"{where}.permissions: must be one of {names}")
     if preset.allow and not preset.permissions:
         raise PresetError(f"{where}.allow: acp cannot pass permissions on to this program")
+    if preset.tools and preset.permissions not in permissions.TOOLS:
+        raise PresetError(f"{where}.tools: acp cannot pass tools on to an attempt of this program")
     if any(not words.strip() or "*" in words for words in preset.allow):
         raise PresetError(f"{where}.allow: must name beginnings of commands, without '*'")
     if "{command}" not in preset.commands and "{script}" not in preset.commands:

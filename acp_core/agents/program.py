@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from acp_core.agents import spawn
 from acp_core.agents.presets import Preset
 from acp_core.agents.spawn import Command, SpawnError, Values
+from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Program:
         commands: Sequence[str] = (),
         documents: Sequence[str] = (),
         reads: Sequence[str] = (),
+        server: ToolServer = NO_TOOLS,
     ) -> Command:
         """The command of one attempt.
 
@@ -71,6 +73,7 @@ class Program:
             tool: the first words of the commands that its prompt names; ``commands`` their
                 beginnings as they must be allowed to run.
             documents: what the attempt changes; ``reads`` what it is about.
+            server: the server of its participant's tools, if its preset asks for them.
 
         Raises:
             SpawnError: the program is not there, or the prompt is too long for an argument.
@@ -86,6 +89,7 @@ class Program:
             commands=tuple(commands),
             documents=tuple(documents),
             reads=tuple(reads),
+            server=server,
         )
         made = spawn.build(self.preset, values, self.path or None)
         return replace(made, env={**made.env, **env})

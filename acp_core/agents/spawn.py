@@ -20,6 +20,7 @@ from pathlib import Path
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.permissions import Scope, asking, grant
 from acp_core.agents.presets import Preset
+from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic, modes
 from acp_core.model.errors import NotStarted
 
@@ -48,6 +49,7 @@ class Values:
     commands: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    server: ToolServer = NO_TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,9 @@ def _scope(preset: Preset, values: Values) -> Scope:
         each for each in (values.workdir, values.folder, values.drafts) if os.path.isabs(each)
     ]
     policy = os.path.splitext(values.prompt_file)[0] + ".toml"
-    return Scope((*values.commands, *preset.allow), tuple(dict.fromkeys(folders)), policy)
+    server = values.server if preset.tools else NO_TOOLS
+    commands = (*values.commands, *preset.allow)
+    return Scope(commands, tuple(dict.fromkeys(folders)), policy, server)
 
 
 def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:

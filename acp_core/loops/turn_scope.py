@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 
+from acp_core.agents import tool_servers
 from acp_core.agents.live.policy import Scope
+from acp_core.loops.tool_server import tools_in
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 
@@ -29,6 +31,8 @@ def scope_of(
         drafts=brief.drafts,
         program=_program(brief.commands),
         commands=collaboration.own_commands() if here else {},
+        server="" if tool_servers.missing() else tool_servers.NAME,
+        tools=frozenset(tools_in(collaboration.protocol)),
     )
 
 

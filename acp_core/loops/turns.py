@@ -22,6 +22,7 @@ from acp_core.agents.live.turn import LiveCommand
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.state import Phase, Run
+from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
 from acp_core.loops import commands
 from acp_core.loops.attempts import LATE, Attempts
@@ -265,6 +266,7 @@ class Loop:
                 str(path),
                 importable(),
                 module=LIVE.module,
+                server=self._server(),
             )
         return program.command(
             prompt,
@@ -277,7 +279,16 @@ class Loop:
             ),
             documents=turn.documents,
             reads=turn.reads,
+            server=self._server(),
         )
+
+    def _server(self) -> ToolServer:
+        """The server of the participant's tools; nothing is loaded for an agent that gets none."""
+        if not (self._liveness.program.live or self._preset.tools):
+            return NO_TOOLS
+        from acp_core.loops.tool_server import server_of
+
+        return server_of(self._collaboration, self._spec.participant)
 
     def _check(self, run: Run) -> str:
         """Why a running program should be stopped now, or ""."""

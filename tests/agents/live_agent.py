@@ -12,7 +12,8 @@ send what no agent should, then do it; ``limit`` answer with an error that names
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
 close its output and stay; ``both`` ask for one command that no policy knows, then do it;
 ``edit=PATH,PATH`` write these files, each if it may, then do it; a row of `tests.agents.service_errors`
-fail as that program does.
+fail as that program does; ``tools`` do it, and append by the tools of the server that the session
+names instead of commands.
 
 With ``--command``, its work is one command, of a folder collaboration or not: it gets the prompt as
 its input, and what it prints is the agent's answer.
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,7 @@ class LiveAgent:
         self.busy = False
         self.steered: list[str] = []
         self.files = ""
+        self.servers: list[dict[str, Any]] = []
 
     def run(self) -> None:
         threading.Thread(target=self.read, daemon=True).start()
@@ -119,6 +122,7 @@ class LiveAgent:
         if self.given.login == "none":
             raise Refused(**service_errors.OPENED[f"{self.shape}/no-login"])
         self.session = f"s{len(list(self.home.iterdir()))}"
+        self.servers = params["mcpServers"]
         self.remember([])
         self.send(method="_auth/status_update", params={"authStatus": {"kind": "api_key"}})
         return {"sessionId": self.session, "modes": {"currentModeId": "auto"}}
@@ -132,6 +136,7 @@ class LiveAgent:
         if not (self.home / params["sessionId"]).exists():
             raise Refused(-32002, "Resource not found")
         self.session, self.mode = params["sessionId"], "auto"
+        self.servers = params["mcpServers"]
         return {}
 
     def on_session_set_mode(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +176,12 @@ class LiveAgent:
         if self.given.command:
             return self.do_command(prompt)
         self.update("agent_message_chunk", content={"type": "text", "text": "I take my turn."})
-        worker = Worker(prompt, self)
+        return self.work(Worker(prompt, self))
+
+    def do_tools(self, prompt: str) -> str:
+        return self.work(ToolWorker(prompt, self))
+
+    def work(self, worker: Worker) -> str:
         with contextlib.suppress(EndTurn):
             worker.take_turn()
         return "end_turn"
@@ -310,12 +320,14 @@ class LiveAgent:
                 self.handle(message)
         os._exit(0)
 
-    def may(self, call: str, command: str) -> bool:
-        """Whether a command may be run, asked for in this program's shape."""
-        tool: dict[str, Any] = {"toolCallId": call, "title": command, "kind": "execute"}
-        if self.shape != "gemini":
-            tool["rawInput"] = {"command": command}
-        return self.allowed(tool)
+    def may(self, call: str, command: str, tool: str = "") -> bool:
+        """Whether a command may be run or a tool used, asked for in this program's shape."""
+        asked: dict[str, Any] = {"toolCallId": call, "title": command, "kind": "execute"}
+        if tool:
+            asked |= {"kind": "other", "_meta": {"claudeCode": {"toolName": tool}}}
+        elif self.shape != "gemini":
+            asked["rawInput"] = {"command": command}
+        return self.allowed(asked)
 
     def allowed(self, tool: dict[str, Any]) -> bool:
         """Whether a tool may be used."""
@@ -358,6 +370,55 @@ class Worker(Agent):
         text = {"type": "text", "text": ended.stdout + ended.stderr}
         agent.update("tool_call_update", toolCallId=call, status="completed", content=[{"type": "content", "content": text}])  # fmt: skip
         return ended.returncode
+
+
+class ToolWorker(Worker):
+    """Appends by the tool that the session's server offers, with what the prompt's command says."""
+
+    def append(self, line: str) -> int:
+        self.calls += 1
+        call = f"call-{agent_number(self.agent, self.calls)}"
+        words = shlex.split(line)
+        options = dict(pairwise(words[words.index("append") + 1 :]))
+        names = {
+            "--event": "event",
+            "--summary": "summary",
+            "--doc": "doc",
+            "--reply-to": "reply_to",
+        }
+        given: dict[str, Any] = {
+            name: options[each] for each, name in names.items() if each in options
+        }
+        if "--review-file" in options:
+            given["review"] = Path(options["--review-file"]).read_text()
+        if not self.agent.may(call, "append", f"mcp__{self.agent.servers[0]['name']}__append"):
+            return 1
+        result = self.use("append", given)
+        self.agent.update("tool_call_update", toolCallId=call, status="completed", content=[{"type": "content", "content": result["content"][0]}])  # fmt: skip
+        return 2 if result.get("isError") else 0
+
+    def use(self, tool: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What a tool answers, of a server that gets only the variables that the session names."""
+        [server] = self.agent.servers
+        env = {
+            "PATH": os.environ["PATH"],
+            **{each["name"]: each["value"] for each in server["env"]},
+        }
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}  # fmt: skip
+        said = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": given}},
+        ]  # fmt: skip
+        command = [server["command"], *server["args"]]
+        with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # fmt: skip
+            assert process.stdin and process.stdout
+            process.stdin.write("".join(f"{json.dumps(each)}\n" for each in said))
+            process.stdin.flush()
+            while (message := json.loads(process.stdout.readline())).get("id") != 2:
+                pass
+            process.stdin.close()
+        return message["result"]
 
 
 def agent_number(agent: LiveAgent, number: int) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from acp_core.agents import presets, spawn
-from acp_core.agents.permissions import Scope, grant
+from acp_core.agents.permissions import TOOLS, Scope, grant
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import Values
+from acp_core.agents.tool_servers import ToolServer
 from acp_core.loops import commands
 
 OURS = "/opt/acp append --folder /f --participant server"
@@ -167,3 +169,26 @@ def test_the_scripts_have_the_names_of_the_skill() -> None:
     assert [words.split()[0] for words in found] == [
         names[each] for each in ("append", "next", "wait", "validate")
     ]
+
+
+SERVER = ToolServer(("/opt/acp", "mcp", "--folder", "/f"), {"ACP_STATE": "/s"}, ("next", "append"))
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_a_program_gets_its_participants_tools_by_name_and_no_others(name: str) -> None:
+    values = Values("/f", "/w", "/d", prompt_file="/runs/1.prompt", commands=(OURS,), server=SERVER)
+    preset = presets.bundled()[name]
+    without = spawn.build(preset, values, "/bin/program")
+    made = spawn.build(replace(preset, tools=True), values, "/bin/program")
+    told = "\n".join([*made.argv, json.dumps(dict(made.env))])
+    assert "/opt/acp" in told and "ACP_STATE" in told
+    for tool in SERVER.tools:
+        assert re.search(rf"\b(mcp__)?acp_+{tool}\b", told)
+    assert not re.search(r"mcp__acp(?!__)|acp_+\*|trust", told)
+    assert "mcp" not in "\n".join(without.argv).replace(OURS, "")
+
+
+def test_tools_are_asked_for_only_where_they_can_be_passed_on() -> None:
+    with pytest.raises(PresetError, match="acp cannot pass tools on"):
+        presets.load({"codex": {"tools": True}})
+    assert presets.load({"claude": {"tools": True}})["claude"].tools

@@ -113,6 +113,16 @@ def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
     assert "## What agents did" in text and "append" in text.partition("## What agents did")[2]
 
 
+def test_an_agent_takes_its_turn_by_tools_without_a_question(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    preset = live(tmp_path / "a", behaviour="tools idle idle idle")
+    start(folder, "server", preset, permissions="edits")
+    wait_for(lambda: len(events(folder)) == 2, "the event")
+    assert events(folder)[1]["event"] == "proposal_submitted"
+    used = [(each["state"], each["by"], each["tool"], each["command"]) for each in record()]
+    assert used == [("allow", "acp", "acp/append", "")]
+
+
 def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a"))

@@ -15,6 +15,7 @@ from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset
 from acp_core.agents.program import Program
 from acp_core.agents.spawn import SpawnError, live_program
+from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 
 
 def offered(program: Program, *, once: bool = False) -> Program:
@@ -60,6 +61,7 @@ def command(
     run_id: str = "",
     scope: TurnScope | None = None,
     module: str = RUNNER,
+    server: ToolServer = NO_TOOLS,
 ) -> LiveCommand:
     """The command of one turn.
 
@@ -72,6 +74,7 @@ def command(
         run_id: the collaboration's run: another run gets another session.
         scope: what the turn may do; None where ``module`` finds that out.
         module: the runner.
+        server: serves the participant's tools to the agent.
 
     Raises:
         SpawnError: the program is not there.
@@ -90,5 +93,7 @@ def command(
         title=program.title,
         rejection_ends_turn=program.preset.rejection_ends_turn,
         run_id=run_id,
+        server=server.command,
+        server_env=dict(server.env),
     )
     return LiveCommand(order, prompt, module, scope)

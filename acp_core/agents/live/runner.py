@@ -251,7 +251,15 @@ class Runner:
         order, files = self._order, self._files
         self._connection = await Connection.open(order.command, files.errors, client, files.mark)
         self._save(agent=self._connection.identity)
-        session = LiveSession(self._connection, order.cwd, order.ask_mode, order.folders)
+        mark, place = files.mark
+        session = LiveSession(
+            self._connection,
+            order.cwd,
+            order.ask_mode,
+            order.folders,
+            order.server,
+            {**order.server_env, mark: place},
+        )
         used = self._held.used
         recent = used is not None and utc_now() - used < timedelta(minutes=1)
         try:

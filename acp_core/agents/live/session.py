@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import acp_core
 from acp_core.agents.live.connection import METHOD_NOT_FOUND, VERSION, Connection, SessionFailed
 from acp_core.agents.streams.progress import string, table
+from acp_core.agents.tool_servers import NAME
 
 _HANDSHAKE = 20.0  # seconds for the first answer
 _OPENING = 60.0  # seconds for a session to begin or to go on
@@ -27,6 +29,8 @@ class LiveSession:
         cwd: the folder in which the agent works.
         ask_mode: the mode that makes it ask; "" where it needs none.
         folders: which the agent may use besides ``cwd``, where it lets itself be told.
+        server: the command that serves the participant's tools; empty for none.
+        server_env: variables that this command gets: several programs hand it few of their own.
 
     Attributes:
         id: the agent's name for the session.
@@ -34,11 +38,18 @@ class LiveSession:
     """
 
     def __init__(
-        self, connection: Connection, cwd: str, ask_mode: str, folders: Sequence[str] = ()
+        self,
+        connection: Connection,
+        cwd: str,
+        ask_mode: str,
+        folders: Sequence[str] = (),
+        server: Sequence[str] = (),
+        server_env: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._connection = connection
         self._cwd = cwd
         self._folders = list(folders)
+        self._servers = [_server(server, server_env)] if server else []
         self._ask_mode = ask_mode
         self._capabilities: dict[str, Any] = {}
         self._meta: dict[str, Any] = {}
@@ -115,7 +126,7 @@ class LiveSession:
 
     def _place(self) -> dict[str, Any]:
         """Where the agent works."""
-        place: dict[str, Any] = {"cwd": self._cwd, "mcpServers": []}
+        place: dict[str, Any] = {"cwd": self._cwd, "mcpServers": self._servers}
         if "additionalDirectories" in table(self._capabilities.get("sessionCapabilities")):
             place["additionalDirectories"] = self._folders
         return place
@@ -167,3 +178,9 @@ class LiveSession:
         }
         answer = await self._connection.request("_session/steering", asked, _STEER)
         return answer.get("outcome") == "injected"
+
+
+def _server(command: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
+    """An MCP server as the protocol names one."""
+    variables = [{"name": name, "value": value} for name, value in env.items()]
+    return {"name": NAME, "command": command[0], "args": list(command[1:]), "env": variables}

@@ -32,6 +32,8 @@ class Order:
         title: the program, for people.
         rejection_ends_turn: the agent ends its turn when a request of it is rejected.
         run_id: the collaboration's run; "" where its protocol names none.
+        server: the command that serves the participant's tools to the agent; empty for none.
+        server_env: variables that this command needs.
     """
 
     place: str
@@ -46,6 +48,8 @@ class Order:
     title: str = ""
     rejection_ends_turn: bool = False
     run_id: str = ""
+    server: tuple[str, ...] = ()
+    server_env: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def command(self) -> Command:
@@ -55,7 +59,7 @@ class Order:
     @property
     def digest(self) -> str:
         """Changes with anything but the variables, which differ from one caller to the next."""
-        words = [*self.argv, self.cwd, self.ask_mode, *self.folders, self.run_id]
+        words = [*self.argv, self.cwd, self.ask_mode, *self.folders, self.run_id, *self.server]
         return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
