@@ -15,14 +15,11 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.answers import Answer, OpenRequest
 from acp_core.agents.live.requests import AgentQuestion, Choice, PermissionRequest
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 
 _LOOK = 0.25  # seconds between two looks whether somebody answered
 _MOST = 20
 """Questions of one process that may be open at the same time."""
-
-
-class TooMany(Exception):
-    """There are as many open questions as there may be."""
 
 
 class Questions:
@@ -53,7 +50,7 @@ class Questions:
             The answer, whose message is "" where the person declined; None where there is none yet.
 
         Raises:
-            TooMany: too many others are open.
+            Refused: too many others are open.
             OSError: the question cannot be written.
         """
         key = (folder, participant, text, tuple(choices))
@@ -61,7 +58,7 @@ class Questions:
             opened = self._open.get(key)
             if opened is None:
                 if len(self._open) >= _MOST:
-                    raise TooMany
+                    raise Refused("too many of your questions are open: wait for their answers")
                 question = AgentQuestion(text, choices=tuple(map(Choice, choices)))
                 request = PermissionRequest(questions=(question,))
                 why = "it is a question to a person"

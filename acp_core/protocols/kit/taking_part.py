@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from acp_core.agents.live.asking import Questions, TooMany
+from acp_core.agents.live.asking import Questions
 from acp_core.files.text import clean
 from acp_core.model import Document, Snapshot, SourceState
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
@@ -231,8 +231,6 @@ def asking(context: Context, now: datetime) -> Action:
         question = clean(values.question)
         try:
             given = QUESTIONS.ask(context.key, values.participant, question, choices, PATIENCE)
-        except TooMany:
-            raise Refused("too many of your questions are open: wait for their answers") from None
         except OSError as error:
             raise Refused(f"the question cannot be asked: {reason(error)}") from None
         if given is None:
