@@ -345,18 +345,14 @@ class Session:
         for path in (out, err):
             path.unlink(missing_ok=True)
         is_live = isinstance(command, LiveCommand)
-        child = self._started(command, number, out, err)
+        if isinstance(command, LiveCommand):
+            child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
+        else:
+            child = spawn.start(command, out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
         return self.watch(child, run, check)
-
-    def _started(
-        self, command: Command | LiveCommand, number: int, out: Path, err: Path
-    ) -> Child | LiveTurn:
-        if isinstance(command, LiveCommand):
-            return live_turns.start(self.where, command, number, out)
-        return spawn.start(command, out, err)
 
     def watch(self, process: Process, run: Run, check: Check) -> Run:
         """See a program at work to its end, or until ``check`` or a signal says to stop it."""

@@ -61,7 +61,7 @@ def test_every_setting_is_described() -> None:
         ("keys = 'x'", "keys: expected a table of texts"),
         ("paths = ['~', 3]", "paths[1]: expected a text in quotes"),
         ("keys.help = 1", "keys.help: expected a text in quotes"),
-        ("colour = 'red'", "colour: unknown setting (available: agents, bell, editor,"),
+        ("colour = 'red'", "colour: unknown setting (available: agents, bell, budgets, editor,"),
         ("permissions = 1", "permissions: expected a table"),
         ("permissions.polcy = 'ask'", "permissions.polcy: expected one of policy, rules"),
         (

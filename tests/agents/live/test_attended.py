@@ -12,7 +12,8 @@ import pytest
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.attended import is_attended, terminals
-from acp_core.agents.live.gate import Gate, ask_always
+from acp_core.agents.live.gate import Gate
+from acp_core.agents.live.scoped import judge_of
 from acp_core.agents.live.state import MARK, Order
 from tests.agents.live import messages
 from tests.support.terminal import Terminal
@@ -54,10 +55,10 @@ async def test_a_request_has_a_time_limit_only_where_somebody_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-    order = Order("", (), "", folder=str(tmp_path), participant="ann")
+    order = Order(str(tmp_path), (), "", folder=str(tmp_path), participant="ann")
     with shell() as terminal:
         name_of(terminal)
-        gate = Gate(order, ask_always, lambda **note: None)
+        gate = Gate(order, judge_of(order), lambda **note: None)
         asked = asyncio.create_task(gate.answer(messages.shell("claude", "ls"), None))
         while not answers.waiting():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
