@@ -171,7 +171,9 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def _fit(self) -> None:
         """Let what scrolls take what the title, the claim and the verdicts leave."""
-        frame = self.query_one("#card")
+        if not self.is_mounted or not (found := self.query("#card")):
+            return  # it was left meanwhile
+        frame = found.first()
         scrolling = [each for each in frame.children if each.id in _SCROLLING]
         fixed = sum(
             each.outer_size.height + each.styles.margin.height

@@ -525,9 +525,10 @@ async def test_only_one_follows_the_changes_and_another_may_after(tmp_path: Path
 
 async def test_nothing_is_left_running_after_the_end(tmp_path: Path) -> None:
     toy.make(tmp_path / "one")
+    before = set(threading.enumerate())
     async with watching(tmp_path):
-        pass
-    for thread in threading.enumerate():
+        assert any(each.name.startswith("acp-") for each in {*threading.enumerate()} - before)
+    for thread in {*threading.enumerate()} - before:
         if thread.name.startswith("acp-"):
             thread.join(PATIENCE)
             assert not thread.is_alive()

@@ -77,7 +77,7 @@ async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
         assert usual is not None and f"{usual.median // 60:.0f}m" in row.partition("9m")[2]
         await pilot.press("enter")
         await until(pilot, lambda: "probably ends in" in screen_text(app))
-        assert screen_text(app).count(f"9 min (usually {usual.median // 60:.0f} min)") == 2
+        assert screen_text(app).count(f"9m (usually {usual.median // 60:.0f} min)") == 2
 
 
 def test_a_recording_counts_also_where_its_folder_is_gone(tmp_path: Path) -> None:

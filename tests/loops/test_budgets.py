@@ -244,15 +244,16 @@ def test_when_a_program_says_what_it_takes_is_said_before_it_starts(
         stand_in(tmp_path, name)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
-    def warnings(program: str) -> str:
-        words = (f"server={program}", "--budget", "turn=1usd", "--dry-run", "--json")
+    def warnings(program: str, *more: str) -> str:
+        words = (f"server={program}", "--budget", "turn=1usd", "--dry-run", "--json", *more)
         assert acp("launch", str(folder), *words) == 0
         (loop,) = json.loads(capsys.readouterr().out)["loops"]
         return " ".join(each for each in loop["warnings"] if "reports" in each)
 
     assert "at the end of an attempt: the budget stops the next one" in warnings("claude")
     assert "Gemini CLI never reports its cost: limit its tokens instead" in warnings("gemini")
-    assert warnings("opencode") == ""
+    assert "at the end of a turn of its live session" in warnings("opencode")
+    assert warnings("opencode", "--once") == ""
 
 
 def test_ps_says_which_budget_is_nearly_used_up(

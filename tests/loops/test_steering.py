@@ -59,7 +59,7 @@ def test_a_message_reaches_the_turn_at_once_where_the_agent_takes_messages(tmp_p
     code, told = run("nudge", str(folder), "server", "Look at question 3")
     assert (code, told["sentence"]) == (0, "server: the agent got the message.")
     wait_for(lambda: len(events(folder)) == 2, "the proposal")
-    assert "You said: Look at question 3" in log(folder, "server")
+    wait_for(lambda: "You said: Look at question 3" in log(folder, "server"), "the agent's answer")
     assert "Look at question 3" not in prompt(folder, "server", 1)
 
 

@@ -14,7 +14,7 @@ import psutil
 from acp_core.agents import registry
 from acp_core.agents.identity import identify
 from acp_core.agents.live import answers
-from acp_core.agents.live.state import MARK
+from acp_core.agents.live.state import MARK, Files
 from acp_core.agents.place import place
 from acp_core.files import claims
 from acp_core.files.text import clean_line
@@ -43,7 +43,7 @@ def refuse_another_participant(folder: str, participant: str) -> None:
     Raises:
         Refused: it is inside another one's session.
     """
-    own = place(folder, participant).folder.name
+    _, own = Files(place(folder, participant)).mark
     above = map(_mark_of, psutil.Process().parents())
     marks = {os.environ.get(MARK, ""), *above} - {""}
     if not marks or own in marks or "://" in folder:
