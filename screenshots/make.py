@@ -119,6 +119,7 @@ async def watch_it_change(pilot: Pilot[None]) -> None:
         samples.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
     await seen(pilot, "round 2")
     await seen(pilot, "since your last visit")
+    await seen(pilot, "usually 14 min")  # read from the recordings meanwhile
     await seen(pilot, "Start loops")  # how it can be started is asked when its phase has changed
     await pilot.press("2", "n")  # to the first of the changes
 

@@ -34,7 +34,13 @@ TEXTS = (
         "text-warning",
         "text-error",
     ),
-    *("foreground", "footer-foreground", "footer-description-foreground", "footer-key-foreground"),
+    *(
+        "foreground",
+        "button-foreground",
+        "footer-foreground",
+        "footer-description-foreground",
+        "footer-key-foreground",
+    ),
 )
 BARS = ("panel", "footer-background")
 STEPS = 20
