@@ -169,6 +169,3 @@ async def test_a_list_with_very_many_rows_opens_at_once() -> None:
         assert rows.selected is not None and rows.selected.key == "19999"
         await pilot.press("home", "down", "pagedown")
         assert rows.selected.key == "19"
-
-
-# TODO
