@@ -25,11 +25,12 @@ from acp_core.loops.acts.messages import bind_nudge
 from acp_core.loops.acts.permissions import bind_answer
 from acp_core.loops.acts.stopping import bind_stop
 from acp_core.loops.acts.table import ANSWER, CANCEL, NUDGE, STOP_LOOP
-from acp_core.model import OutcomeState, Preview, format
+from acp_core.model import Action, Outcome, OutcomeState, Preview, format
+from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.paths import key_of
-from acp_core.protocols.kit.binding import located
+from acp_core.protocols.kit.binding import Context, located
 from acp_core.protocols.kit.command import note
 from acp_core.protocols.kit.printing import show
 from acp_core.protocols.kit.values import Values
@@ -235,17 +236,9 @@ def nudge(given: Values) -> int | None:
     """
     if given.dry_run:
         return None
-    where = located(NUDGE, given.folder)
-    outcome = bind_nudge(where, utc_now()).perform(given)
-    if outcome.state is OutcomeState.REFUSED:
-        raise CommandError(outcome.sentence)
     given.said |= {"message"}  # an empty one, too: as a form has it
-    note(where.key, NUDGE, given, outcome)
-    if given.json:
-        left = {"participant": given.participant, "done": True, "sentence": outcome.sentence}
-        say(dump({"schema": "acp.nudge/1", "collaboration": key_of(where.key), **left}))
-    else:
-        say(outcome.sentence)
+    key, outcome = _performed(NUDGE, bind_nudge, given)
+    _report("acp.nudge/1", key, outcome, given, {"participant": given.participant, "done": True})
     return 0
 
 
@@ -257,17 +250,9 @@ def cancel(given: Values) -> int | None:
     """
     if given.dry_run:
         return None
-    where = located(CANCEL, given.folder)
-    outcome = bind_cancel(where, utc_now()).perform(given)
-    if outcome.state is OutcomeState.REFUSED:
-        raise CommandError(outcome.sentence)
-    note(where.key, CANCEL, given, outcome)
+    key, outcome = _performed(CANCEL, bind_cancel, given)
     done = outcome.state is OutcomeState.DONE
-    if given.json:
-        left = {"participant": given.participant, "done": done, "sentence": outcome.sentence}
-        say(dump({"schema": "acp.cancel/1", "collaboration": key_of(where.key), **left}))
-    else:
-        say(outcome.sentence)
+    _report("acp.cancel/1", key, outcome, given, {"participant": given.participant, "done": done})
     return 0 if done else 1
 
 
@@ -279,14 +264,33 @@ def answer(given: Values) -> int | None:
     """
     if given.dry_run:
         return None
-    where = located(ANSWER, given.folder)
-    outcome = bind_answer(where, utc_now()).perform(given)
+    key, outcome = _performed(ANSWER, bind_answer, given)
+    _report(
+        "acp.answer/1", key, outcome, given, {"request": given.request, "verdict": given.verdict}
+    )
+    return 0
+
+
+def _performed(
+    spec: ActionSpec, bind: Callable[[Context, datetime], Action], given: Values
+) -> tuple[str, Outcome]:
+    """Do an act in the folder that is named, and note it; the collaboration's key, and what came of it.
+
+    Raises:
+        CommandError: it was refused.
+    """
+    where = located(spec, given.folder)
+    outcome = bind(where, utc_now()).perform(given)
     if outcome.state is OutcomeState.REFUSED:
         raise CommandError(outcome.sentence)
-    note(where.key, ANSWER, given, outcome)
+    note(where.key, spec, given, outcome)
+    return where.key, outcome
+
+
+def _report(schema: str, key: str, outcome: Outcome, given: Values, facts: dict[str, Any]) -> None:
+    """Print what came of an act."""
     if given.json:
-        left = {"request": given.request, "verdict": given.verdict, "sentence": outcome.sentence}
-        say(dump({"schema": "acp.answer/1", "collaboration": key_of(where.key), **left}))
+        whole = {"schema": schema, "collaboration": key_of(key), **facts}
+        say(dump({**whole, "sentence": outcome.sentence}))
     else:
         say(outcome.sentence)
-    return 0

@@ -66,7 +66,7 @@ class SessionState:
         mode: the permission mode that it says is on.
         login: the kind of its login ("none" for none); "" where it does not say.
         plan: its plan; ``calls`` its uses of tools by id, in order.
-        said: what the agent says; ``last`` whose words these are (a message's id, or "").
+        text: what the agent says; ``last`` whose words these are (a message's id, or "").
         used, size: tokens in its context, and how many it holds; 0 where it does not say.
         tokens_in, tokens_out: of this turn.
         amount: its count of the cost so far, in US dollars; ``before`` the same when the turn
@@ -88,7 +88,7 @@ class SessionState:
     login: str = ""
     plan: tuple[Step, ...] = ()
     calls: Mapping[str, ToolCall] = field(default_factory=lambda: MappingProxyType({}))
-    said: str = ""
+    text: str = ""
     last: str = ""
     used: int = 0
     size: int = 0
@@ -229,8 +229,8 @@ def _turn_answered(state: SessionState, result: Mapping[str, Any]) -> SessionSta
     tokens = max(tokens or (0, 0), (state.tokens_in, state.tokens_out), key=sum)  # of calls so far
     error = state.error
     if state.trouble and not error:
-        said = state.said.strip().rpartition("\n\n")[2]
-        error = said or "the agent could not reach its model service"
+        last = state.text.strip().rpartition("\n\n")[2]
+        error = last or "the agent could not reach its model service"
     return replace(
         state,
         answered=True,
@@ -268,8 +268,8 @@ def _chunk(state: SessionState, update: Mapping[str, Any]) -> SessionState:
     if not text:
         return state
     whose = string(update.get("messageId"))
-    said = state.said + text if whose == state.last else text
-    return replace(state, said=said[-_LONGEST:], last=whose, retry="")
+    whole = state.text + text if whose == state.last else text
+    return replace(state, text=whole[-_LONGEST:], last=whose, retry="")
 
 
 def _call(state: SessionState, update: Mapping[str, Any]) -> SessionState:

@@ -25,8 +25,8 @@ class Live(Parser):
         progress.model = state.model
         progress.tokens_in, progress.tokens_out = state.tokens_in, state.tokens_out
         progress.cost = state.cost
-        progress.said = state.said
-        progress.silent = bool(state.prompt) and not (state.said or state.calls or state.plan)
+        progress.said = state.text
+        progress.silent = bool(state.prompt) and not (state.text or state.calls or state.plan)
         progress.is_error, progress.error = bool(state.error and state.answered), state.error
         progress.error_name, progress.error_status = _name(state), state.code or 0
         progress.finished = state.answered
@@ -43,7 +43,7 @@ class Live(Parser):
     def _said(self, before: SessionState) -> list[str]:
         """What the agent said, once it does something else."""
         state = self._state
-        whole = before.said if state.last != before.last or state.answered else ""
+        whole = before.text if state.last != before.last or state.answered else ""
         return whole.splitlines() if before.last != "\0" and not before.answered else []
 
     def _calls(self, before: SessionState) -> list[str]:

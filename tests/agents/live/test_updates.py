@@ -48,7 +48,7 @@ def test_a_plan_and_what_is_said() -> None:
         update("plan", entries=steps), text("I re", messageId="m"), text("ad.", messageId="m")
     )
     assert [(each.content, each.status) for each in state.plan] == [("read", "completed"), ("write", "pending")]  # fmt: skip
-    assert state.said == "I read."
+    assert state.text == "I read."
 
 
 def test_a_call_is_known_without_its_announcement() -> None:
