@@ -21,7 +21,6 @@ from acp_core.agents.elsewhere import Stopped as Stopped
 from acp_core.agents.elsewhere import stop_elsewhere
 from acp_core.agents.ending import GRACE, end
 from acp_core.agents.hold import has_claims
-from acp_core.agents.live import turn as live_turns
 from acp_core.agents.logs import Log
 from acp_core.agents.parked import end_parked
 from acp_core.agents.place import LoopRunning, Place, place, root
@@ -192,6 +191,8 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
     run = saved.run
     left = [run.process] if run and run.ended is None and run.process.alive() else []
     end(left, grace, groups=True)
+    from acp_core.agents.live import turn as live_turns  # only who stops loops needs it
+
     held = live_turns.is_held(where)
     live_turns.stop(where)
     strays = [each for each in saved.left_over if each.alive()]

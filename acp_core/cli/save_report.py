@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.cli.report import FORMS, make, write
 from acp_core.diagnosis.personal import Noted
 from acp_core.diagnosis.personal_table import REPORT
 from acp_core.files.text import clean_line
@@ -44,6 +43,8 @@ def bind_report(context: Context, now: datetime) -> Action:
         )
 
     def perform(values: Values) -> Outcome:
+        from acp_core.cli.report import make, write
+
         target = _target(noted, values)
         write(make(noted.key), target.form, str(target.path))
         sentence = clean_line(f"Saved the report: {target.path}", 4_096)
@@ -58,6 +59,8 @@ def _target(noted: Noted, values: Values) -> _Target:
     Raises:
         Refused: its ending is that of another format, or its folder is not there.
     """
+    from acp_core.cli.report import FORMS  # reports cost much to import: not to offer the act
+
     form = values.format
     named = values.file.strip()
     path = Path(named).expanduser() if named else Path(_name(noted.snapshot.name) + _ENDINGS[form])

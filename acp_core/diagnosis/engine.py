@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.state import RunnerState
-from acp_core.diagnosis import permissions, turns
+from acp_core.diagnosis import turns
 from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import NAMES
@@ -22,6 +22,9 @@ from acp_core.model import Cause, Need, Runner, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger
+
+if TYPE_CHECKING:
+    from acp_core.agents.live.answers import OpenRequest
 
 _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")
@@ -38,7 +41,10 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     """
     found = list(turns.causes(case))
     case = replace(case, found=tuple(found))
-    found += permissions.causes(case.permissions)  # no fault: who asks is at work
+    if case.permissions:  # no fault: who asks is at work
+        from acp_core.diagnosis import permissions
+
+        found += permissions.causes(case.permissions)
     try:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.diagnosis import actions
+from acp_core.diagnosis.idle import IDLE, is_idle, starting
 from acp_core.diagnosis.observer import Observer
-from acp_core.loops.acts.names import LAUNCH, NAMES
-from acp_core.model import Action, Intent, Snapshot, SourceState, Status
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
-
-IDLE = "acp runs no agent here"
-"""What is said of a collaboration that goes on only if somebody acts by hand."""
 
 
 class NextStep(NamedTuple):
@@ -31,21 +26,6 @@ class NextStep(NamedTuple):
     action: str
     label: str
     given: tuple[tuple[str, str], ...] = ()
-
-
-def is_idle(snapshot: Snapshot) -> bool:
-    """Whether no process at work is known here, though an agent is waited for, or nobody."""
-    people = {each.id for each in snapshot.participants if each.kind == "human"}
-    by_hand = snapshot.turns and all(turn.participant in people for turn in snapshot.turns)
-    live = snapshot.status is Status.ACTIVE and snapshot.source.state is SourceState.LIVE
-    return live and not snapshot.runners and not by_hand
-
-
-def starting(offered: Iterable[Action]) -> Action | None:
-    """The act that starts what runs a collaboration: loops where it has turns, else the first one."""
-    names = NAMES - {LAUNCH}
-    starts = [each for each in offered if each.intent is Intent.START and each.name not in names]
-    return next((each for each in starts if each.name == LAUNCH), next(iter(starts), None))
 
 
 def next_step(collaboration: Collaboration, attention: Attention, now: datetime) -> NextStep | None:

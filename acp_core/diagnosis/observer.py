@@ -85,13 +85,10 @@ class Observer:
             from acp_core.agents.registry import Registry
 
             self._registry = Registry()
-        from acp_core.loops import heartbeat
-
-        silent = heartbeat.silent()
-        self.note = f"{silent.sentence} (to resume them: `{silent.cure}`)" if silent else ""
         by_key: dict[str, list[RunnerState]] = {}
         for loop in self._registry.runners():
             by_key.setdefault(loop.folder, []).append(loop)
+        self.note = _silence() if by_key else ""
         self._loops = {key: tuple(loops) for key, loops in by_key.items()}
         self._waiting = _waiting()
         living = [pid for loops in by_key.values() for loop in loops for pid in _pids(loop)]
@@ -158,6 +155,14 @@ class Observer:
 
                 self._strangers = Strangers()
             return self._strangers
+
+
+def _silence() -> str:
+    """What keeps parked loops from waking, with its cure; "" while nothing does."""
+    from acp_core.loops import heartbeat
+
+    silent = heartbeat.silent()
+    return f"{silent.sentence} (to resume them: `{silent.cure}`)" if silent else ""
 
 
 def _waiting() -> dict[str, Waiting]:

@@ -60,7 +60,9 @@ def unseen_lines(data: bytes, first: int = 1, *, json: bool = False) -> Unseen:
         first: the number of the first line.
         json: whether an escape such as ``\\u200b`` stands for its character.
     """
-    if data.isascii() and not (json and b"\\u" in data):
+    if data.isascii() and not (
+        json and b"\\" in data and b"\\u" in data
+    ):  # one byte is found faster
         return NOTHING
     hits = [
         (number, characters)

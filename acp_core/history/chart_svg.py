@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from acp_core.history.chart import Bar, Chart, Handover, Level, Share, tick_label, ticks
 from acp_core.model import format
@@ -135,7 +135,7 @@ def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:
     if len(bar.label) * 7 + 8 < wide:
         text = f'<text x="{left + 5:.1f}" y="{y + 17}">{escape(bar.label)}</text>'
     return (
-        f"<g aria-label={quoteattr(title)}><title>{escape(title)}</title>"
+        f'<g aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f'<rect class="{kind}" x="{left:.1f}" y="{y + 4}" width="{wide:.1f}" '
         f'height="{_LANE - 9}" rx="3"/>{text}</g>'
     )

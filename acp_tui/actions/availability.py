@@ -117,7 +117,7 @@ class Availability:
 
 
 def _start(offers: tuple[Action, ...]) -> Start | None:
-    from acp_core.diagnosis.next_step import starting
+    from acp_core.diagnosis.idle import starting
 
     start = starting(offers)
     return Start(start.name, start.label) if start is not None else None

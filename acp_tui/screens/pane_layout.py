@@ -8,11 +8,14 @@ the documents stay readable. An empty pane is the line of its title.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_tui.widgets.pane import Pane
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 NARROW = 100
@@ -27,6 +30,8 @@ LEAST = 3
 """Rows that a pane of findings or next has at least, where it is not empty."""
 AROUND = 7
 """Rows of the screen that are no panes: sentence, needs, phases, keys."""
+CALM = 2.0
+"""Seconds without a change after which a pane gives back the rows that it no longer needs."""
 
 
 class Sizes(NamedTuple):
@@ -35,6 +40,10 @@ class Sizes(NamedTuple):
     timeline: int
     findings: int
     next: int
+
+    def grown(self, before: Sizes) -> Sizes:
+        """Each as large as it is now or was before."""
+        return Sizes(*map(max, self, before))
 
 
 def sizes(
@@ -83,6 +92,7 @@ class PaneLayout:
         self._sizes: Sizes | None = None
         self._size = (0, 0)
         self._front = ""
+        self._shrinking: Timer | None = None
 
     def go_to(self, pane: str) -> None:
         """Give the pane that a person goes to by its key room for all about its selected row.
@@ -92,10 +102,17 @@ class PaneLayout:
         if pane != self._front:
             self._front = pane
             if self._sizes is not None:
-                self.fit()
+                self.fit(calm=True)
 
-    def fit(self) -> None:
-        """Size the panes by what they hold now; the timeline only grows while one looks."""
+    def fit(self, *, calm: bool = False) -> None:
+        """Size the panes by what they hold now.
+
+        The timeline only grows while one looks. Findings and next grow at once, and shrink when
+        nothing has changed for a while: panes must not move, nor be drawn again, with every event.
+
+        Args:
+            calm: Let them shrink now.
+        """
         screen = self._screen
         columns, rows = size = screen.app.size
         if columns < NARROW or screen.has_class("-zoom"):
@@ -105,8 +122,17 @@ class PaneLayout:
         needed = screen.timeline.view.needed_width
         held = screen.findings.rows_in, screen.next.rows_in
         wanted = sizes(columns, rows, needed, *held, self._front)
+        if self._shrinking is not None:
+            self._shrinking.stop()
+            self._shrinking = None
         if self._sizes is not None and self._size == size:
-            wanted = wanted._replace(timeline=max(wanted.timeline, self._sizes.timeline))
+            grown = wanted.grown(self._sizes)
+            if calm:
+                wanted = wanted._replace(timeline=grown.timeline)
+            else:
+                if grown._replace(timeline=wanted.timeline) != wanted:
+                    self._shrinking = screen.set_timer(CALM, partial(self.fit, calm=True))
+                wanted = grown
         self._size = (columns, rows)
         self._apply(wanted)
 

@@ -91,14 +91,17 @@ def _once(
     place.mkdir(parents=True)
     bench = make(place)
     if section.imports and tuple(program) != ACP:
-        return _by_itself(section, program, quick=len(bench.lengths) < 3)
+        return _by_itself(section, program, place, quick=len(bench.lengths) < 3)
     return [(each.name, each.unit, each.value) for each in sections.measure(bench, section)]
 
 
 def _by_itself(
-    section: Section, program: Sequence[str], quick: bool
+    section: Section, program: Sequence[str], place: Path, quick: bool
 ) -> Iterable[tuple[str, str, float]]:
-    """What the other copy measures of itself: nobody else can import its functions."""
+    """What the other copy measures of itself: nobody else can import its functions.
+
+    It works in ``place``: where this checkout is the working folder, ``python -m`` would import it.
+    """
     words = [
         *program,
         "bench",
@@ -106,7 +109,7 @@ def _by_itself(
         "--json",
         *(["--quick"] if quick else ["--runs", "1"]),
     ]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    ended = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
     if ended.returncode:
         said = ended.stderr.strip().rpartition("\n")[2]
         raise Failed(f"{' '.join(words)} exited {ended.returncode}: {said}")

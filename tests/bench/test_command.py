@@ -83,6 +83,21 @@ def test_two_copies_are_measured_in_turn(tmp_path: Path) -> None:
     assert "append, 10 events" in shown
 
 
+def test_a_section_that_fails_loses_none_of_the_others(tmp_path: Path) -> None:
+    program, notes = tmp_path / "acp", tmp_path / "notes"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = bench ] && {{ pwd >{notes}; echo "it broke" >&2; exit 1; }}\n'
+        f'exec {sys.executable} -P -m acp_tui "$@"\n'
+    )
+    program.chmod(0o755)
+    ran = bench("replay", "commands", "--quick", "--json", "--against", str(program))
+    assert ran.returncode == 2
+    assert "error: replay: " in ran.stderr
+    assert "it broke" in ran.stderr
+    assert {each["section"] for each in json.loads(ran.stdout)["sections"]} == {"commands"}
+    assert not (Path(notes.read_text().strip()) / "acp_core").exists(), "it would import this one"
+
+
 def test_who_begins_changes_with_each_round(tmp_path: Path) -> None:
     program, notes = another_copy(tmp_path)
     order: list[str] = []

@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
-from acp_core.diagnosis.next_step import is_idle
+from acp_core.diagnosis.idle import is_idle
 from acp_core.diagnosis.observer import Observer, Pulse
 from acp_core.diagnosis.processes import Strangers, busy
 from acp_core.fleet import Fleet

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.model import Finding, Severity
+from acp_core.model import Finding, Severity, Snapshot
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -148,3 +148,25 @@ def test_every_pane_keeps_room_whatever_the_others_hold(columns: int, rows: int)
             assert 40 <= made.timeline <= columns - 45
             for height in (made.findings, made.next):
                 assert height == 1 if not held else 5 <= height <= rows // 2
+
+
+async def test_panes_do_not_move_with_every_event(tmp_path: Path) -> None:
+    def holding(count: int) -> Snapshot:
+        found = [
+            Finding("ACP1", Severity.ERROR, f"wrong {n}", "proposal.md", n) for n in range(count)
+        ]
+        return make_snapshot(findings=tuple(found))
+
+    app = make_app(holding(1), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        pane = screen.query_one("#pane-findings", Pane)
+        low = pane.outer_size.height
+        heights = []
+        for count in (8, 1, 8, 1):
+            change(app, holding(count))
+            await settle(pilot)
+            heights.append(pane.outer_size.height)
+        assert heights[0] > low, "it grows at once"
+        assert set(heights) == {heights[0]}, "and stays while things change"
+        await until(pilot, lambda: pane.outer_size.height == low, "giving the rows back")

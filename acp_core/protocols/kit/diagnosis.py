@@ -224,3 +224,8 @@ def _median(numbers: Sequence[float]) -> float:
 def safe_id(participant: str) -> str:
     """An id as Snapshots show it."""
     return clean_name(participant, _ID) or "?"
+
+
+def latest(*moments: datetime | None) -> datetime | None:
+    """The latest of the moments that are known."""
+    return max((each for each in moments if each is not None), default=None)

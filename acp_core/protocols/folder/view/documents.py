@@ -145,6 +145,8 @@ Began = tuple[int | None, str]
 
 def _began(history: History, phase: str) -> Began | None:
     """When the latest stay in a phase began."""
+    if phase not in history.machine.began:
+        return None
     for name, _, seq, at in reversed(history.machine.starts):
         if name == phase:
             return (_place(history, seq), at) if at else None

@@ -32,11 +32,15 @@ class ReviewPoints:
 
     def __init__(self) -> None:
         self._documents: tuple[object, ...] = ()
+        self._written = Documents({}, {})
         self._events: tuple[object, ...] = ()
         self._panels: tuple[Panel, ...] = ()
 
     def panels(self, facts: Facts) -> tuple[Panel, ...]:
-        """The panel, where a review raises anything; the same object while nothing changed."""
+        """The panel, where a review raises anything; the same object while nothing changed.
+
+        Documents are read again only where one of them changed, not with every event.
+        """
         machine = facts.history.machine
         documents = (facts.review, facts.readiness, facts.decisions)
         events = (
@@ -44,27 +48,36 @@ class ReviewPoints:
             *map(machine.last.get, ("proposal_revised", "question_classified")),
         )
         same = len(self._documents) == len(documents) and all(map(is_, self._documents, documents))
+        if not same:
+            self._documents, self._written = documents, _written(facts)
         if not same or events != self._events:
-            self._documents, self._events = documents, events
-            self._panels = _panels(facts)
+            self._events, self._panels = events, _panels(self._written, machine)
         return self._panels
 
 
-def _panels(facts: Facts) -> tuple[Panel, ...]:
+def _written(facts: Facts) -> Documents:
+    """What the documents say now."""
     review = facts.review
     if review is None or not review.headings:
-        return ()
+        return Documents({}, {})
+    text = _text(facts, REVIEW)
+    if not story.may_raise(text):
+        return Documents({}, {})
     lines = {each.line: seq for seq, each in review.headings.items()}
-    found = derived.disagreement(
-        Documents(
-            review.headings,
-            story.points(_text(facts, REVIEW), lines),
-            frozenset(each.line for each in review.questions if each.answered),
-            facts.readiness.items if facts.readiness else (),
-            _decisions(_text(facts, DECISIONS)),
-        ),
-        _course(facts.history.machine),
+    raised = story.points(text, lines)
+    return Documents(
+        review.headings,
+        {seq: parts for seq, parts in raised.items() if parts},
+        frozenset(each.line for each in review.questions if each.answered),
+        facts.readiness.items if facts.readiness else (),
+        _decisions(_text(facts, DECISIONS)),
     )
+
+
+def _panels(written: Documents, machine: Machine) -> tuple[Panel, ...]:
+    if not written.raised:
+        return ()
+    found = derived.disagreement(written, _course(machine))
     return (panel(found),) if found.points else ()
 
 

@@ -143,6 +143,12 @@ def _requests(facts: Facts, asked: Asked) -> list[Request]:
     ]
 
 
+def may_raise(text: str, parts: Sequence[str] = PARTS) -> bool:
+    """Whether a review can make a point at all: it names one of the parts. Much faster than `points`."""
+    folded = text.lower()
+    return any(part.lower() in folded for part in parts)
+
+
 def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) -> Asked:
     """The points that each review makes in each part, by the review's seq.
 
@@ -165,8 +171,8 @@ def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) ->
                 seq = None
             part = ""
             continue
-        if seq is None:
-            continue
+        if seq is None or (part not in parts and ":" not in line):
+            continue  # nothing that is read, and no title of a part
         title = _PART.fullmatch(line.rstrip()[:400])
         bullet = _BULLET.fullmatch(line.strip()) if not line.startswith(("    ", "\t")) else None
         if title is not None and bullet is None:
