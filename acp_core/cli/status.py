@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -162,8 +161,7 @@ def _view(given: Values, settings: Settings) -> View:
         names = ", ".join(saved) or "none"
         raise CommandError(f"no view named {given.view!r} in config.toml (saved: {names})")
     view = saved[given.view] if given.view else View()
-    return replace(
-        view,
+    return view._replace(
         group=given.group or view.group,
         sort=given.sort or view.sort,
         changed=given.changed or view.changed,

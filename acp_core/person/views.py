@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from acp_core.model.errors import InvalidInput
 
@@ -36,8 +35,7 @@ class WrongView(InvalidInput):
         self.needed = needed
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How the fleet is listed.
 
     Attributes:
@@ -69,24 +67,23 @@ class View:
 
     def next_group(self) -> View:
         """The same, grouped by what comes next; after the last comes the first."""
-        return replace(self, group=_after(self.group, tuple(GROUPS)))
+        return self._replace(group=_after(self.group, tuple(GROUPS)))
 
     def next_sort(self) -> View:
         """The same in the next order; after the last comes the first."""
-        return replace(self, sort=_after(self.sort, tuple(SORTS)))
+        return self._replace(sort=_after(self.sort, tuple(SORTS)))
 
     def with_column(self, column: str, shown: tuple[str, ...]) -> View:
         """The same with one column more, or less where it is among those ``shown``."""
         wanted = {*shown} ^ {column}
-        return replace(self, columns=tuple(each for each in COLUMNS if each in wanted))
+        return self._replace(columns=tuple(each for each in COLUMNS if each in wanted))
 
 
 def _after(name: str, known: tuple[str, ...]) -> str:
     return known[(known.index(name) + 1) % len(known)]
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(NamedTuple):
     """The saved views by name, and the one that the dashboard starts with."""
 
     saved: Mapping[str, View]

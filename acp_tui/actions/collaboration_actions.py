@@ -17,7 +17,6 @@ from textual.screen import Screen
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
-from acp_core.model.action import OutcomeState
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
@@ -216,6 +215,7 @@ class CollaborationActions(Screen[None]):
         if snapshot is None:
             return
         from acp_core.diagnosis.personal import Noted, bind_archive, bind_unarchive
+        from acp_core.model import OutcomeState
 
         noted = Noted(snapshot.key, snapshot, self.app.attention)
         archived = self.app.attention.is_archived(snapshot.key)

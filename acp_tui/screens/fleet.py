@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -368,7 +367,7 @@ class FleetScreen(CollaborationActions):
 
     def action_changed(self) -> None:
         """Show only what changed since the last visit, or everything again."""
-        self.views.use(replace(self.views.view, changed=not self.views.view.changed))
+        self.views.use(self.views.view._replace(changed=not self.views.view.changed))
 
     def action_view(self) -> None:
         """Choose a view, or a part of it."""
@@ -378,7 +377,7 @@ class FleetScreen(CollaborationActions):
         """Sort by a column, or as usual where it is sorted so already."""
         view = self.views.view
         self.views.use(
-            replace(view, sort="attention" if view.sort == message.sort else message.sort)
+            view._replace(sort="attention" if view.sort == message.sort else message.sort)
         )
 
     def relist(self) -> None:

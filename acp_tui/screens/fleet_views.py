@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -131,11 +130,11 @@ class FleetViews:
         elif what == DEFAULT:
             self._use_saved(View())
         elif what == "changed":
-            self.use(replace(self.view, changed=not self.view.changed))
+            self.use(self.view._replace(changed=not self.view.changed))
         elif what == "sort":
-            self.use(replace(self.view, sort=name))
+            self.use(self.view._replace(sort=name))
         elif what == "group":
-            self.use(replace(self.view, group=name))
+            self.use(self.view._replace(group=name))
         elif what == "column":
             self.use(self.view.with_column(name, self._shown_columns()))
 
