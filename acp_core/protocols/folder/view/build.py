@@ -139,7 +139,8 @@ class Builder:
             self._review = review
             self._headings = {h.seq: h.line for h in review.headings.values()} if review else {}
         if moved or history is not self._events_of or len(history.entries) != len(self._events):
-            self._events = EventLog(history.entries, history.problems, self._headings)
+            before = self._events if history is self._events_of else None
+            self._events = EventLog(history.entries, history.problems, self._headings, before)
             self._events_of = history
         return self._events
 

@@ -39,6 +39,8 @@ _SPEAKS_OF = {
     "completed": "conclusion.md",
 }
 _SUMMARY = 2_000
+_KEPT = 1_000
+"""Events that are kept once they were made: those that screens look at again and again."""
 
 
 class EventLog(Sequence[Event]):
@@ -50,17 +52,23 @@ class EventLog(Sequence[Event]):
         entries: the log's entries; only ever appended to.
         problems: index -> why the event is not as it must be.
         headings: seq of a review -> the line of its heading in review.md.
+        before: an earlier one of the same entries, whose events are taken over.
     """
 
-    __slots__ = ("_count", "_entries", "_headings", "_problems")
+    __slots__ = ("_count", "_entries", "_headings", "_made", "_problems")
 
     def __init__(
-        self, entries: Entries, problems: Mapping[int, str], headings: Mapping[int, int]
+        self,
+        entries: Entries,
+        problems: Mapping[int, str],
+        headings: Mapping[int, int],
+        before: EventLog | None = None,
     ) -> None:
         self._entries = entries
         self._count = len(entries)
         self._problems = problems
         self._headings = headings
+        self._made: dict[int, Event] = {} if before is None else before._made
 
     def __len__(self) -> int:
         return self._count
@@ -108,6 +116,19 @@ class EventLog(Sequence[Event]):
         return str(entry.seq) if entry.seq == index + 1 else f"{entry.name}@{entry.line}"
 
     def _event(self, index: int) -> Event:
+        made = self._made.get(index)
+        if made is None or made.line != self._line_in_review(self._entries[index]):
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            made = self._made[index] = self._make(index)
+        return made
+
+    def _line_in_review(self, entry: Entry) -> int | None:
+        """Where review.md holds the review that an event announces."""
+        is_review = entry.event == "review_submitted"
+        return self._headings.get(entry.seq or 0) if is_review else None
+
+    def _make(self, index: int) -> Event:
         entry = self._entries[index]
         event = entry.event
         return Event(
@@ -122,7 +143,7 @@ class EventLog(Sequence[Event]):
             summary=clean_line(entry.summary, _SUMMARY),
             reply_to=self._replied(entry, index),
             document=document_of(entry),
-            line=self._headings.get(entry.seq or 0) if event == "review_submitted" else None,
+            line=self._line_in_review(entry),
             problem=clean_line(self._problems.get(index, "")),
         )
 
