@@ -118,6 +118,7 @@ class SnapshotScreen(CollaborationActions):
         self.documents.find_snapshot = self.navigation.find_snapshot
         self.findings = Findings(id="findings")
         self.next = NextActions(id="next")
+        self.watch(self.headline, "whole", self._stands_above, init=False)
         self.loader = PaneLoader(self, self.make_source())
         for pane in (self.headline, self.findings, self.next, self.documents.panel):
             pane.called = self.loader.label
@@ -185,9 +186,12 @@ class SnapshotScreen(CollaborationActions):
 
     # --- what panes ask for ----------------------------------------------------------------
 
-    @on(Headline.Drawn)
-    def _stands_above(self, message: Headline.Drawn) -> None:
-        self.next.above = message.whole
+    def _stands_above(self, whole: frozenset[str]) -> None:
+        """Leave out of what comes next what stands in the headline."""
+        if self.next.data is self.data:
+            self.next.above = whole
+        else:  # its data comes next, and draws it
+            self.next.set_reactive(NextActions.above, whole)
 
     @on(Documents.TextWanted)
     def _text_wanted(self, message: Documents.TextWanted) -> None:

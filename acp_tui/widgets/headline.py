@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
@@ -28,18 +27,8 @@ class Headline(Widget):
     most: var[int] = var(MOST, init=False)
     """How many rows there is room for."""
 
-    class Drawn(Message):
-        """Other needs and notices than before stand here whole, by their keys."""
-
-        def __init__(self, headline: Headline, whole: frozenset[str]) -> None:
-            super().__init__()
-            self.headline = headline
-            self.whole = whole
-
-        @property
-        def control(self) -> Headline:
-            """The headline that sent it."""
-            return self.headline
+    whole: var[frozenset[str]] = var(frozenset[str](), init=False)
+    """The keys of the needs and notices that stand here whole, as drawn last."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -82,5 +71,4 @@ class Headline(Widget):
         if not content.is_same(self._content):
             self._content = content
             self.refresh(layout=len(before.rows) != len(self._drawn.rows))  # which costs much more
-        if before.whole != self._drawn.whole:
-            self.post_message(self.Drawn(self, self._drawn.whole))
+        self.whole = self._drawn.whole

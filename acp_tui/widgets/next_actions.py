@@ -30,10 +30,13 @@ class NextActions(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(wrapped=True, id=id)
+        self._left_out = frozenset[str]()  # what stood above when it was drawn
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Show a Snapshot's next actions, where they or the minute are other ones."""
-        if data is not None and (before is None or _parts(before) != _parts(data)):
+        if data is None:
+            return
+        if before is None or self.above != self._left_out or _parts(before) != _parts(data):
             self._draw(data)
 
     def watch_above(self) -> None:
@@ -59,6 +62,7 @@ class NextActions(RowList):
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
         )
+        self._left_out = self.above
         self.items = tuple(item for item in items if item.key not in self.above)
 
 
