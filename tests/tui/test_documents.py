@@ -260,7 +260,7 @@ async def test_gates_people_phases_and_the_story_have_their_tabs() -> None:
         assert "[ ] The objective is decided\n  [x] Risks are listed" in visible_text(app)
         documents.activate("people")
         await settle(pilot)
-        assert "● reader    reviewer  agent  waited for 48m  last seen never" in visible_text(app)
+        assert "● reader    reviewer  agent  has the turn 48m  last seen never" in visible_text(app)
         documents.activate("phases")
         await settle(pilot)
         documents.list.focus()
