@@ -148,3 +148,20 @@ def test_every_pane_keeps_room_whatever_the_others_hold(columns: int, rows: int)
             assert 40 <= made.timeline <= columns - 45
             for height in (made.findings, made.next):
                 assert height == 1 if not held else 5 <= height <= rows // 2
+
+
+def test_findings_get_the_rows_that_few_events_leave() -> None:
+    many, few = (
+        sizes(200, 50, 60, lambda _: 30, lambda _: 3, events=events) for events in (1_000, 3)
+    )
+    assert few.findings > many.findings and few.next == many.next
+
+
+async def test_a_zoomed_timeline_shows_no_less_than_a_narrow_one(tmp_path: Path) -> None:
+    long = f"{LONG}, and where a session goes that is old"
+    app = make_app(make_snapshot(events=(make_event(1, summary=long),)), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_screen(pilot)
+        await pilot.press("1", "z")
+        await settle(pilot)
+        assert long in words(shown(pilot, "timeline"))
