@@ -327,7 +327,11 @@ TIMES = (
 
 # --- lists, forms and questions
 
-FILTER = (bind("filter.list", "down", "screen.list", "To the list"),)
+FILTER = (
+    bind("filter.search", "enter", "submit", "Search the documents", show=True, display="enter"),
+    bind("filter.list", "down", "screen.list", "To the list", show=True, display="↓"),
+    bind("filter.clear", "escape", "screen.clear", "Clear", show=True, display="esc"),
+)  # fmt: skip
 
 # Moving in a list that draws its own lines.
 LIST = (
@@ -338,6 +342,8 @@ LIST = (
     bind("list.first", "home,g", "first", "First"),
     bind("list.last", "end,G", "last", "Last"),
 )  # fmt: skip
+
+OPTIONS = (bind("options.choose", "enter", "select", "Open", show=True, display="enter"),)
 
 FORM = (
     bind("form.do", "ctrl+s", "do", "Do it", show=True, tooltip="Run the previewed action"),
@@ -375,7 +381,7 @@ MIDDLE = ("act.actions", "act.block", "collaboration.zoom")
 
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
-    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
+    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *OPTIONS, *FORM, *CARD,
     *RESULT, *READING, *HELP, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""

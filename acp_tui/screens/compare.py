@@ -148,7 +148,9 @@ class CompareScreen(Screen[None]):
     def _about(self, made: _Read) -> Content:
         """What is compared; where it changed, and how many requests that touched, in a row."""
         versions = describe_versions(made.old, made.new, self.app.utc)
-        requests = f"{count(len(made.touched), 'request')} touched: see the end" if made.touched else ""
+        requests = (
+            f"{count(len(made.touched), 'request')} touched: see the end" if made.touched else ""
+        )
         room = self.size.width - 2 - width(requests)
         changed = f"changed: {', '.join(made.sections)}" if made.sections else ""
         parts: list[Part] = [

@@ -254,7 +254,7 @@ async def test_gates_people_phases_and_the_story_have_their_tabs() -> None:
         assert isinstance(app, Stage)
         app.others[before.key] = before
         documents = await start(pilot, snapshot)
-        assert "Gates 1/2  People  Phases  Story  State" in tabs(app)
+        assert "Gates 1/2  Participants  Phases  Story  State" in tabs(app)
         documents.activate("gates")
         await settle(pilot)
         assert "[ ] The objective is decided\n  [x] Risks are listed" in visible_text(app)

@@ -128,7 +128,7 @@ HAND_OVER = ActionSpec(
 )
 NUDGE = ActionSpec(
     names.NUDGE,
-    "Nudge",
+    "Send a message",
     "Send a message to a participant's agent, for its turn.",
     f"{_BINDERS}.messages:bind_nudge",
     (
