@@ -249,9 +249,9 @@ PARTICIPANT = (
          tooltip="Send a message: into the running turn if the agent takes it, else with the next attempt"),
     bind("participant.cancel", "E", "cancel_turn", "Cancel turn", show=True,
          tooltip="End what the agent is doing now; the loop then waits for you"),
-    bind("participant.start", "L", "start", "Start", show=True,
+    bind("participant.start", "L", "start", "Start loop", show=True,
          tooltip="Start or restart the loop; shows the command first"),
-    bind("participant.stop", "S", "stop", "Stop", show=True,
+    bind("participant.stop", "S", "stop", "Stop loop", show=True,
          tooltip="Stop the loop, and the agent that it runs"),
     bind("participant.next_match", "n", "match(1)", "Next match"),
     bind("participant.previous_match", "N", "match(-1)", "Match before"),
@@ -327,7 +327,11 @@ TIMES = (
 
 # --- lists, forms and questions
 
-FILTER = (bind("filter.list", "down", "screen.list", "To the list"),)
+FILTER = (
+    bind("filter.search", "enter", "submit", "Search the documents", show=True, display="enter"),
+    bind("filter.list", "down", "screen.list", "To the list", show=True, display="↓"),
+    bind("filter.clear", "escape", "screen.clear", "Clear", show=True, display="esc"),
+)  # fmt: skip
 
 # Moving in a list that draws its own lines.
 LIST = (
@@ -338,6 +342,8 @@ LIST = (
     bind("list.first", "home,g", "first", "First"),
     bind("list.last", "end,G", "last", "Last"),
 )  # fmt: skip
+
+OPTIONS = (bind("options.choose", "enter", "select", "Open", show=True, display="enter"),)
 
 FORM = (
     bind("form.do", "ctrl+s", "do", "Do it", show=True, tooltip="Run the previewed action"),
@@ -375,7 +381,7 @@ MIDDLE = ("act.actions", "act.block", "collaboration.zoom")
 
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
-    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
+    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *OPTIONS, *FORM, *CARD,
     *RESULT, *READING, *HELP, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""

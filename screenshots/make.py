@@ -119,7 +119,7 @@ async def watch_it_change(pilot: Pilot[None]) -> None:
         samples.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
     await seen(pilot, "round 2")
     await seen(pilot, "since your last visit")
-    await seen(pilot, "usually 14 min")  # read from the recordings meanwhile
+    await seen(pilot, "usually ")  # read from the recordings meanwhile
     await seen(pilot, "Start loops")  # how it can be started is asked when its phase has changed
     await pilot.press("2", "n")  # to the first of the changes
 
@@ -172,7 +172,7 @@ PICTURES = (
     Picture(
         "compare",
         "past",
-        keys("see order-retries", "R", *TO_SECOND_ROUND, "2", "C", "see changed below"),
+        keys("see order-retries", "R", *TO_SECOND_ROUND, "2", "C", "see changed: "),
     ),
     Picture("empty", "empty", keys("see acp new")),
 )
@@ -261,13 +261,13 @@ def leave_a_loop(folder: Path, participant: str) -> None:
     began = NOW - timedelta(minutes=6)
     said = "Invalid API key · Please run /login"
     log = Log(where.log)
-    log.write("loop", f"a loop for {participant} with Claude Code begins", began)
+    log.write("loop", f"a loop for {participant} with Claude Code starts", began)
     nobody = Identity(2**22 - 1, began.timestamp())  # a process that there is not
     run: Run | None = None
     for number, minutes in enumerate((0, 1, 3), 1):
         start = began + timedelta(minutes=minutes)
         end = start + timedelta(seconds=2)
-        log.write("loop", f"try {number} of 3 of the turn that 4 began", start)
+        log.write("loop", f"attempt {number} of 3: revise the proposal", start)
         log.write("out", said, end)
         log.write("loop", "the program ended: exit code 1; its event did not appear", end)
         run = Run(number, nobody, start, end, 1, exit="exit code 1", lines=(said,), is_error=True)

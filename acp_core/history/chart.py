@@ -182,7 +182,7 @@ def of_snapshot(
     for name in names:
         own = [turn for turn in turns if turn.participant == name]
         bars = [
-            _lasting(turn.since, turn.ended or last, turn.kind or "waited for", "turn")
+            _lasting(turn.since, turn.ended or last, turn.kind or "turn", "turn")
             for turn in own
             if turn.since is not None
         ]

@@ -217,3 +217,16 @@ def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -
     note = f" {known.note[:12]}" if known.note else ""
     note += f"; {known.lost}" if known.lost else ""
     return f"{at} ({known.source}{note})"
+
+
+def describe_versions(old: Known | None, new: Known | None, utc: bool) -> str:
+    """Two versions of a document; what holds for both, as the day, stands once."""
+    before, after = describe_version(old, utc), describe_version(new, utc)
+    if old is None or new is None:
+        return f"{before} → {after}"
+    (day, time, rest), (next_day, next_time, next_rest) = (
+        each.split(" ", 2) for each in (before, after)
+    )
+    if rest != next_rest:
+        return f"{before} → {after}"
+    return f"{day} {time} → {'' if day == next_day else f'{next_day} '}{next_time} {rest}"

@@ -22,7 +22,9 @@ SORTS = {
     "protocol": "protocol",
 }
 """What the fleet can be sorted by, each with what that means."""
-COLUMNS = ("protocol", "phase", "waiting for", "since", "usually", "findings", "cost", "state")
+COLUMNS = (
+    *("protocol", "phase", "waiting for", "since", "usually", "findings", "cost", "state", "about"),
+)
 """The columns beside the name that can be chosen."""
 
 

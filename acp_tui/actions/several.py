@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Checkbox, Select, Static
 
@@ -75,7 +75,7 @@ class Several(Vertical):
             tick.value = str(choice) in chosen
 
 
-class Row(Horizontal):
+class Row(Vertical):
     """A name with the choice for it."""
 
 
@@ -85,9 +85,8 @@ class Each(Vertical):
     DEFAULT_CSS = """
     Each {
         height: auto;
-        & > Row { height: 3; }
-        & .each--name { width: 1fr; height: 3; content-align: left middle; text-style: bold; }
-        & Select { width: 2fr; }
+        & > Row { height: auto; }
+        & .each--name { height: auto; text-style: bold; }
     }
     """
 

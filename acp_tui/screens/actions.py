@@ -18,6 +18,7 @@ from acp_tui import keys, text
 from acp_tui.actions.collaboration_actions import offered, trouble
 from acp_tui.actions.intents import grave, grave_last
 from acp_tui.widgets.key_line import KeyLine
+from acp_tui.widgets.options import Options
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp, Ended
@@ -41,7 +42,7 @@ class ActionsScreen(ModalScreen[None]):
         """A title and the list."""
         with Vertical(id="frame"):
             yield Static(id="title")
-            yield OptionList(markup=False)
+            yield Options(markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:

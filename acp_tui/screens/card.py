@@ -28,7 +28,7 @@ from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
 from acp_tui.actions.reporting import report
 from acp_tui.terminal.key_queue import NEVER_HELD
-from acp_tui.widgets.card_rows import items_of, verdict_content
+from acp_tui.widgets.card_rows import CardFacts, items_of, verdict_content
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import RowList
 
@@ -79,7 +79,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         with Vertical(id="card"):
             yield Static(id="card-title")
             yield Static(id="card-claim")
-            yield RowList(id="card-facts", wrapped=True)
+            yield CardFacts(id="card-facts", wrapped=True)
             with VerticalScroll(id="card-writes"):
                 yield Static(id="card-changes")
             yield VerticalScroll(id="card-inputs", can_focus=False)

@@ -127,10 +127,11 @@ class ActionsProvider(OffersProvider):
         if self._subject is None:
             return
         keyed = self._keys(self._subject)
+        several = self.screen is self.acp.fleet_screen  # which does not say whose actions these are
         for action in self._actions:
             run = partial(self.acp.perform, self._subject.key, action)
-            label = f"{action.label}: {self._subject.name}"
-            yield Offer(label, action.sentence, run, keyed.get(action.name, ""))
+            where = f": {self._subject.name}" if several else ""
+            yield Offer(f"{action.label}{where}", action.sentence, run, keyed.get(action.name, ""))
 
     def _keys(self, subject: Snapshot) -> dict[str, str]:
         """The keys that perform actions now, by the actions' names."""

@@ -17,15 +17,17 @@ from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
-from acp_core.history.wording import bytes_of, describe_version, text_of
+from acp_core.history.wording import bytes_of, describe_versions, text_of
+from acp_core.model.format import count
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
-from acp_tui.text import MUTED, Part, join
+from acp_tui.text import MUTED, Part, fit, join, width
 from acp_tui.widgets.comparison import Comparison, below, compare, side_by_side
 from acp_tui.widgets.key_line import KeyLine
-from acp_tui.widgets.lines import Row
+from acp_tui.widgets.lines import Row, cut
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.row_list import Item
+from acp_tui.widgets.wrap import wrap
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp
@@ -33,9 +35,6 @@ if TYPE_CHECKING:
 Ask = Callable[[Callable[[Past], Any]], Awaitable[Any]]
 WIDE = 140
 """Columns from which on both versions stand side by side."""
-TALL = 30
-"""Rows from which on several requests are named above the text."""
-_REQUESTS = 4  # that are named above the text
 
 
 class _Read(NamedTuple):
@@ -140,29 +139,44 @@ class CompareScreen(Screen[None]):
             rows = [(("Nothing changed between these two steps.", "muted"),)]
             if self._made.unseen:
                 rows = [((f"No word changed: {'; '.join(self._made.unseen)}.", "warning"),)]
+        rows += self._requests(self._made.touched, cells)
         self.view.wrapped = self.view.follow = False
         self.view.clear("")
         self.view.extend(rows)
         self.view.scroll_to(y=0, animate=False, force=True)
 
     def _about(self, made: _Read) -> Content:
-        """What is compared; where it changed; which requests that touched."""
-        old, new = (describe_version(each, self.app.utc) for each in (made.old, made.new))
-        changed = f"  changed below: {', '.join(made.sections)}" if made.sections else ""
+        """What is compared; where it changed, and how many requests that touched, in a row."""
+        versions = describe_versions(made.old, made.new, self.app.utc)
+        requests = (
+            f"{count(len(made.touched), 'request')} touched: see the end" if made.touched else ""
+        )
+        room = self.size.width - 2 - width(requests)
+        changed = f"changed: {', '.join(made.sections)}" if made.sections else ""
         parts: list[Part] = [
             (clean_line(self._document, 100), "bold"),
-            (f"  {old} → {new}", MUTED),
-            (clean_line(changed, 400), "$text-accent"),
+            (f"  {versions}", MUTED),
+            ("\n" if changed or requests else "", ""),
+            (fit(clean_line(changed, 400), max(0, room - 2)).rstrip(), "$text-accent"),
+            (f"  {requests}" if changed else requests, MUTED),
         ]
-        most = _REQUESTS if self.size.height >= TALL else 1
-        for each in made.touched[:most]:
-            who = f"{each.request.participant}, event {each.request.event}"
-            parts.append((f"\naddressed (inferred) {who}: ", MUTED))
-            parts.append((clean_line(each.request.text, 200), ""))
-            parts.append((clean_line(f"  {each.reason}", 200), MUTED))
-        if len(made.touched) > most:
-            parts.append((f"\nand {len(made.touched) - most} more (acp diff lists them)", MUTED))
         return join(*parts)
+
+    def _requests(self, found: list[Touched], cells: int) -> list[Row]:
+        """Which requests of reviews the changes seem to meet, and why; in rows of so many cells."""
+        if not found:
+            return []
+        rows: list[Row] = [(("─── requests that the changes touch (inferred)", "rule"),)]
+        for each in found:
+            who = f"{each.request.participant}, event {each.request.event}: "
+            asked = clean_line(f"{who}{each.request.text}", 300)
+            pieces = ((asked[: len(who)], "accent"), (asked[len(who) :], ""))
+            for start, end in wrap(asked, cells - 2):
+                rows.append((("  ", ""), *cut(pieces, start, end)))
+            reason = clean_line(each.reason, 200)
+            for start, end in wrap(reason, cells - 4):
+                rows.append((("    ", ""), (reason[start:end], "muted")))
+        return rows
 
     def _is_wide(self) -> bool:
         return self.size.width >= WIDE if self._sides is None else self._sides

@@ -45,7 +45,7 @@ class DocumentRequests:
                 (
                     ("  " * (heading.level - 1), ""),
                     (heading.title, ""),
-                    (f"  {heading.line}", "muted"),
+                    (f"  line {heading.line}", "muted"),
                 ),
                 key=str(heading.line),
             )

@@ -53,7 +53,7 @@ LEGEND: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "participants",
-        (("●", "waited for"), ("○", "waits")),
+        (("●", "has the turn"), ("○", "waits")),
     ),
     (
         "everywhere",

@@ -28,6 +28,10 @@ SPARE, DETAILS = 1, 8
 """Rows beside those that a pane holds; in the one that was gone to, for all about its selected row."""
 LEAST = 3
 """Rows that a pane of findings or next has at least, where it is not empty."""
+EVENT = 2
+"""Rows that an event of the timeline takes, with a summary that goes on in the next row."""
+MANY = 1_000
+"""Events that leave no row of the timeline to other panes."""
 AROUND = 7
 """Rows of the screen that are no panes: sentence, needs, phases, keys."""
 CALM = 2.0
@@ -53,6 +57,7 @@ def sizes(
     findings: Callable[[int], int],
     next: Callable[[int], int],
     front: str = "",
+    events: int = MANY,
 ) -> Sizes:
     """The sizes of the panes, of which documents get what is left.
 
@@ -63,20 +68,22 @@ def sizes(
         findings: How many rows the findings take in so many cells.
         next: The same of what comes next.
         front: The pane that the person went to.
+        events: How many the timeline shows; what few of them leave is there for findings.
     """
     least, most = columns * 2 // 5, columns * 11 // 20
     wanted = -(-(needed + FRAME + SCROLL_BAR) // STEP) * STEP
     timeline = max(least, min(wanted, most))
-    most_rows = max(LEAST, (rows - AROUND) * 2 // 5 - FRAME)
+    share = max(LEAST, (rows - AROUND) * 2 // 5 - FRAME)
+    left = rows - AROUND - 2 * FRAME - EVENT * events - DETAILS
 
-    def height(pane: str, held: int) -> int:
+    def height(pane: str, held: int, most: int) -> int:
         spare = DETAILS if pane == front else SPARE
-        return FRAME + min(max(LEAST, held + spare), most_rows) if held else 1
+        return FRAME + min(max(LEAST, held + spare), most) if held else 1
 
     return Sizes(
         timeline,
-        height("findings", findings(timeline - FRAME - SCROLL_BAR)),
-        height("next", next(columns - timeline - FRAME - SCROLL_BAR)),
+        height("findings", findings(timeline - FRAME - SCROLL_BAR), max(share, left)),
+        height("next", next(columns - timeline - FRAME - SCROLL_BAR), share),
     )
 
 
@@ -115,13 +122,14 @@ class PaneLayout:
         """
         screen = self._screen
         columns, rows = size = screen.app.size
+        screen.timeline.view.wrapped = columns >= NARROW
         if columns < NARROW or screen.has_class("-zoom"):
             self._apply(None)
             return
-        screen.timeline.view.wrapped = True
         needed = screen.timeline.view.needed_width
         held = screen.findings.rows_in, screen.next.rows_in
-        wanted = sizes(columns, rows, needed, *held, self._front)
+        events = screen.timeline.view.model.length
+        wanted = sizes(columns, rows, needed, *held, self._front, events)
         if self._shrinking is not None:
             self._shrinking.stop()
             self._shrinking = None
@@ -142,7 +150,6 @@ class PaneLayout:
         self._sizes = sizes
         left = self._screen.query_one("#left")
         if sizes is None:
-            self._screen.timeline.view.wrapped = False
             left.styles.clear_rule("width")
         else:
             left.styles.width = sizes.timeline

@@ -100,6 +100,7 @@ class ParticipantScreen(CollaborationActions):
         self.set_interval(1.0, self._draw)
         self._find()
         self._draw()
+        self.ask_what_it_offers()
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
@@ -112,6 +113,7 @@ class ParticipantScreen(CollaborationActions):
             self._find()
         elif any(snapshot.key == self.key for snapshot in batch.snapshots):
             self._draw()
+            self.ask_what_it_offers()
 
     @work(group="loops", exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
@@ -231,7 +233,7 @@ class ParticipantScreen(CollaborationActions):
         if turn is not None:
             lines.append(
                 join(
-                    ("waited for ", "$text-accent"),
+                    ("has the turn ", "$text-accent"),
                     (age(turn.since, now) if turn.since else "", "bold $text-accent"),
                     (f"  {safe_line(turn.what)}", ""),
                 )

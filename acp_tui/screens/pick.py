@@ -27,7 +27,7 @@ class PickScreen(ModalScreen[str | None]):
     PickScreen {
         align: center middle;
         & #pick {
-            width: 70; max-width: 90%; height: auto; max-height: 80%;
+            width: 100; max-width: 90%; height: auto; max-height: 80%;
             border: round $accent; padding: 0 1; background: $surface;
         }
         & #pick-title { height: 1; text-style: bold; }

@@ -128,8 +128,9 @@ class TimesScreen(Screen[None]):
             return
         names = ", ".join(each.snapshot.name for each in self._measurements)
         story = " (one story)" if self._chained and len(self._measurements) > 1 else ""
+        zone = " · times in UTC" if self.app.utc else ""
         self.query_one("#about", Static).update(
-            join((clean_line(names, 300), "bold"), (f"  stats{story}", MUTED))
+            join((clean_line(names, 300), "bold"), (f"  stats{story}{zone}", MUTED))
         )
         rows = [*self._chart(), (), *self._figures()]
         top = self.view.scroll_offset.y

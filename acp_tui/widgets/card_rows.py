@@ -10,11 +10,27 @@ from acp_core.cli.signs import CHECKED
 from acp_core.model import Card, Row, Target, Tone
 from acp_core.model.card import CardVerdict
 from acp_tui.text import fit, join, safe_line, width
-from acp_tui.widgets.row_list import Item
+from acp_tui.widgets.row_list import Item, RowList
 
 _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
 GAP = 2
 """Cells between the titles and the rows."""
+
+
+class CardFacts(RowList):
+    """The rows of a card; the key that opens one is offered where there is something to open."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether the selected row leads to a document or to a difference."""
+        if action != "choose" or self.selected is None:
+            return super().check_action(action, parameters)
+        target = self.selected.target
+        return target.change is not None or target.document is not None
+
+    def select(self, index: int | None) -> None:
+        """Select a row, and offer what can be done with it."""
+        super().select(index)
+        self.refresh_bindings()
 
 
 def items_of(card: Card) -> tuple[Item, ...]:

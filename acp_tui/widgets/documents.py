@@ -330,7 +330,7 @@ class Documents(Vertical):
         if snapshot.gates:
             tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
         tabs += [] if leads else shown
-        tabs.append(Tab(PEOPLE, "People"))
+        tabs.append(Tab(PEOPLE, "Participants"))
         if snapshot.phases:
             tabs.append(Tab(PHASES, "Phases"))
         if snapshot.lineage:

@@ -23,7 +23,7 @@ STYLES = (
 PHASE = 2  # the column that a bar stands before
 TITLES = (
     "collaboration", "protocol", "phase", "", "waiting for", "since", "usually", "findings", "cost",
-    "state",
+    "state", "about",
 )  # fmt: skip
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 _DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
@@ -42,6 +42,7 @@ class Columns(NamedTuple):
     findings: int
     cost: int
     headline: int
+    about: int
 
     @property
     def text(self) -> int:
@@ -55,7 +56,17 @@ GAP = 2
 
 
 NAME = 14  # cells that chosen columns leave to the name
-_GIVE_WAY = ("state", "cost", "findings", "usually", "waiting for", "protocol", "since", "phase")
+_GIVE_WAY = (
+    "about",
+    "state",
+    "cost",
+    "findings",
+    "usually",
+    "waiting for",
+    "protocol",
+    "since",
+    "phase",
+)
 """Which of the chosen columns are left out first where there is no room for all."""
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
@@ -93,18 +104,20 @@ def _widths(width: int, wanted: set[str] | None) -> Columns:
         "protocol": protocol, "phase": phase, "since": since, "usually": usual,
         "findings": findings, "cost": 0,
     }  # fmt: skip
-    waits, states = width >= 72, width >= 139
+    waits, states, about = width >= 72, False, width >= 139
     if wanted is not None:
-        waits, states = "waiting for" in wanted, "state" in wanted
+        waits, states, about = (name in wanted for name in ("waiting for", "state", "about"))
         fixed = {
             name: (size or _LEAST[name]) if name in wanted else 0 for name, size in fixed.items()
         }
     taken = sum(size + GAP for size in fixed.values() if size)
     rest = max(0, width - MARGIN - 1 - taken - GAP)
-    name, waiting, headline = _wide(rest, waits) if states else (*_narrow(rest, waits), 0)
+    name, waiting, long = _wide(rest, waits) if states or about else (*_narrow(rest, waits), 0)
+    headline = 0 if not states else (long - GAP) // 2 if about else long
     return Columns(
         name, fixed["protocol"], fixed["phase"], bar if fixed["phase"] else 0, waiting,
         fixed["since"], fixed["usually"], fixed["findings"], fixed["cost"], headline,
+        max(0, long - headline - (GAP if headline else 0)) if about else 0,
     )  # fmt: skip
 
 
@@ -115,7 +128,7 @@ def _narrow(rest: int, waits: bool) -> tuple[int, int]:
 
 
 def _wide(rest: int, waits: bool) -> tuple[int, int, int]:
-    """The widths of name, ``waiting for`` and state."""
+    """The widths of name, ``waiting for``, and what is left for long texts."""
     name, waiting = min(60, rest // 3), min(30, rest // 4) if waits else 0
     return name, waiting, max(0, rest - name - waiting - (GAP if waiting else 0))
 
@@ -201,7 +214,9 @@ def row(
     mark, colour = sign(entry)
     quiet = "muted" if entry.archived or entry.group.over else ""
     findings, worst = overview.findings(snapshot, widths.findings - 2)
-    label = snapshot.phase + (f" r{snapshot.round}" if (snapshot.round or 1) > 1 else "")
+    label = snapshot.phase.replace("_", " ") + (
+        f" r{snapshot.round}" if (snapshot.round or 1) > 1 else ""
+    )
     indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
     dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
     protocol = dialect if text.width(dialect) <= widths.protocol else snapshot.protocol
@@ -217,6 +232,7 @@ def row(
          _SEVERITY[worst] if worst else "muted"),
         (snapshot.cost.words if snapshot.cost else "", widths.cost, "muted"),
         (snapshot.headline, widths.headline, "muted"),
+        (_about(entry), widths.about, "muted"),
     )  # fmt: skip
     pieces: Pieces = [
         ("▌" if cursor else " ", "accent"),
@@ -231,6 +247,13 @@ def row(
         if width:
             pieces += [(text.fit(words, width), style), (" " * GAP, "")]
     return pieces
+
+
+def _about(entry: FleetEntry) -> str:
+    """What came out of it, and what it is about: what no other column says."""
+    snapshot = entry.snapshot
+    outcome = snapshot.headline if entry.group.over else ""
+    return " · ".join(filter(None, (outcome.rstrip("."), snapshot.objective)))
 
 
 def bar(progress: float | None, cells: int, style: str) -> Pieces:

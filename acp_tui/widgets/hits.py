@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from acp_core.model import format
 from acp_tui import text
+from acp_tui.widgets.options import Options
 
 if TYPE_CHECKING:
     from acp_core.fleet.search import Hit
@@ -66,7 +67,7 @@ class Hits(Vertical):
     def compose(self) -> ComposeResult:
         """The line and the list."""
         yield Static()
-        yield OptionList(markup=False)
+        yield Options(markup=False)
 
     def watch_results(self, results: Results) -> None:
         """Show what was found so far."""
@@ -103,5 +104,5 @@ def _option(hit: Hit, words: str) -> Content:
         (text.safe_line(hit.name), "bold"),
         (text.safe_line(where + line), text.MUTED),
         "\n  ",
-        excerpt.highlight_regex(wanted, style="$text-accent"),
+        excerpt.highlight_regex(wanted, style="bold underline"),
     )

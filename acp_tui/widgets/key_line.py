@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from acp_tui.keys import rank
 from acp_tui.text import safe_line, width
@@ -21,6 +22,11 @@ MORE = "…"
 KEY = "bold $footer-key-foreground"
 WORDS = "$footer-description-foreground"
 OFF = "dim"
+
+_TYPED = frozenset({"slash", "plus", "minus", "backslash"})
+"""Keys that write a sign into a field, which Textual does not know of."""
+_NAMED = frozenset({"f1"})
+"""Keys that do in a field what another one does elsewhere, and go by their own name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +86,17 @@ class KeyLine(Widget):
             return
         offers: dict[str, Offer] = {}
         palette = None
+        typing = isinstance(screen.focused, Input | TextArea)
         for key, (_, binding, enabled, tooltip) in screen.active_bindings.items():
             of_palette = key == self.app.COMMAND_PALETTE_BINDING
             if not of_palette and (not binding.show or binding.action in offers):
                 continue
+            if typing and key in _TYPED:
+                continue
             words = safe_line(binding.description)
             hint = tooltip or binding.tooltip or binding.description
-            display = safe_line(self.app.get_key_display(binding))
+            as_named = replace(binding, key_display=None) if typing and key in _NAMED else binding
+            display = safe_line(self.app.get_key_display(as_named))
             offer = Offer(
                 binding.key, display, words, binding.action, enabled, safe_line(hint), rank(binding)
             )

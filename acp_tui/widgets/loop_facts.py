@@ -21,7 +21,9 @@ def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Con
     """Who it is, and where."""
     parts: list[Part] = [(safe_line(id), "bold $text-accent")]
     if person is not None:
-        about = " · ".join(filter(None, (person.role, person.kind)))
+        about = " · ".join(
+            each for each in (person.role, person.kind) if each not in ("", "unknown")
+        )
         parts.append((f"  {safe_line(about)}", MUTED))
     if snapshot is not None:
         parts.append((f"  in {safe_line(snapshot.name)}", MUTED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
@@ -173,7 +173,8 @@ def items(panel: Panel, called: Callable[[str], str] = str, cells: int = 80) -> 
 
 def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]:
     """A heading, and a line per row: also for trees, check lists and comparisons."""
-    needed, gap = _widths(panel.columns, panel.rows), GAP
+    signed = any(_sign(row) for row in panel.rows)
+    needed, gap = _widths(panel.columns, panel.rows, signed=signed), GAP
     widths = _shared(panel.columns, needed, cells, gap)
     closer = _shared(panel.columns, needed, cells, NARROW_GAP)
     if _whole(panel.columns, closer) > _whole(panel.columns, widths):
@@ -183,9 +184,10 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     heading = ((gap.join(names).rstrip(), "muted"),)
     lines = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
-        pieces: list[Piece] = _lead(row)
+        pieces: list[Piece] = _lead(row, signed=signed)
         seen = (n for n, text in enumerate(row.cells) if text and (n >= len(widths) or widths[n]))
         last_filled = max(seen, default=0)
+        whole: set[int] = set()
         for column, text in enumerate(row.cells[: last_filled + 1]):
             if column < len(widths) and not widths[column]:
                 continue
@@ -194,9 +196,11 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
             room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
             pieces.append((text if last else fit(text, room) + gap, style))
-        lines.append(
-            Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
-        )
+            taken = sum(width(piece) for piece, _ in pieces)
+            if (taken <= cells) if last else width(text) <= room:
+                whole.add(column)
+        details = _details(panel, row, called, whole)
+        lines.append(Item(tuple(pieces), details, row.target, key=_key(row, number)))
     return lines
 
 
@@ -223,20 +227,32 @@ def _thread(panel: Panel, row: Row, number: int, called: Callable[[str], str]) -
     return Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
 
 
-def _lead(row: Row) -> list[Piece]:
-    """What stands before the first cell: indentation, a box, or a sign."""
+def _lead(row: Row, *, signed: bool = False) -> list[Piece]:
+    """What stands before the first cell: indentation, a box, or a sign; room for it where others have one."""
     lead: list[Piece] = [("  " * min(row.depth, 20), "")]
     if row.checked is not None:
         lead.append(("[x] ", "success") if row.checked else ("[ ] ", ""))
-    elif tone_style(row.tone) != "muted":
-        lead.append((f"{TONE[row.tone]} ", tone_style(row.tone)))
+    elif _sign(row):
+        lead.append((_sign(row), tone_style(row.tone)))
+    elif signed:
+        lead.append(("  ", ""))
     return lead
 
 
-def _details(panel: Panel, row: Row, called: Callable[[str], str]) -> tuple[Piece, ...]:
-    """All cells in full with the names of their columns, and where the row points to."""
+def _sign(row: Row) -> str:
+    """The sign of a row that has no box; "" where it has none."""
+    has_one = row.checked is None and tone_style(row.tone) != "muted"
+    return f"{TONE[row.tone]} " if has_one else ""
+
+
+def _details(
+    panel: Panel, row: Row, called: Callable[[str], str], whole: Collection[int] = ()
+) -> tuple[Piece, ...]:
+    """The cells that do not stand ``whole`` in the row, named, and where the row points to."""
     details: list[Piece] = []
     for number, text in enumerate(row.cells):
+        if number in whole:
+            continue
         name = panel.columns[number] if number < len(panel.columns) else ""
         if text and (len(row.cells) > 1 or width(text) > WIDEST):
             details.append((f"{name}: {text}" if name else text, "muted"))
@@ -251,7 +267,7 @@ def _details(panel: Panel, row: Row, called: Callable[[str], str]) -> tuple[Piec
     return tuple(details)
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
+def _widths(columns: Sequence[str], rows: Sequence[Row], *, signed: bool = False) -> list[int]:
     """How wide each column must be for what is in it."""
     number = max(len(columns), max((len(row.cells) for row in rows[:MEASURED]), default=0))
     widths = [0] * number
@@ -259,7 +275,9 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
         for column, text in enumerate(row.cells):
             cells = 0 if text == NOTHING else width(text)
             if column == 0:
-                cells = max(LEAST, cells) + sum(width(piece) for piece, _ in _lead(row))
+                cells = max(LEAST, cells) + sum(
+                    width(piece) for piece, _ in _lead(row, signed=signed)
+                )
             widths[column] = max(widths[column], cells)
     return widths
 

@@ -46,7 +46,7 @@ def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[It
                     (fit(person.id, name) + "  ", "strong" if turn else ""),
                     (fit(person.role, role) + "  ", "muted"),
                     (fit(person.kind, kind) + "  ", "muted"),
-                    (fit(f"waited for {_age(turn, now)}" if turn else "", 16), "accent"),
+                    (fit(f"has the turn {_age(turn, now)}" if turn else "", 18), "accent"),
                     *_loop_in_words(person, loop, now),
                 ),
                 (*_details(person, turn, action, utc), *_loop_details(loop, now, utc)),
@@ -86,7 +86,7 @@ def _details(
         yield f"now: {action.text}", ""
     if turn is not None:
         since = f" since {exact(turn.since, utc)}" if turn.since else ""
-        yield f"waited for: {turn.what}{since}", "accent"
+        yield f"turn: {turn.what}{since}", "accent"
     if person.last_seen is not None:
         event = f" (event {person.last_event})" if person.last_event else ""
         yield f"last seen {exact(person.last_seen, utc)}{event}", "muted"

@@ -146,7 +146,7 @@ class PhaseRail(Widget):
 def _foresight(data: PaneData) -> Iterator[str]:
     """How long the phase usually takes and when it will probably end, the longest words first."""
     outlook = data.outlook
-    usual = outlook.phase.words if outlook.phase else ""
+    usual = f"phase {outlook.phase.words}" if outlook.phase else ""
     ends = outlook.ends.words(data.now, data.utc) if outlook.ends else ""
     if usual and ends:
         yield f"{usual} · {ends}"

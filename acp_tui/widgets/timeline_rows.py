@@ -176,8 +176,16 @@ def _reply(event: Event) -> str:
 
 
 def _summary_text(event: Event) -> str:
-    """What an event says beside its kind."""
-    return f"illegal: {event.problem}" if event.problem else " ".join(event.summary.split())
+    """What an event says beside who did what."""
+    if event.problem:
+        return f"illegal: {event.problem}"
+    text = " ".join(event.summary.split())
+    for known in (f"{event.actor} {event.kind}", event.kind.replace("_", " ")):
+        if text.lower() == known.lower():
+            return ""
+        if text.lower().startswith(f"{known.lower()}, "):
+            return text[len(known) + 2 :]
+    return text
 
 
 def _summary_lines(event: Event, form: Columns, *, cut: bool = True) -> list[str]:

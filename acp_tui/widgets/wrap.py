@@ -28,13 +28,19 @@ def wrap(text: str, cells: int, rest: int = 0) -> list[tuple[int, int]]:
     start = used = 0
     blank = -1  # the last blank of this piece
     index = 0
+
+    def after_blanks(at: int) -> int:
+        while at < len(text) and text[at] == " ":
+            at += 1
+        return at
+
     while index < len(text):
         letter = text[index]
         size = 1 if narrow else get_character_cell_size(letter)
         if used + size > limit and index > start:
             if letter == " ":
                 spans.append((start, index))
-                start = index + 1
+                start = after_blanks(index)
             elif blank > start:
                 spans.append((start, blank))
                 start = blank + 1

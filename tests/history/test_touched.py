@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from acp_core.history import diff as differ
 from acp_core.history.addressed import touched
+from acp_core.history.versions import Known
+from acp_core.history.wording import describe_versions
 from acp_core.model.story import Request
 from tests.cli.support import Acp
 from tests.loops.support import append, make
@@ -75,3 +78,16 @@ def test_by_command_between_two_versions(tmp_path: Path) -> None:
     assert [(each["event"], each["section"], each["inferred"]) for each in as_json] == [
         ("3", "Expiry", True)
     ]
+
+
+def test_what_holds_for_both_versions_stands_once() -> None:
+    day = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
+    old, new, next_day = (
+        Known("a.md", (day + timedelta(minutes=minutes)).timestamp(), "recorded", 1, "k", bytes)
+        for minutes in (0, 21, 1_500)
+    )
+    assert describe_versions(old, new, True) == "2026-05-03 12:00:00 → 12:21:00 UTC (recorded)"
+    assert describe_versions(old, next_day, True) == (
+        "2026-05-03 12:00:00 → 2026-05-04 13:00:00 UTC (recorded)"
+    )
+    assert describe_versions(None, new, True).startswith("no earlier version known → ")

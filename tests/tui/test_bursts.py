@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from acp_core.agents import budgets
+from acp_core.agents.state import Phase
 from acp_core.model import Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
@@ -23,7 +25,11 @@ from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.screens.pick import PickScreen
 from acp_tui.screens.times import TimesScreen
 from acp_tui.widgets.panel_view import PanelView
-from tests.loops.support import append, make
+from tests.agents.live.asking import asking
+from tests.agents.support import wait_for
+from tests.loops.support import append, command, make, start, state, stop_all
+from tests.loops.test_budgets import dear
+from tests.protocols.folder.support import make_v1
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import installed
@@ -236,3 +242,76 @@ async def test_what_is_pasted_behind_a_key_waits_for_it(tmp_path: Path) -> None:
         burst(pilot, "/")
         pilot.app.post_message(events.Paste("objection"))
         await until(pilot, lambda: typed(pilot) == "objection")
+
+
+@pytest.fixture
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Places of a person's own, and no loop left afterwards."""
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
+    yield
+    stop_all()
+
+
+@pytest.mark.usefixtures("own_places")
+async def test_the_message_to_an_agent_gets_all_that_is_typed_behind_its_key(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path / "cache")
+    start(root, "reader", command(tmp_path))
+    wait_for(lambda: state(root, "reader").phase is Phase.WAITING, "the loop to wait")
+    app = AcpApp([str(root)], settings=Settings(bell=False))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: str(root) in app.fleet.snapshots)
+        app.open_participant(str(root), "reader")
+        await until(pilot, lambda: "reader" in seen(pilot) and "process" in seen(pilot))
+        burst(pilot, "m", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(app.screen, ActionScreen)
+    assert state(root, "reader").shown.nudged is None and state(root, "reader").alive
+
+
+@pytest.mark.usefixtures("own_places")
+async def test_a_budget_gets_all_that_is_typed_behind_the_key_that_raises_it(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path / "cache")
+    start(root, "server", dear(tmp_path, 9), caps=(budgets.parse("turn=5usd"),))
+    wait_for(lambda: any(use.is_near for use in state(root, "server").shown.budget), "80%")
+    async with dashboard(root, tmp_path) as pilot:
+        burst(pilot, "f", *WORDS)
+        await until(pilot, lambda: typed(pilot).endswith(WORDS))
+        assert isinstance(pilot.app.screen, ActionScreen)
+    (use,) = state(root, "server").shown.budget
+    assert use.amount == 5
+
+
+@pytest.mark.usefixtures("own_places")
+async def test_the_message_beside_a_rejected_permission_gets_all_that_is_typed_behind_its_digit(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path / "cache")
+    with asking(root, "touch made.txt") as program:
+        async with dashboard(root, tmp_path) as pilot:
+            burst(pilot, "f", "1", "2", *WORDS)  # no card was drawn yet: none of it is a verdict
+            await until(pilot, lambda: "1  Allow once" in seen(pilot))
+            screen = pilot.app.screen
+            assert isinstance(screen, CardScreen)
+            await until(pilot, lambda: not screen.is_being_made)
+            burst(pilot, "3", *WORDS)
+            await until(pilot, lambda: typed(pilot) == WORDS)
+        assert program.process.poll() is None  # it waits still
+    assert not (root / "made.txt").exists()
+
+
+async def test_the_answer_to_a_blocker_gets_all_that_is_typed_behind_its_digit(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cache").mkdir()
+    root = make_v1(tmp_path / "cache", "classified", blocked="Which account pays?")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        burst(pilot, "1", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert isinstance(pilot.app.screen, CardScreen)
+    assert not (tmp_path / "cache-2").exists()

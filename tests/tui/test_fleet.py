@@ -459,7 +459,7 @@ async def test_every_width_has_its_columns_and_nothing_runs_over(
         shown = "\n".join(rows(app))
         assert "a name" in shown
         assert "12 err" in shown
-        assert ("state" in app.screen.query_one(FleetTitles).render_line(0).text) == (
+        assert ("about" in app.screen.query_one(FleetTitles).render_line(0).text) == (
             columns >= 140
         )
 

@@ -139,7 +139,7 @@ async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
-@pytest.mark.parametrize("chosen", [("state",), ("since",), lines.TITLES[1:]])
+@pytest.mark.parametrize("chosen", [("state",), ("about",), ("since",), lines.TITLES[1:]])
 def test_chosen_columns_fit_at_any_width(width: int, chosen: tuple[str, ...]) -> None:
     columns = lines.columns(width, chosen)
     assert columns.name >= lines.NAME and columns.text + lines.MARGIN + 1 <= width

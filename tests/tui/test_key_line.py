@@ -156,3 +156,14 @@ async def test_hostile_words_are_only_words() -> None:
         await pilot.hover(KeyLine, offset=(8, 0))
         await pilot.pause()
         assert app.is_running and app.done == []
+
+
+async def test_keys_that_write_into_a_field_are_not_offered_beside_it(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        assert "/ Filter" in row(app) and "? Help" in row(app)
+        await pilot.press("slash")
+        await until(pilot, lambda: "enter Search the documents" in row(app))
+        assert "/ Filter" not in row(app) and "? Help" not in row(app)
+        assert "esc Clear" in row(app) and "f1 Help" in row(app)

@@ -133,8 +133,8 @@ async def test_an_id_that_does_not_exist_is_said(tmp_path: Path) -> None:
 
 
 MEANINGS = {
-    "leave": {"back", "close", "cancel", "clear", "app.quit"},
-    "open": {"open", "choose", "fold"},
+    "leave": {"back", "close", "cancel", "clear", "screen.clear", "app.quit"},
+    "open": {"open", "choose", "select", "fold"},
     "find": {"filter", "search"},
     "fix": {"remedy", "fix", "answer"},
     "start loops": {"launch", "start"},
@@ -156,8 +156,9 @@ MEANINGS = {
     | {f"pane('{name}')" for name in ("timeline", "documents", "findings", "next")},
 }
 """What keys mean to a person: the actions of several screens that are the same to them."""
-TWO = {"n": {"new", "forward"}}
-"""Keys with two meanings: where a list of all collaborations shows, nothing is gone through."""
+TWO = {"n": {"new", "forward"}, "enter": {"open", "submit"}}
+"""Keys with two meanings: where a list of all collaborations shows, nothing is gone through; a line
+that is typed is handed on."""
 
 
 def meaning(action: str) -> str:

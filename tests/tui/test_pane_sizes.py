@@ -170,3 +170,20 @@ async def test_panes_do_not_move_with_every_event(tmp_path: Path) -> None:
         assert heights[0] > low, "it grows at once"
         assert set(heights) == {heights[0]}, "and stays while things change"
         await until(pilot, lambda: pane.outer_size.height == low, "giving the rows back")
+
+
+def test_findings_get_the_rows_that_few_events_leave() -> None:
+    many, few = (
+        sizes(200, 50, 60, lambda _: 30, lambda _: 3, events=events) for events in (1_000, 3)
+    )
+    assert few.findings > many.findings and few.next == many.next
+
+
+async def test_a_zoomed_timeline_shows_no_less_than_a_narrow_one(tmp_path: Path) -> None:
+    long = f"{LONG}, and where a session goes that is old"
+    app = make_app(make_snapshot(events=(make_event(1, summary=long),)), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_screen(pilot)
+        await pilot.press("1", "z")
+        await settle(pilot)
+        assert long in words(shown(pilot, "timeline"))

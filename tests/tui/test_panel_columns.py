@@ -99,3 +99,17 @@ def test_no_heading_is_cut_where_columns_can_be_left_out(cells: int) -> None:
     lines = written(Panel("p", "P", "table", names, rows), cells)
     assert "…" not in lines[0] and "error" in lines[0], "what a row is about shows"
     assert all(len(line) <= cells for line in lines[:2])
+
+
+def test_first_cells_stand_below_each_other_where_only_some_rows_have_a_sign() -> None:
+    rows = (Row(("ann", "success"), tone=Tone.DONE), Row(("cat", "waits")))
+    _, ann, cat = written(Panel("p", "P", "table", ("agent", "state"), rows))
+    assert ann.index("ann") == cat.index("cat") == 2
+
+
+def test_the_details_of_a_row_tell_only_what_does_not_stand_whole_in_it() -> None:
+    long = "a long answer that goes on and on " * 3
+    rows = (Row(("1", long, "ben")), Row(("2", "short", "cat")))
+    _, first, second = items(Panel("p", "P", "table", ("id", "answer", "from"), rows))
+    assert [text for text, _ in first.details] == [f"answer: {long}"]
+    assert second.details == ()

@@ -203,7 +203,7 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
         await until(pilot, lambda: not any(
             "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
         ))  # fmt: skip
-        await until(pilot, lambda: "changed below: Proposal" in seen(pilot))
+        await until(pilot, lambda: "changed: Proposal" in seen(pilot))
         await until(pilot, lambda: "# Proposal" in seen(pilot))
         await pilot.press("r")
         await until(pilot, lambda: "# Proposal" not in seen(pilot))

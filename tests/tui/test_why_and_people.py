@@ -96,7 +96,7 @@ def relaunch(done: list[Inputs]) -> Action:
 
     return Action(
         "relaunch",
-        "Start again",
+        "Restart",
         "Start the program again.",
         Inputs,
         lambda inputs: Preview(f"Starts {inputs.participant} again."),
@@ -152,7 +152,7 @@ async def test_remedies_bear_their_labels_and_the_key_that_does_them(tmp_path: P
         screen.show_tab("why")
         await settle(pilot)
         shown = seen(pilot)
-        assert "▸ Start again  F5 or enter" in shown
+        assert "▸ Restart  F5 or enter" in shown
         assert "▸ Hand over  not possible now" in shown
 
 
@@ -166,7 +166,7 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
         screen.show_tab("people")
         await settle(pilot)
         row = next(line for line in seen(pilot).split("\n") if "using Bash" in line)
-        for words in ("reader", "waited for", "using Bash 3m", "attempt 2 of 4"):
+        for words in ("reader", "has the turn", "using Bash 3m", "attempt 2 of 4"):
             assert words in row
         await pilot.press("end")
         await settle(pilot)

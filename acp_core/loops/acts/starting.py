@@ -98,7 +98,7 @@ def _participants(
     for person in people:
         loop = about.loops.get(person.id)
         who = f"{person.id} ({person.role})" if person.role else person.id
-        facts = ("waited for" if person.id in waited else "", wording.activity(loop))
+        facts = ("has the turn" if person.id in waited else "", wording.activity(loop))
         names.append(person.id)
         labels[f"{person.id}="] = f"{who}: {', '.join(filter(None, facts))}"
         if loop is not None and not loop.alive and loop.shown.program in choices:

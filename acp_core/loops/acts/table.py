@@ -95,7 +95,7 @@ LAUNCH = ActionSpec(
 )  # fmt: skip
 RELAUNCH = ActionSpec(
     names.RELAUNCH,
-    "Start again",
+    "Restart",
     "Restart a participant's loop with the same agent, or with another model of it.",
     f"{_BINDERS}.starting:bind_relaunch",
     (_WHO, options.MODEL._replace(help="Choose another model (empty: the same as before).")),
@@ -128,7 +128,7 @@ HAND_OVER = ActionSpec(
 )
 NUDGE = ActionSpec(
     names.NUDGE,
-    "Nudge",
+    "Send a message",
     "Send a message to a participant's agent, for its turn.",
     f"{_BINDERS}.messages:bind_nudge",
     (

@@ -100,11 +100,16 @@ def _agents(cycle: Cycle) -> Iterator[str]:
 
 def _waiting(cycle: Cycle) -> Iterator[str]:
     """What waits for a person, and what was asked for and nobody picked up."""
+    asked_already = set()
     for each in state.decisions(cycle):
+        asked_already.add(each.description)
         yield f"decide {each.id}: {each.description}"
         for number, option in enumerate(each.options, 1):
             yield f"    {number}. {option}"
+        yield f"    run: acp cycle decide {each.id} {'NUMBER' if each.options else 'ANSWER'}"
     for blocker in state.blockers(cycle):
+        if blocker.description in asked_already:
+            continue
         asked = f" (sent to {blocker.routed_to})" if blocker.routed_to else ""
         yield f"blocker {blocker.id}: {blocker.description}{asked}"
     for request in cycle.state.open_requests:

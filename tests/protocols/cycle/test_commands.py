@@ -20,6 +20,7 @@ from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.parser import Parser
 from tests.protocols.cycle import making
+from tests.protocols.cycle import test_cards as cards
 from tests.protocols.cycle.conducting import ID, acp, done, refused, state
 from tests.protocols.cycle.making import NOW
 
@@ -204,3 +205,10 @@ def test_what_a_person_does_by_commands_is_counted_as_their_acts(tmp_path: Path)
     acts = journal.read(str(tmp_path))
     assert [each.action for each in acts] == ["start", "feedback", "pause"]
     assert acts[1].inputs == {"agent": "cd", "text": "Quote fields"}
+
+
+def test_the_status_of_a_cycle_that_asks_names_the_command_that_answers(tmp_path: Path) -> None:
+    root = cards.asking(tmp_path / "report")
+    code, said, _ = acp("status", str(root))
+    assert code == 0
+    assert "run: acp cycle decide DEC-001 NUMBER" in said

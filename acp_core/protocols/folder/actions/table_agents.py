@@ -29,7 +29,7 @@ INIT = ActionSpec(
         ),
         Field("gates", "Completion gates", "Concrete conditions for completing the collaboration.", Kind.LIST,
               flag="--completion", metavar="GATE"),
-        Field("dialect", "Dialect", "v2 also produces a deliverable, a Markdown file.", Kind.CHOICE,
+        Field("dialect", "Schema version", "v2 also produces a deliverable, a Markdown file.", Kind.CHOICE,
               DIALECTS, listed=False),
         Field(
             "deliverable", "Deliverable",

@@ -233,7 +233,11 @@ def _headline(facts: Facts) -> str:
         return f"protocol.json {why}."
     if machine.phase == "completed":
         outcomes = facts.conclusion.outcomes if facts.conclusion else ()
-        return f"completed: {outcomes[0][0]}." if len(outcomes) == 1 else "completed."
+        return (
+            f"completed: {outcomes[0][0].replace('_', ' ')}."
+            if len(outcomes) == 1
+            else "completed."
+        )
     if machine.phase == "blocked":
         return _blocked(facts)
     if not machine.phase:
