@@ -5,6 +5,7 @@ where it is printed. Standard library only.
 
 * AcpError
   * InvalidInput
+    * BadAddress
     * BadLocation
     * CodecError
     * LinkError
@@ -38,6 +39,13 @@ where it is printed. Standard library only.
     * Failed
     * NotAccepted
     * PresetError
+    * SharingError
+      * HistoryRewritten
+      * InDoubt
+      * NotInStore
+      * StoreRefused
+      * StoreUnreachable
+      * TipMoved
   * Stuck
   * Unusable
     * BadArchive

@@ -1,0 +1,21 @@
+"""From an address to the engine of its store, imported only when it is needed."""
+
+from __future__ import annotations
+
+from acp_core.stores.address import GIT, Address
+from acp_core.stores.engine import Engine
+
+
+def open_engine(address: Address) -> Engine:
+    """The engine for an address. No connection is made yet.
+
+    Raises:
+        StoreRefused: this machine lacks what the engine needs.
+    """
+    if address.engine == GIT:
+        from acp_core.stores.git import GitEngine
+
+        return GitEngine(address)
+    from acp_core.stores.postgres import PostgresEngine
+
+    return PostgresEngine(address)
