@@ -14,6 +14,7 @@ import unicodedata
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from acp_core.files.text import clean_line
 from acp_core.model.errors import InvalidInput
 
 GIT = "git"
@@ -21,7 +22,7 @@ POSTGRES = "postgresql"
 ONLY = "only ssh, https, file paths and PostgreSQL"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SCHEME = re.compile(r"([a-z][a-z0-9+]*)://", re.IGNORECASE)
-_SCP = re.compile(r"(?P<who>[^/:@\[\]]+@)?(?P<host>[^/:@]+|\[[0-9a-fA-F:.]+\]):(?P<path>.+)")
+_SCP = re.compile(r"(?P<who>[^/:@\[\]]+@)?(?P<host>[^/:@\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<path>.+)")
 _AUTHORITY = re.compile(
     r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[0-9a-fA-F:.]+\])?(?::(?P<port>[0-9]{1,5}))?"
 )
@@ -75,7 +76,7 @@ def checked_id(id: str) -> str:
     """
     if not _ID.fullmatch(id):
         raise BadAddress(
-            f"{shown(id)} is not an id: use lower-case letters, digits and hyphens, at most 64"
+            f"{clean_line(id, 80)} is not an id: use lower-case letters, digits and hyphens, at most 64"
         )
     return id
 
@@ -144,7 +145,7 @@ def _database(text: str, rest: str) -> str:
         if _SECRET.fullmatch(key):
             raise _refused(
                 text,
-                f"{shown(key)} does not belong into an address: use a service file or the environment",
+                f"{clean_line(key, 80)} does not belong into an address: use a service file or the environment",
             )
     if any(unicodedata.category(each)[0] == "C" for each in unquote(rest)):
         raise _refused(text, "it has control characters")
@@ -177,15 +178,9 @@ def _path(text: str, path: str) -> str:
 
 
 def _refused(text: str, reason: str) -> BadAddress:
-    return BadAddress(f"{without_password(shown(text))} is refused: {reason}")
+    return BadAddress(f"{without_password(clean_line(text, 200))} is refused: {reason}")
 
 
 def without_password(text: str) -> str:
     """A text in which no address shows its password."""
     return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:***@", text)
-
-
-def shown(text: str) -> str:
-    """A stranger's text within a sentence: one line, and not a long one."""
-    kept = "".join(each if unicodedata.category(each)[0] != "C" else "?" for each in text[:200])
-    return kept + ("…" if len(text) > 200 else "")

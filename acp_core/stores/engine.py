@@ -145,6 +145,8 @@ class Commit(NamedTuple):
         documents: those that changed since the earlier tip: their bytes now, or None for those
             that were deleted. Names are a stranger's: whoever writes them judges them.
         leases: all that are held, now, by participant.
+        whole: ``documents`` are all that there are, not only those that changed: the engine cannot
+            tell what changed (and where there was no earlier tip, everything did).
     """
 
     tip: Tip
@@ -152,6 +154,7 @@ class Commit(NamedTuple):
     protocol: bytes
     documents: Mapping[str, bytes | None]
     leases: Mapping[str, Lease]
+    whole: bool = False
 
 
 class HostState(NamedTuple):
