@@ -38,6 +38,7 @@ where it is printed. Standard library only.
     * CommandError
     * Failed
     * NotAccepted
+    * NotPinned
     * PresetError
     * SharingError
       * HistoryRewritten
@@ -49,6 +50,7 @@ where it is printed. Standard library only.
   * Stuck
   * Unusable
     * BadArchive
+    * BadManifest
     * BadRecording
       * NoRecording
     * CannotRead
@@ -60,6 +62,7 @@ where it is printed. Standard library only.
     * Incomplete
     * LogError
       * Moved
+    * NotShared
     * OutOfStep
     * StoreError
     * Unreadable

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -33,6 +34,7 @@ from acp_core.stores.engine import (
     StoreRefused,
     StoreUnreachable,
     Tip,
+    TipMoved,
 )
 from acp_core.stores.git_hosts import Chains
 from acp_core.stores.git_objects import ObjectStore
@@ -59,14 +61,18 @@ class GitEngine:
         with self._objects.held():
             commit = self._fetch(since is None)
             if since is not None and commit == since.id:
-                return Commit(since, b"", b"", {}, self._leases(commit), False)
+                return self._unchanged(since)
             return self._commit(commit, since)
 
     def publish(self, expected: Tip | None, change: Change) -> Tip:
         """See `Engine.publish`."""
         with self._objects.held():
+            if expected is not None and not _is_commit(expected.id):
+                raise TipMoved("the folder's manifest names no commit")
             if expected is not None and not self._objects.has(expected.id):
                 self._fetch(fresh=True)  # the cache was thrown away, or is another account's
+                if not self._objects.has(expected.id):
+                    raise TipMoved("the store has moved on")
             commit = self._make(expected, change)
             reach("before publish")
             self._objects.push(commit, self._remote, expected.id if expected else "")
@@ -159,13 +165,6 @@ class GitEngine:
         log = contents.get(LOG) or b""
         if since is not None:
             _must_continue(log, since)
-        leases = {
-            each: lease
-            for path, data in contents.items()
-            if path.startswith(LEASES) and (lease := decode_lease(data)) is not None
-            for each in [lease.participant]
-            if path == _lease_path(each)
-        }
         documents: dict[str, bytes | None] = {
             path: contents.get(path)
             for path in wanted
@@ -173,7 +172,9 @@ class GitEngine:
         }
         tip = Tip(commit, _last_seq(log), len(log), hashlib.sha256(log).hexdigest())
         added = log[since.size :] if since else log
-        return Commit(tip, added, contents.get(PROTOCOL) or b"", documents, leases, whole)
+        return Commit(
+            tip, added, contents.get(PROTOCOL) or b"", documents, _leases(contents), whole
+        )
 
     def _changed(
         self, commit: str, since: Tip | None, listed: Mapping[str, str]
@@ -181,7 +182,7 @@ class GitEngine:
         """The paths to read: what changed, log, protocol.json and leases; whether that is all."""
         always = {path for path in listed if path in (LOG, PROTOCOL) or path.startswith(LEASES)}
         out = None
-        if since is not None and len(since.id) == len(commit):
+        if since is not None and _is_commit(since.id):
             out = self._objects.local(
                 ["diff-tree", "-r", "-z", "--no-renames", "--name-only", since.id, commit]
             )
@@ -241,11 +242,15 @@ class GitEngine:
             at = end + size + 2
         return contents
 
-    def _leases(self, commit: str) -> dict[str, Lease]:
-        listed = self._tree(commit)
-        held = self._blobs({path: id for path, id in listed.items() if path.startswith(LEASES)})
-        found = (decode_lease(data) for data in held.values())
-        return {lease.participant: lease for lease in found if lease is not None}
+    def _unchanged(self, tip: Tip) -> Commit:
+        """What stands at a tip beside log and documents: both are as they were."""
+        wanted = {
+            path: id
+            for path, id in self._tree(tip.id).items()
+            if path == PROTOCOL or path.startswith(LEASES)
+        }
+        contents = self._blobs(wanted)
+        return Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
 
     def _make(self, expected: Tip | None, change: Change) -> str:
         """The commit of a change, in our own store."""
@@ -305,6 +310,21 @@ def _last_seq(log: bytes) -> int:
     except (ValueError, TypeError, KeyError, RecursionError):
         return log.count(b"\n")
     return seq if isinstance(seq, int) and not isinstance(seq, bool) else log.count(b"\n")
+
+
+def _leases(contents: Mapping[str, bytes]) -> dict[str, Lease]:
+    """The leases among files, each where its participant's belongs."""
+    found = {path: decode_lease(data) for path, data in contents.items() if path.startswith(LEASES)}
+    return {
+        lease.participant: lease
+        for path, lease in found.items()
+        if lease is not None and path == _lease_path(lease.participant)
+    }
+
+
+def _is_commit(id: str) -> bool:
+    """Whether a tip's id can be given to git: the folder, which anybody may have written, says it."""
+    return re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", id) is not None
 
 
 def _lease_path(participant: str) -> str:
