@@ -5,7 +5,6 @@ where it is printed. Standard library only.
 
 * AcpError
   * InvalidInput
-    * BadAddress
     * BadLocation
     * CodecError
     * LinkError
@@ -35,10 +34,14 @@ where it is printed. Standard library only.
     * SpawnError
   * Refusal
   * Refused
+    * BadAddress
+    * BadManifest
     * CommandError
     * Failed
+    * LeaseElsewhere
     * NotAccepted
     * NotPinned
+    * NotShared
     * PresetError
     * SharingError
       * HistoryRewritten
@@ -50,7 +53,6 @@ where it is printed. Standard library only.
   * Stuck
   * Unusable
     * BadArchive
-    * BadManifest
     * BadRecording
       * NoRecording
     * CannotRead
@@ -62,7 +64,6 @@ where it is printed. Standard library only.
     * Incomplete
     * LogError
       * Moved
-    * NotShared
     * OutOfStep
     * StoreError
     * Unreadable

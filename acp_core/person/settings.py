@@ -151,6 +151,18 @@ def _fleet(value: object) -> None:
         raise _Wrong(error.where, error.needed) from None
 
 
+def _share(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if name == "host":
+            _below(_text, item, ".host")
+        elif name in ("accept", "follow"):
+            _below(_texts, item, f".{name}")
+        else:
+            raise _Wrong(f".{name}", "one of host, accept, follow")
+
+
 def _agents(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -244,6 +256,10 @@ class Settings:
     recording: dict[str, float] = field(
         default_factory=dict,
         metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
+    )
+    share: dict[str, str | list[str]] = field(
+        default_factory=dict,
+        metadata=_setting(_share, "Shared collaborations: host, accept, follow."),
     )
     working: dict[str, str] = field(
         default_factory=dict,

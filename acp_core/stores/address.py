@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from acp_core.files.text import clean_line
-from acp_core.model.errors import InvalidInput
+from acp_core.model.errors import Refused
 
 GIT = "git"
 POSTGRES = "postgresql"
@@ -31,7 +31,7 @@ _SECRET = re.compile(r"pass(word|file)?|sslpassword|.*secret.*|.*token.*", re.IG
 _LONGEST = 2_000
 
 
-class BadAddress(InvalidInput):
+class BadAddress(Refused):
     """An address of a shared collaboration that cannot be used; the message says why."""
 
 

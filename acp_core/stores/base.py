@@ -19,9 +19,9 @@ from acp_core.files import atomic, modes, run_folder
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
-from acp_core.model.errors import InvalidInput, Refused, Unusable
+from acp_core.model.errors import Refused
 from acp_core.person.paths import config_folder
-from acp_core.stores.address import Address, parse
+from acp_core.stores.address import Address, BadAddress, parse
 from acp_core.stores.engine import Tip
 
 SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
@@ -30,7 +30,7 @@ _LIMIT = 4 << 20
 _LOCK_PATIENCE = 60.0
 
 
-class BadManifest(Unusable):
+class BadManifest(Refused):
     """A file of a shared folder about its store cannot be read; the message says what mends it."""
 
 
@@ -82,7 +82,7 @@ def pinned_address(folder: str) -> Address:
             f"{folder} says that it is shared at {clean_line(there.text, 300)}, but this account has not "
             f"joined it: `acp join {clean_line(there.text, 300)} {folder}`"
         ) from None
-    except (ValueError, TypeError, KeyError, RecursionError, InvalidInput) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
         raise BadManifest(
             f"{pin} cannot be read ({error}): remove it, and `acp join` again"
         ) from None
@@ -116,7 +116,7 @@ def write_share(folder: str, address: Address) -> None:
     """Say in the folder where it is shared; ``.acp/.gitignore`` comes first.
 
     Raises:
-        ClaimError: acp cannot coordinate there.
+        Refused: acp cannot coordinate there.
         OSError: it cannot be written.
     """
     run_folder.prepare(folder)
@@ -165,7 +165,7 @@ def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
     """
     path = os.path.join(folder, LOCK)
     try:
-        run_folder.prepare(folder)
+        _prepare(folder)
         if not os.path.lexists(path):
             with contextlib.suppress(FileExistsError):
                 atomic.create(path, b"")
@@ -175,11 +175,19 @@ def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
         raise Refused(str(error)) from None
 
 
+def _prepare(folder: str) -> None:
+    """Make ``.acp`` and what is to be in it."""
+    try:
+        run_folder.prepare(folder)
+    except run_folder.ClaimError as error:
+        raise Refused(str(error)) from None
+
+
 def _address_in(folder: str) -> Address:
     place = os.path.join(folder, SHARE)
     try:
         return parse(str(json.loads(read_bounded(place, _LIMIT))["url"]))
-    except (Unreadable, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
         raise BadManifest(
             f"{place} cannot be read ({clean_line(str(error), 200)}): `acp join` the folder again"
         ) from None

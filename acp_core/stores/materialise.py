@@ -13,8 +13,9 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from acp_core.files.locked import locked
+from acp_core.files.locked import LogError, locked
 from acp_core.files.text import clean_line
+from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base
 from acp_core.stores.engine import Commit, Engine, HistoryRewritten
@@ -207,14 +208,15 @@ def _write_log(
     rogue = b"" if log.startswith(local) else local[_common(local, log) :]
     kept = tree.keep(LOG, rogue, host) if rogue else ""
     reach("before log")
-    with locked(path) as file:
-        start = len(local) - len(rogue)
-        if file.size() != len(local):
-            raise OSError(f"{path} was written while it was locked: run the same command again")
-        if rogue:
-            file.cut(start, len(local))
-        if len(log) > start:
-            file.append(log[start:], start)
+    start = len(local) - len(rogue)
+    try:
+        with locked(path) as file:
+            if rogue:
+                file.cut(start, len(local))
+            if len(log) > start:
+                file.append(log[start:], start)
+    except LogError as error:
+        raise Refused(f"{error}; run the same command again") from None
     return rogue, kept
 
 

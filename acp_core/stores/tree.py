@@ -17,7 +17,7 @@ from pathlib import Path
 
 from acp_core.files import atomic, modes
 from acp_core.files.text import clean_line
-from acp_core.model.errors import Unusable
+from acp_core.model.errors import Refused
 from acp_core.stores.engine import MAX_DEPTH, MAX_FILE, MAX_FILES
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -26,7 +26,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 KEPT = ".acp/kept"
 
 
-class NotShared(Unusable):
+class NotShared(Refused):
     """A file cannot be shared as it is; the message says why."""
 
 

@@ -46,6 +46,10 @@ PROTOCOL = Protocol(
             f"{_TABLE}:CONTINUE",
             "Mend",
         ),
+        group("share", "Share a collaboration with other machines", f"{_TABLE}:SHARE", "Share"),
+        group("join", "Join a shared collaboration", f"{_TABLE}:JOIN", "Share"),
+        group("sync", "Synchronize a shared collaboration", f"{_TABLE}:SYNC", "Share"),
+        group("unshare", "End the sharing of a folder", f"{_TABLE}:UNSHARE", "Share"),
         group(
             "skill",
             "Install the skill that agents load: instructions and scripts",

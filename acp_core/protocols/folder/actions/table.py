@@ -10,6 +10,7 @@ from acp_core.protocols.folder.actions.table_files import (
     REPAIRING,
 )
 from acp_core.protocols.folder.actions.table_new import NEW as NEW_SPEC
+from acp_core.protocols.folder.actions.table_share import JOINING, SHARING, SYNCING, UNSHARING
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
     BLOCKING,
@@ -27,6 +28,9 @@ ALL = (
     ANSWER_QUESTION,
     SETTLE_QUESTIONS,
     BLOCKING,
+    SHARING,
+    SYNCING,
+    UNSHARING,
     table_agents.APPEND,
 )
 """What can be asked for by name."""
@@ -40,6 +44,24 @@ SKILL = Commands(
     (INSTALLATION, REMOVAL),
     "acp.skill/1",
 )
-COMMANDS = (NEW, INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE, SKILL)
+SHARE, JOIN, SYNC, UNSHARE = (
+    Commands(each.command, each.sentence, (each,), "acp.share/1")
+    for each in (SHARING, JOINING, SYNCING, UNSHARING)
+)
+COMMANDS = (
+    NEW,
+    INIT,
+    APPEND,
+    NEXT,
+    WAIT,
+    VALIDATE,
+    REPAIR,
+    CONTINUE,
+    SKILL,
+    SHARE,
+    JOIN,
+    SYNC,
+    UNSHARE,
+)
 MANUAL = {words: page for each in COMMANDS for words, page in each.manual.items()}
 """Examples and exit codes, by the words of their command."""
