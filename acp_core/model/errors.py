@@ -34,6 +34,7 @@ where it is printed. Standard library only.
     * SpawnError
   * Refusal
   * Refused
+    * AlreadyThere
     * BadAddress
     * BadManifest
     * CommandError

@@ -59,6 +59,8 @@ def bring(
     base: Base | None,
     host: str,
     allowed: Callable[[bytes, bytes], Callable[[str], bool]],
+    *,
+    strict: bool = False,
 ) -> Done:
     """Read what has changed in the store, and write it here. The folder is held by the caller.
 
@@ -68,6 +70,7 @@ def bring(
         base: what was read last; None for nothing.
         host: this host's name, for what is kept.
         allowed: of protocol.json and the log, which names of documents are shared.
+        strict: put the log back to the store's even where nothing has happened there since.
 
     Raises:
         HistoryRewritten, StoreRefused, StoreUnreachable: nothing was written.
@@ -115,12 +118,12 @@ def bring(
             files.pop(path, None)
         else:
             files[path] = Entry(digest(remote), len(remote), _MODE)
-    moved = base is None or commit.tip != base.tip
+    moved = strict or base is None or commit.tip != base.tip
     rogue, kept_log = _write_log(tree, local, log, host, moved=moved)
     if kept_log:
         notes.append(
-            "events.jsonl had lines here that the store does not have; the store has moved on meanwhile, so they "
-            f"cannot keep their seq: they were moved to {kept_log} (`acp sync --again` publishes them anew)"
+            "events.jsonl had lines here that the store does not have, and that cannot keep their seq: they were moved "
+            f"to {kept_log}; append them again with `acp append`"
         )
     if not rogue or kept_log:
         _write_protocol(tree, commit.protocol, old, kept, notes, host)

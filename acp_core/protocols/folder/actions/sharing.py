@@ -11,7 +11,7 @@ from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.folder.actions import table_share
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write import sharing as shares
-from acp_core.protocols.folder.write.append import is_shared
+from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.folder.write.sharing import Leaving, Synced
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say, warn

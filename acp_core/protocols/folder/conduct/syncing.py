@@ -25,7 +25,8 @@ from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, handover, shared, sharing
 from acp_core.protocols.folder.write import shared_documents as documents
-from acp_core.protocols.folder.write.append import Appended, Request, is_shared
+from acp_core.protocols.folder.write.append import Appended, Request
+from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address

@@ -20,6 +20,7 @@ from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import (
     Opened,
+    is_shared,
     lock,
     open_locked,
     path_of,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 CONFLICT = 3  # exit code: nothing appended, the log had moved on
 RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
-SHARE = os.path.join(".acp", "share.json")
-"""The file by which a folder says that it is shared with other hosts."""
 _TRIES = 5
 _OUT_OF_TURN = frozenset({"ACP401", "ACP402", "ACP403", "ACP404"})
 
@@ -135,11 +134,6 @@ def append(
     raise Refused(
         "events.jsonl keeps growing while it is locked: another program writes without a lock"
     )
-
-
-def is_shared(folder: str) -> bool:
-    """Whether the folder is shared with other hosts: then its store has the say."""
-    return os.path.lexists(path_of(folder, SHARE))
 
 
 def _append_shared(

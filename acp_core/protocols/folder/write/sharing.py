@@ -10,7 +10,8 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from acp_core.files import atomic, modes
@@ -29,6 +30,7 @@ from acp_core.stores.engine import (
     Change,
     Commit,
     Engine,
+    Lease,
     SharingError,
     Tip,
     TipMoved,
@@ -39,6 +41,10 @@ from acp_core.stores.tree import Tree
 
 MOST_EVENTS = 5_000  # beyond which a new collaboration is advised
 _TRIES = 5
+
+
+class AlreadyThere(Refused):
+    """The store has a collaboration of that id already."""
 
 
 class Leaving(NamedTuple):
@@ -67,7 +73,7 @@ def address_for(folder: str, url: str, id: str) -> Address:
         Refused: agents that work in the folder could change the store itself.
     """
     address = addresses.parse(url)
-    wanted = id or address.id or _plain(os.path.basename(os.path.realpath(folder)))
+    wanted = id or address.id or plain_id(os.path.basename(os.path.realpath(folder)))
     if id and address.id and id != address.id:
         raise Refused(
             f"the address ends in #{address.id}, and --id says {clean_line(id, 80)}: give one"
@@ -121,8 +127,15 @@ def leaving(folder: str, url: str, id: str) -> Leaving:
     return Leaving(address, files, staying, opened)
 
 
-def share(folder: str, url: str, id: str) -> Leaving:
+def share(
+    folder: str, url: str, id: str, leases: Mapping[str, Lease | None] = MappingProxyType({})
+) -> Leaving:
     """Put a collaboration into a store, from where others join it.
+
+    Args:
+        folder: the collaboration.
+        url, id: the store, and its name there; see `address_for`.
+        leases: who acts where from the beginning.
 
     Raises:
         Refused, BadAddress: it is not shared.
@@ -136,7 +149,7 @@ def share(folder: str, url: str, id: str) -> Leaving:
         machine = opened.machine
         last = opened.last
         change = Change(
-            log=log, line=None, seq=opened.last_seq, protocol=protocol, documents=plan.files,
+            log=log, line=None, seq=opened.last_seq, protocol=protocol, documents=plan.files, leases=leases,
             words=f"seq {opened.last_seq} {last.event if last else 'nothing'}: shared",
             account=hosts.account(), host=hosts.this_host(), phase=machine.phase,
             waiting=tuple(machine.waiting),
@@ -163,7 +176,7 @@ def _put(engine: Engine, address: Address, change: Change) -> Tip:
         )
         if commit.added == change.log and commit.protocol == change.protocol and ours:
             return commit.tip
-        raise Refused(
+        raise AlreadyThere(
             f"{clean_line(address.text, 300)} exists in the store already: use `acp join`, or another --id"
         ) from None
 
@@ -340,6 +353,21 @@ def release(folder: str, engine: Engine, participants: Sequence[str] = ()) -> tu
     raise Refused("the store keeps moving on: try again")
 
 
+def put_back(folder: str) -> tuple[str, ...]:
+    """Make log and protocol.json what the store holds, whatever stands here; what was kept of it.
+
+    Raises:
+        Refused: the store cannot be read, or what it holds is refused.
+        OSError: a file could not be written.
+    """
+    with open_engine(manifests.pinned_address(folder)) as engine, manifests.held(folder):
+        host = hosts.this_host()
+        done = bring(
+            folder, engine, manifests.read_base(folder), host, documents.is_shared_name, strict=True
+        )
+    return tuple(each for each in (*done.kept.values(), done.kept_log) if each)
+
+
 def unshare(folder: str) -> tuple[str, ...]:
     """End the sharing of a folder here: it stays, and is a plain one again.
 
@@ -440,5 +468,6 @@ def _refuse_external(folder: str, opened: Opened) -> None:
         )
 
 
-def _plain(name: str) -> str:
+def plain_id(name: str) -> str:
+    """An id that resembles a folder's name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-") or "collaboration"
