@@ -7,6 +7,7 @@ hold the connection: it watches the socket (see `acp_core.stores.postgres.news`)
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -14,8 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import owners
+from acp_core.model.errors import AcpError
 from acp_core.stores.engine import SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words
+from acp_core.stores.postgres.news import News
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,7 +42,8 @@ _SETTINGS = {
     "lock_timeout": "15s",  # more than that: whoever waits outlasts one stopped process
     "statement_timeout": "120s",
 }
-_GRACE = 4.0  # seconds in which a server that was there may start again
+_GRACE = 4.0  # seconds in which a server that was there may come again
+_STARTING = 30.0  # seconds, where it says that it is just starting
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
@@ -53,7 +57,7 @@ class Link:
     def __init__(self, url: str) -> None:
         self.url = url
         self.made = 0  # how often a connection was made: news may be missed in between
-        self.heard: Callable[[str], object] = lambda payload: None
+        self.news = News(self)
         self._connection: Connection | None = None
         self._lock = threading.RLock()
 
@@ -67,11 +71,11 @@ class Link:
         with self._lock:
             try:
                 return self.run_once(work)
-            except _Cut:
+            except Cut:
                 pass
             try:
                 return self.run_once(work)
-            except _Cut as again:
+            except Cut as again:
                 raise words.unreachable(self.url, str(again)) from None
 
     def run_once(self, work: Callable[[Connection], T]) -> T:
@@ -90,7 +94,7 @@ class Link:
             except psycopg.Error as error:
                 if connection.closed or words.was_cut(error):
                     self._drop()
-                    raise _Cut(words.reason(error)) from None
+                    raise Cut(words.reason(error)) from None
                 _roll_back(connection)
                 raise words.refusal(self.url, error) from None
             except UnicodeError as error:
@@ -120,7 +124,7 @@ class Link:
                 server = self._connection.pgconn
                 server.consume_input()
                 while note := server.notifies():
-                    self.heard(note.extra.decode("utf-8", "replace"))
+                    self.news.tell(note.extra.decode("utf-8", "replace"))
             except psycopg.Error:
                 self._drop()
                 return False
@@ -134,13 +138,14 @@ class Link:
     def _connected(self) -> Connection:
         if self._connection is not None and not self._connection.closed:
             return self._connection
-        deadline = time.monotonic() + (_GRACE if self.made else 0.0)
+        began = time.monotonic()
         pauses: Iterator[float] = iter(_PAUSES)
         while True:
             try:
                 self._connection = self._connect()
-            except SharingError:
-                if time.monotonic() >= deadline:
+            except SharingError as error:
+                patience = _GRACE if self.made else 0.0
+                if time.monotonic() - began >= (_STARTING if words.is_starting(error) else patience):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
             else:
@@ -154,7 +159,7 @@ class Link:
         try:
             found = schema.version(connection)
             schema.check(self.url, found)
-            connection.add_notify_handler(lambda note: self.heard(note.payload))
+            connection.add_notify_handler(lambda note: self.news.tell(note.payload))
             connection.execute(f"listen {CHANNEL}")
         except psycopg.Error as error:
             connection.close()
@@ -171,12 +176,8 @@ class Link:
             self._connection = None
 
 
-class _Cut(Exception):
-    """The connection was lost while something was said over it."""
-
-
-Cut = _Cut
-"""What `Link.run_once` raises; nothing above this package sees it."""
+class Cut(AcpError):
+    """The connection was lost while something was said over it. Nothing above this package sees it."""
 
 
 def connect(url: str) -> Connection:
@@ -191,6 +192,7 @@ def connect(url: str) -> Connection:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise StoreRefused(EXTRA) from None
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it tells us by its errors
     try:
         given = conninfo_to_dict(url)
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
@@ -222,7 +224,8 @@ def _set_up(connection: Connection) -> None:
 def _roll_back(connection: Connection) -> None:
     """Leave a transaction that was begun, if any."""
     with contextlib.suppress(Exception):  # then the next use finds the connection lost
-        connection.execute("rollback")
+        if connection.info.transaction_status.name != "IDLE":
+            connection.execute("rollback")
 
 
 _links: dict[tuple[int, str], tuple[Link, int]] = {}

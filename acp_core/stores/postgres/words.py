@@ -42,6 +42,11 @@ def unreachable(url: str, said: str) -> StoreUnreachable:
     return StoreUnreachable(f"the store {clean_line(url, 300)} cannot be reached ({said})")
 
 
+def is_starting(error: SharingError) -> bool:
+    """Whether a server says that it will answer soon (in English: libpq gives no code)."""
+    return "the database system is starting up" in str(error)
+
+
 def was_cut(error: psycopg.Error) -> bool:
     """Whether an error means that nobody is there any more, and not that something is refused."""
     code = error.sqlstate
