@@ -144,7 +144,7 @@ def _database(text: str, rest: str) -> str:
     for key, _ in parse_qsl(query, keep_blank_values=True):
         if _SECRET.fullmatch(key):
             raise _refused(
-                text,
+                text.partition("?")[0],
                 f"{clean_line(key, 80)} does not belong into an address: use a service file or the environment",
             )
     if any(unicodedata.category(each)[0] == "C" for each in unquote(rest)):

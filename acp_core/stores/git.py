@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -261,7 +262,9 @@ class GitEngine:
         for participant, lease in change.leases.items():
             files[_lease_path(participant)] = encode_lease(lease) if lease else None
         who = f"{_identity(change.account) or 'acp'} <{_identity(change.host) or 'host'}@acp>"
-        message = change.words.encode()
+        message = (
+            f"{change.words}\n\nchange {os.urandom(8).hex()}\n".encode()
+        )  # no two are one commit
         now = int(time.time())
         parts.append(f"commit refs/acp/{self.address.id}/next\nmark :1\n".encode())
         parts.append(f"author {who} {now} +0000\ncommitter {who} {now} +0000\n".encode())

@@ -8,6 +8,7 @@ whoever pushed. Standard library only.
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,8 @@ class Chains:
     def hosts(self) -> Sequence[Heard]:
         """See `Engine.hosts`."""
         with self._objects.held():
-            self._objects.fetch(f"+{self._remote}/host/*:{self._local}/host/*", depth=1)
+            if not self._objects.fetch(f"+{self._remote}/host/*:{self._local}/host/*", depth=1):
+                return []
             listed = self._objects.local(
                 [
                     "for-each-ref",
@@ -149,7 +151,7 @@ class Chains:
         raise moved
 
     def _made(self, name: str, before: str, files: Mapping[str, bytes], message: str) -> str:
-        now, text = int(time.time()), message.encode()
+        now, text = int(time.time()), f"{message}\n\nchange {os.urandom(8).hex()}\n".encode()
         parts = [
             f"commit {self._local}/next\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
         ]

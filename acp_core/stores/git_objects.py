@@ -125,8 +125,8 @@ class ObjectStore:
         done = self._run(self._git(arguments), "", given)
         return done.stdout if done.returncode == 0 else None
 
-    def fetch(self, *refspecs: str, depth: int | None = None) -> None:
-        """Fetch exactly these refs.
+    def fetch(self, *refspecs: str, depth: int | None = None) -> bool:
+        """Fetch exactly these refs; False where a pattern among them matches none.
 
         Raises:
             StoreRefused, StoreUnreachable, TipMoved: see `git_words.refusal`.
@@ -137,8 +137,11 @@ class ObjectStore:
             options.append(f"--depth={depth}")
         command = [*_LIMITED, *self._git(["fetch", *options, "--", self.url, *refspecs])]
         done = self._run(command, self.url, b"")
+        if done.returncode == 1 and not done.stderr.strip() and depth:
+            return False  # git says nothing else of it
         if done.returncode:
             raise self._refusal(done, pushing=False)
+        return True
 
     def push(self, commit: str, ref: str, expected: str) -> None:
         """Move a ref of the remote from one commit to another; nothing else does.

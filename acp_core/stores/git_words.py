@@ -144,7 +144,8 @@ def refusal(url: str, printed: str, said: str, *, pushing: bool) -> SharingError
     if _MOVED.search(both):
         return TipMoved("the store has moved on")
     if rejected or "remote rejected" in both:
-        why = clean_line(rejected["why"] if rejected else "rejected", 200)
+        why = rejected["why"].removeprefix("[remote rejected] ") if rejected else "rejected"
+        why = clean_line(why.strip("()"), 200)
         words = ": ".join(each for each in (why, remote) if each)
         return StoreRefused(
             f"the store refused it: {words} (a protected branch? acp writes to refs/heads/acp/)"

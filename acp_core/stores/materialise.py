@@ -91,7 +91,7 @@ def bring(
     log = before + commit.added
     may = allowed(commit.protocol, log)
     old = dict(base.files) if base else {}
-    wanted = _wanted(commit, may)
+    wanted = _wanted(commit, may, old)
     if commit.whole:
         wanted |= dict.fromkeys(old.keys() - wanted.keys() - {PROTOCOL})
     notes = [*_left_out(commit, may)]
@@ -172,14 +172,17 @@ def _joined(base: Entry, mine: bytes, remote: bytes) -> bytes | None:
     return remote + (gap + own if own else b"")
 
 
-def _wanted(commit: Commit, may: Callable[[str], bool]) -> dict[str, bytes | None]:
-    """The documents that come here, once every name is judged.
+def _wanted(
+    commit: Commit, may: Callable[[str], bool], old: Collection[str]
+) -> dict[str, bytes | None]:
+    """The documents that come here, once every name is judged, with those that came before.
 
     Raises:
         StoreRefused: a name is refused: nothing is written at all.
     """
     wanted = {path: data for path, data in commit.documents.items() if may(path)}
-    names.check(wanted)
+    gone = {path for path, data in wanted.items() if data is None}
+    names.check({*wanted, *old} - gone)
     return wanted
 
 
