@@ -47,6 +47,7 @@ class PostgresEngine:
         looked = self._made == self._link.made
         while True:
             if not looked and self._stands_elsewhere(tip):
+                self._made = 0  # until it is read, another wait for the same looks again
                 return True
             left = deadline - time.monotonic()
             if left <= 0:

@@ -36,13 +36,14 @@ _DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # ms: a network that takes nothing any more is lost
 }
-_SETTINGS = {
+SETTINGS = {
     "client_encoding": "UTF8",
     "idle_in_transaction_session_timeout": "10s",  # a stopped process gives the row free
     "lock_timeout": "15s",  # more than that: whoever waits outlasts one stopped process
     "statement_timeout": "120s",
 }
-_GRACE = 4.0  # seconds in which a server that was there may come again
+"""What acp sets in each of its sessions."""
+GRACE = 4.0  # seconds in which a server that was there may come again
 _STARTING = 30.0  # seconds, where it says that it is just starting
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -144,7 +145,7 @@ class Link:
             try:
                 self._connection = self._connect()
             except SharingError as error:
-                patience = _GRACE if self.made else 0.0
+                patience = GRACE if self.made else 0.0
                 if time.monotonic() - began >= (_STARTING if words.is_starting(error) else patience):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
@@ -214,7 +215,7 @@ def _set_up(connection: Connection) -> None:
     A server, or a role, whose commits are not on the disk when they are acknowledged is overruled
     for this session; a stricter setting (a replica has it, too) stays.
     """
-    wanted = "".join(f"set_config('{name}', '{value}', false), " for name, value in _SETTINGS.items())
+    wanted = "".join(f"set_config('{name}', '{value}', false), " for name, value in SETTINGS.items())
     connection.execute(
         f"select {wanted} case current_setting('synchronous_commit') when 'off'"
         " then set_config('synchronous_commit', 'on', false) end"

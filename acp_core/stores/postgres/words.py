@@ -21,6 +21,9 @@ _TURNED_AWAY = re.compile(
     r"|is not permitted to log in|not currently accepting connections|certificate|definition of service"
     r"|service file|server does not support SSL|requirepeer"
 )
+_STARTING = re.compile(
+    r"the database system is (starting up|not yet accepting connections|in recovery mode|shutting down)"
+)
 _BUSY = {"55P03", "57014"}  # a lock, or a statement, took too long
 _RACED = {"40001", "40P01"}  # serialization, deadlock
 _NO_SCHEMA = {"3F000", "42P01", "42703", "42883"}
@@ -44,7 +47,7 @@ def unreachable(url: str, said: str) -> StoreUnreachable:
 
 def is_starting(error: SharingError) -> bool:
     """Whether a server says that it will answer soon (in English: libpq gives no code)."""
-    return "the database system is starting up" in str(error)
+    return bool(_STARTING.search(str(error)))
 
 
 def was_cut(error: psycopg.Error) -> bool:
