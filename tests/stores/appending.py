@@ -11,7 +11,7 @@ import random
 import sys
 import time
 
-from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, TipMoved
+from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, Tip, TipMoved
 from acp_core.stores.postgres import PostgresEngine, link
 from acp_core.stores.steps import reach
 from tests.stores.databases import engine
@@ -34,13 +34,17 @@ def append(opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str
             time.sleep(random.uniform(0, 0.02))
         except (InDoubt, StoreUnreachable):
             time.sleep(0.05)
-        while True:
-            try:
-                read = opened.read(read.tip)
-                break
-            except StoreUnreachable:
-                time.sleep(0.05)
+        read = until_read(opened, read.tip)
         log += read.added
+
+
+def until_read(opened: PostgresEngine, since: Tip | None) -> Commit:
+    """What is new, once the store answers."""
+    while True:
+        try:
+            return opened.read(since)
+        except StoreUnreachable:
+            time.sleep(0.05)
 
 
 def main(url: str, id: str, name: str, count: int, step: str = "") -> None:
@@ -48,7 +52,7 @@ def main(url: str, id: str, name: str, count: int, step: str = "") -> None:
     if step:
         link.SETTINGS["idle_in_transaction_session_timeout"] = "1s"
     with engine(url, id) as opened:
-        read = opened.read(None)
+        read = until_read(opened, None)
         log = read.added
         if step:
             reach.listener = At(step)
