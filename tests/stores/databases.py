@@ -104,6 +104,7 @@ class Wire:
         self.port = self._listener.getsockname()[1]
         self.cut_at = b""  # what a client sends that has the wire cut
         self.let_through = True  # whether the server still gets what was sent then
+        self.silent = False  # whether a wire that is cut only says nothing any more
         self.again = True  # whether new connections are made afterwards
         self.cuts = 0
         self._ended = False
@@ -126,21 +127,21 @@ class Wire:
                 threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        is_cut = False
         with near, far, contextlib.suppress(OSError):
             while True:
                 ready, _, _ = select.select([near, far], [], [], 60)
                 for each in ready:
                     data = each.recv(1 << 16)
-                    if not data:
-                        return
+                    if not data or (is_cut and each is far and not self.silent):
+                        return  # the server has done it, and says so to nobody
                     if each is near and self.cut_at and self.cut_at in data:
-                        self.cut_at = b""
+                        is_cut, self.cut_at = True, b""
                         self.cuts += 1
-                        if self.let_through:
-                            far.sendall(data)
-                            far.recv(1 << 16)  # the server has done it, and says so to nobody
-                        return
-                    (far if each is near else near).sendall(data)
+                        if not self.let_through:
+                            return
+                    if not (is_cut and each is far):
+                        (far if each is near else near).sendall(data)
 
 
 @contextlib.contextmanager

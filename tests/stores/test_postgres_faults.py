@@ -159,6 +159,19 @@ def test_a_cut_before_the_change_leaves_no_doubt(postgres: Server, database: str
             opened.publish(tip, change(1, 2))
 
 
+def test_a_server_that_says_nothing_any_more_is_left(
+    postgres: Server, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "PATIENCE", 1.0)
+    with wired(postgres, database) as (wire, url):
+        opened, tip = begun(url)
+        wire.cut_at, wire.silent = b"commit\0", True
+        with opened:
+            later = opened.publish(tip, change(1, 2))
+            assert opened.read(None).tip == later
+        assert wire.cuts == 1
+
+
 def test_nobody_answers(tmp_path: Path) -> None:
     with engine("postgresql://anna@127.0.0.1:1/team") as opened:
         with pytest.raises(StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"):

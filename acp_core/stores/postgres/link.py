@@ -19,6 +19,7 @@ from acp_core.model.errors import AcpError
 from acp_core.stores.engine import SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words
 from acp_core.stores.postgres.news import News
+from acp_core.stores.postgres.watchdog import Watchdog
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,6 +44,8 @@ SETTINGS = {
     "statement_timeout": "120s",
 }
 """What acp sets in each of its sessions."""
+PATIENCE = 150.0
+"""Seconds after which an answer is not waited for any more: more than the server may work at one."""
 GRACE = 4.0  # seconds in which a server that was there may come again
 _STARTING = 30.0  # seconds, where it says that it is just starting
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.3)
@@ -61,6 +64,7 @@ class Link:
         self.news = News(self)
         self._connection: Connection | None = None
         self._lock = threading.RLock()
+        self._watchdog = Watchdog(lambda: PATIENCE)
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection that may be done again: a lost one is made again once.
@@ -91,7 +95,8 @@ class Link:
         with self._lock:
             connection = self._connected()
             try:
-                return work(connection)
+                with self._watchdog.over(connection.fileno()):
+                    return work(connection)
             except psycopg.Error as error:
                 if connection.closed or words.was_cut(error):
                     self._drop()
@@ -135,6 +140,7 @@ class Link:
         """Let go of the connection."""
         with self._lock:
             self._drop()
+        self._watchdog.end()
 
     def _connected(self) -> Connection:
         if self._connection is not None and not self._connection.closed:
