@@ -66,7 +66,7 @@ def append(
     """
     address = manifests.pinned_address(request.folder)
     if handover.is_synced(request.folder) and not request.edits:
-        return handover.hand_over(request)
+        return handover.hand_over(request, Appended)
     with open_engine(address) as engine:
         return publish(request, address, engine, now=now, before_write=before_write)
 
