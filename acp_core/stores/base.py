@@ -92,7 +92,7 @@ def pinned_address(folder: str) -> Address:
     if pinned != there:
         raise NotPinned(
             f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
-            f"{clean_line(pinned.text, 300)}: somebody changed it; nothing was asked of either"
+            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither"
         )
     return pinned
 

@@ -345,7 +345,7 @@ def test_an_address_that_an_agent_wrote_is_not_asked(tmp_path: Path) -> None:
         place.write_text(json.dumps(value))
         ran = a.append("writer", "proposal_submitted", "--reply-to", "1")
         assert ran.returncode == 2, ran
-        assert "somebody changed it" in ran.stderr or "cannot be read" in ran.stderr
+        assert "another program changed it" in ran.stderr or "cannot be read" in ran.stderr
     place.write_text("{")
     assert a.append("writer", "proposal_submitted", "--reply-to", "1").returncode == 2
     assert not trap.exists() and len(a.log()) == 1

@@ -67,7 +67,7 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
         named = Tree(old).read(schema.PROTOCOL_FILE) or b""
         commit = engine.read(base.tip if base else None)
         if base is None or commit.tip != base.tip:
-            raise SharingError("somebody else changed it at the same moment")
+            raise SharingError("another host changed it at the same moment")
         if named != commit.protocol:
             with lock(old) as held:
                 opened = open_locked(old, held.log)

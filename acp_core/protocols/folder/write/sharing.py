@@ -276,7 +276,7 @@ def unshare(folder: str) -> tuple[str, ...]:
         with open_engine(manifests.pinned_address(folder)) as engine:
             shared_leases.release(folder, engine)
     except (SharingError, Refused) as error:
-        said = (f"the others do not know yet that nobody acts here any more: {error}",)
+        said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
     for name in (manifests.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
