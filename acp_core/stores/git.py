@@ -56,6 +56,7 @@ class GitEngine:
         self._remote = f"refs/heads/acp/{address.id}/log"
         self._local = f"refs/acp/{address.id}/log"
         self._chains = Chains(self._objects, address)
+        self._last: Commit | None = None  # what was read last, without its documents
 
     def read(self, since: Tip | None) -> Commit:
         """See `Engine.read`."""
@@ -245,13 +246,16 @@ class GitEngine:
 
     def _unchanged(self, tip: Tip) -> Commit:
         """What stands at a tip beside log and documents: both are as they were."""
+        if self._last is not None and self._last.tip == tip:
+            return self._last
         wanted = {
             path: id
             for path, id in self._tree(tip.id).items()
             if path == PROTOCOL or path.startswith(LEASES)
         }
         contents = self._blobs(wanted)
-        return Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        self._last = Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        return self._last
 
     def _make(self, expected: Tip | None, change: Change) -> str:
         """The commit of a change, in our own store."""
