@@ -39,7 +39,7 @@ from acp_core.stores.engine import (
 )
 from acp_core.stores.git_hosts import Chains
 from acp_core.stores.git_objects import ObjectStore
-from acp_core.stores.leases import decode_lease, encode_lease
+from acp_core.stores.leases import decode_lease, encode_lease, lease_file
 from acp_core.stores.steps import reach
 
 LOG, PROTOCOL = "events.jsonl", "protocol.json"
@@ -56,6 +56,7 @@ class GitEngine:
         self._remote = f"refs/heads/acp/{address.id}/log"
         self._local = f"refs/acp/{address.id}/log"
         self._chains = Chains(self._objects, address)
+        self._last: Commit | None = None  # what was read last, without its documents
 
     def read(self, since: Tip | None) -> Commit:
         """See `Engine.read`."""
@@ -245,13 +246,16 @@ class GitEngine:
 
     def _unchanged(self, tip: Tip) -> Commit:
         """What stands at a tip beside log and documents: both are as they were."""
+        if self._last is not None and self._last.tip == tip:
+            return self._last
         wanted = {
             path: id
             for path, id in self._tree(tip.id).items()
             if path == PROTOCOL or path.startswith(LEASES)
         }
         contents = self._blobs(wanted)
-        return Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        self._last = Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        return self._last
 
     def _make(self, expected: Tip | None, change: Change) -> str:
         """The commit of a change, in our own store."""
@@ -331,7 +335,7 @@ def _is_commit(id: str) -> bool:
 
 
 def _lease_path(participant: str) -> str:
-    return f"{LEASES}{words.ref_word(participant)}.json"
+    return f"{LEASES}{lease_file(participant)}"
 
 
 def _name(raw: bytes) -> str:

@@ -127,10 +127,10 @@ class Chains:
         found, at = {}, 0
         for name in names:
             end = data.find(b"\n", at)
-            head = data[at:end].split()
-            if end < 0 or len(head) != 3:
+            parts = data[at:end].split()
+            if end < 0 or len(parts) != 3:
                 break
-            size = int(head[2])
+            size = int(parts[2])
             found[name] = data[end + 1 : end + 1 + size]
             at = end + size + 2
         return found

@@ -85,7 +85,10 @@ def environment(url: str, sockets: Path | None, own_ssh: str = "") -> dict[str, 
     said["GIT_CONFIG_COUNT"] = str(len(SAFE))
     if is_ssh(url):
         said["GIT_SSH_COMMAND"] = ssh_command(
-            os.environ.get("GIT_SSH_COMMAND") or own_ssh or "ssh", sockets
+            os.environ.get("GIT_SSH_COMMAND")
+            or own_ssh
+            or shlex.quote(os.environ.get("GIT_SSH") or "ssh"),
+            sockets,
         )
     return said
 
@@ -212,19 +215,3 @@ def quoted(path: str) -> str:
     """A path as `git fast-import` reads it."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def ref_word(text: str) -> str:
-    """A name as part of a ref or a file name: as it is where it is plain, else in hex after ``x.``."""
-    plain = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", text)
-    return text if plain else f"x.{text.encode('utf-8', 'surrogatepass').hex()}"
-
-
-def word_of(part: str) -> str | None:
-    """The name that `ref_word` made ``part`` of; None where it is none."""
-    if not part.startswith("x."):
-        return part
-    try:
-        return bytes.fromhex(part[2:]).decode("utf-8")
-    except ValueError:
-        return None

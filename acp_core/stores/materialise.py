@@ -17,8 +17,8 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
-from acp_core.stores.base import Base, Entry, digest, write_base
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten
+from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
+from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
 
@@ -78,7 +78,14 @@ def bring(
     """
     tree = Tree(folder)
     local = tree.read(LOG) or b""
-    commit = engine.read(base.tip if base else None)
+    try:
+        commit = engine.read(base.tip if base else None)
+    except NotInStore:
+        if base is None:
+            raise
+        raise HistoryRewritten(
+            "the store no longer holds this collaboration: ask the others"
+        ) from None
     before = local[: base.tip.size] if base else b""
     if base and (len(before) < base.tip.size or digest(before) != base.tip.sha256):
         seen, base = base.tip, None  # the local log is not what was read: all is read anew
@@ -127,6 +134,7 @@ def bring(
         )
     if not rogue or kept_log:
         _write_protocol(tree, commit.protocol, old, kept, notes, host)
+    write_leases(tree.folder, commit.leases)
     files[PROTOCOL] = Entry(digest(commit.protocol), len(commit.protocol), _MODE)
     now = Base(commit.tip, files)
     if now != base:

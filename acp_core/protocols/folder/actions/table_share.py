@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.model.action_spec import ActionSpec, Exits, Field, Kind
+from acp_core.model.action_spec import ActionSpec, Exits, Field, Kind, QuerySpec
 from acp_core.protocols.kit import options
 
 _ACTIONS = "acp_core.protocols.folder.actions.sharing"
@@ -72,7 +72,7 @@ SYNCING = ActionSpec(
                        metavar="ID"),
     ),
     command="sync",
-    help="Without an option acp goes on until it is interrupted. Programs that cannot reach the store, "
+    help="Without an option, acp synchronizes until it is interrupted. Programs that cannot reach the store, "
     "such as agents in a sandbox, append through it.",
     examples=("acp sync checkout", "acp sync checkout --once", "acp sync checkout --mine review.md"),
     exits=_EXITS,
@@ -89,6 +89,15 @@ UNSHARING = ActionSpec(
     examples=("acp unshare checkout --yes",),
     exits=_EXITS,
     run=f"{_ACTIONS}:unshare",
+)
+HOSTS = QuerySpec(
+    "hosts",
+    "List the hosts of a shared collaboration, and who acts where.",
+    "acp_core.protocols.folder.queries:hosts",
+    command="hosts",
+    help="Hosts report this themselves: over git, every account that can push can report it.",
+    examples=("acp hosts checkout", "acp hosts checkout --json"),
+    exits=_EXITS,
 )
 SPECS = (SHARING, SYNCING, UNSHARING)
 """Those about a collaboration that is there."""

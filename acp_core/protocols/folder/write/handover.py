@@ -28,6 +28,7 @@ except ImportError:  # Windows: nothing can be written there
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
 
+_SUPPORTED = fcntl is not None
 OUT = os.path.join(".acp", "run", "out")
 LOCK = os.path.join(".acp", "run", "sync.lock")
 UNREACHABLE = 6  # exit code: nothing here can reach the store
@@ -41,7 +42,7 @@ _STEP = 0.02
 
 def is_synced(folder: str) -> bool:
     """Whether a process publishes for this folder: it holds the lock; the file alone means nothing."""
-    if fcntl is None:
+    if not _SUPPORTED:
         return False
     try:
         fd = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -56,14 +57,16 @@ def is_synced(folder: str) -> bool:
     return False
 
 
-def hand_over(request: Request) -> Appended:
+def hand_over(request: Request, make: type[Appended]) -> Appended:
     """Have an event published by the process that does so for this folder.
+
+    Args:
+        request: the event.
+        make: what the answer is made into.
 
     Raises:
         Refused: it was refused, or no such process runs; nothing is appended.
     """
-    from acp_core.protocols.folder.write.append import Appended
-
     folder = request.folder
     if request.edits:
         raise Refused("not appended: documents cannot be handed over with an event", UNREACHABLE)
@@ -81,7 +84,7 @@ def hand_over(request: Request) -> Appended:
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         with contextlib.suppress(Unreadable):
-            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, Appended)
+            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, make)
         if not is_synced(folder) and not os.path.lexists(answer):
             break
         time.sleep(_STEP)

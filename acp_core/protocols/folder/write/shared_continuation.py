@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from acp_core import __version__
 from acp_core.files import owners
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused, sharing
+from acp_core.protocols.folder.write import Refused, sharing, synchronizing
 from acp_core.protocols.folder.write.opened import is_shared, lock, open_locked
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
@@ -26,7 +27,7 @@ def before(old: str) -> None:
         Refused: the store cannot be read.
     """
     with open_engine(manifests.pinned_address(old)) as engine:
-        sharing.sync(old, engine)
+        synchronizing.sync(old, engine)
 
 
 def after(old: str, new: str) -> None:
@@ -44,7 +45,11 @@ def after(old: str, new: str) -> None:
             )
             engine.tell(
                 HostState(
-                    hosts.this_host(), hosts.account(), owners.boot(), "", continued=there.text
+                    hosts.this_host(),
+                    hosts.account(),
+                    owners.boot(),
+                    __version__,
+                    continued=there.text,
                 )
             )
     except SharingError as error:
@@ -62,7 +67,7 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
         named = Tree(old).read(schema.PROTOCOL_FILE) or b""
         commit = engine.read(base.tip if base else None)
         if base is None or commit.tip != base.tip:
-            raise SharingError("somebody else changed it at the same moment")
+            raise SharingError("another host changed it at the same moment")
         if named != commit.protocol:
             with lock(old) as held:
                 opened = open_locked(old, held.log)
