@@ -18,7 +18,9 @@ from tests.stores.databases import engine
 from tests.stores.process import At
 
 
-def append(opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str) -> tuple[Commit, bytes, int]:
+def append(
+    opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str
+) -> tuple[Commit, bytes, int]:
     """Append one event, however often it takes; what was read last, the log and the seq."""
     while True:
         for row in log.splitlines():

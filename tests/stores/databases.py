@@ -150,6 +150,9 @@ def wired(server: Server, url: str) -> Iterator[tuple[Wire, str]]:
     wire = Wire(str(server.place / "socket" / ".s.PGSQL.5432"))
     name = url.split("@/")[1].partition("?")[0]
     try:
-        yield wire, f"postgresql://admin@127.0.0.1:{wire.port}/{name}?sslmode=disable&gssencmode=disable"
+        yield (
+            wire,
+            f"postgresql://admin@127.0.0.1:{wire.port}/{name}?sslmode=disable&gssencmode=disable",
+        )
     finally:
         wire.close()

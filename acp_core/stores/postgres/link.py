@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import owners
+from acp_core.files.text import clean_line
 from acp_core.model.errors import AcpError
+from acp_core.stores.address import BadAddress
 from acp_core.stores.engine import SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words
 from acp_core.stores.postgres.news import News
@@ -152,7 +154,9 @@ class Link:
                 self._connection = self._connect()
             except SharingError as error:
                 patience = GRACE if self.made else 0.0
-                if time.monotonic() - began >= (_STARTING if words.is_starting(error) else patience):
+                if time.monotonic() - began >= (
+                    _STARTING if words.is_starting(error) else patience
+                ):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
             else:
@@ -191,6 +195,7 @@ def connect(url: str) -> Connection:
     """A new connection to a database, with what acp asks of each.
 
     Raises:
+        BadAddress: it has options that libpq does not know.
         StoreUnreachable: nobody answers.
         StoreRefused: the server turns us away, or psycopg is not installed.
     """
@@ -202,6 +207,9 @@ def connect(url: str) -> Connection:
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it tells us by its errors
     try:
         given = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise BadAddress(f"{clean_line(url, 200)} is refused: {words.reason(error)}") from None
+    try:
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
         name = given.get("application_name") or f"acp {owners.host()}"[:60]
         connection = psycopg.connect(url, autocommit=True, application_name=str(name), **missing)
@@ -221,7 +229,9 @@ def _set_up(connection: Connection) -> None:
     A server, or a role, whose commits are not on the disk when they are acknowledged is overruled
     for this session; a stricter setting (a replica has it, too) stays.
     """
-    wanted = "".join(f"set_config('{name}', '{value}', false), " for name, value in SETTINGS.items())
+    wanted = "".join(
+        f"set_config('{name}', '{value}', false), " for name, value in SETTINGS.items()
+    )
     connection.execute(
         f"select {wanted} case current_setting('synchronous_commit') when 'off'"
         " then set_config('synchronous_commit', 'on', false) end"

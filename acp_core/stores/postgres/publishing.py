@@ -108,9 +108,7 @@ def _settled(link: Link, work: _Publishing, said: str) -> Tip:
 class _Publishing:
     """One change on its way; called with a connection, at most once."""
 
-    def __init__(
-        self, name: str, expected: Tip | None, change: Change, written: _Written
-    ) -> None:
+    def __init__(self, name: str, expected: Tip | None, change: Change, written: _Written) -> None:
         self._name = name
         self._expected = expected
         self._change = change
@@ -132,7 +130,10 @@ class _Publishing:
         """Where the collaboration stands after the change."""
         written = self._written
         return Tip(
-            tip_id(self._revision, written.mark), self._change.seq, written.size, written.sha256.hex()
+            tip_id(self._revision, written.mark),
+            self._change.seq,
+            written.size,
+            written.sha256.hex(),
         )
 
     def look_again(self, connection: Connection) -> bool | None:

@@ -139,9 +139,7 @@ def _changed(
     return Commit(row.tip, added, row.protocol, documents, leases, whole=seen is None)
 
 
-def _compared(
-    connection: Connection, row: _Row, since: Tip, leases: Mapping[str, Lease]
-) -> Commit:
+def _compared(connection: Connection, row: _Row, since: Tip, leases: Mapping[str, Lease]) -> Commit:
     """What came after a tip that the database does not know.
 
     Raises:
@@ -194,7 +192,9 @@ def _documents(connection: Connection, id: int, revision: int) -> dict[str, byte
         )
     contents = _contents(connection, [bytes(each[1]) for each in listed if each[1] is not None])
     return {
-        bytes(path).decode("utf-8", "surrogateescape"): None if digest is None else contents[bytes(digest)]
+        bytes(path).decode("utf-8", "surrogateescape"): None
+        if digest is None
+        else contents[bytes(digest)]
         for path, digest, _ in listed
         if digest is not None or revision > 0
     }
@@ -204,7 +204,8 @@ def _contents(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, b
     if not digests:
         return {}
     rows: Sequence[Any] = connection.execute(
-        "select digest, data from acp.blob where digest = any(%b::bytea[])", (list(digests),), binary=True
+        "select digest, data from acp.blob where digest = any(%b::bytea[])",
+        (list(digests),),
+        binary=True,
     ).fetchall()
     return {bytes(digest): bytes(data) for digest, data in rows}
-

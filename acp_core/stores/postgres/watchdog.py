@@ -33,7 +33,9 @@ class Watchdog:
         with self._turn:
             self._over = outer or (time.monotonic() + self._patience(), fd)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, name="acp-watchdog", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._watch, name="acp-watchdog", daemon=True
+                )
                 self._thread.start()
         try:
             yield

@@ -35,7 +35,9 @@ _NEEDS_OTHER_SERVER = {"25006"}
 def reason(error: BaseException) -> str:
     """The first line of what a server or libpq says, as one safe line without a password."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[-1] if lines and "Multiple connection attempts" in lines[0] else " ".join(lines[:1])
+    said = (
+        lines[-1] if lines and "Multiple connection attempts" in lines[0] else " ".join(lines[:1])
+    )
     said = re.sub(r"^connection (failed: )+", "", said)
     return clean_line(without_password(said), 300) or type(error).__name__
 
