@@ -15,8 +15,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from acp_core.stores.address import parse
-from acp_core.stores.engine import Change
-from acp_core.stores.postgres import PostgresEngine, link, schema
+from acp_core.stores.engine import Change, Tip
+from acp_core.stores.postgres import link, schema
+from acp_core.stores.postgres.engine import PostgresEngine
 from acp_core.stores.postgres.overview import Overview
 from tests.bench.bench import Bench
 from tests.bench.figures import Aim, Figure, percentile
@@ -160,9 +161,7 @@ def _heard(url: str, count: int) -> Sequence[float]:
         reader.read(None)
         for seq in range(2, count + 2):
             log += line(seq)
-            waiting = threading.Thread(
-                target=lambda seen=tip: (reader.wait(seen, 10), came.append(time.perf_counter()))
-            )  # type: ignore[misc]
+            waiting = threading.Thread(target=_wait, args=(reader, tip, came))
             waiting.start()
             time.sleep(0.005)
             began = time.perf_counter()
@@ -171,6 +170,11 @@ def _heard(url: str, count: int) -> Sequence[float]:
             came[-1] = (came[-1] - began) * 1e3
             reader.read(tip)
     return came
+
+
+def _wait(reader: PostgresEngine, tip: Tip, came: list[float]) -> None:
+    reader.wait(tip, 10)
+    came.append(time.perf_counter())
 
 
 def _notified(url: str, count: int) -> Sequence[float]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change
-from acp_core.stores.postgres import PostgresEngine, link
+from acp_core.stores.postgres import link
+from acp_core.stores.postgres.engine import PostgresEngine
 
 
 def acp(url: str, name: str) -> Callable[[], None]:
@@ -121,4 +122,4 @@ def main(url: str, name: str, threads: int, seconds: float, kind: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])

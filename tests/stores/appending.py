@@ -12,7 +12,8 @@ import sys
 import time
 
 from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, Tip, TipMoved
-from acp_core.stores.postgres import PostgresEngine, link
+from acp_core.stores.postgres import link
+from acp_core.stores.postgres.engine import PostgresEngine
 from acp_core.stores.steps import reach
 from tests.stores.databases import engine
 from tests.stores.process import At

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change, Tip
-from acp_core.stores.postgres import PostgresEngine
+from acp_core.stores.postgres.engine import PostgresEngine
 from tests.support.postgres import Server
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -179,11 +179,11 @@ def test_a_server_that_says_nothing_any_more_is_left(
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
-    with engine("postgresql://anna@127.0.0.1:1/team") as opened:
-        with pytest.raises(
-            StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"
-        ):
-            opened.read(None)
+    with (
+        engine("postgresql://anna@127.0.0.1:1/team") as opened,
+        pytest.raises(StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"),
+    ):
+        opened.read(None)
     with engine(f"postgresql://anna@/team?host={tmp_path}") as opened:
         with pytest.raises(StoreUnreachable):
             opened.publish(None, change(1))

@@ -113,11 +113,13 @@ def test_tables_are_brought_up_to_date_and_newer_ones_left_alone(database: str, 
     kept = connection.execute("select name, title from acp.collab").fetchall()
     assert kept == [("one", "")]
     connection.close()
-    with engine(database) as newer:
-        with pytest.raises(
+    with (
+        engine(database) as newer,
+        pytest.raises(
             StoreRefused, match=r"a newer acp \(version 2; this acp uses 1\): update acp"
-        ):
-            newer.read(tip)
+        ),
+    ):
+        newer.read(tip)
     ran = host.acp("store", "init", database)
     assert ran.returncode == 8 and "tables of a newer acp (version 2" in ran.stderr
 
@@ -135,11 +137,11 @@ def test_an_update_that_fails_leaves_all_as_it_was(database: str) -> None:
 
 def test_earlier_tables_are_named(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "VERSION", 2)
-    with engine(database) as opened:
-        with pytest.raises(
-            StoreRefused, match=r"an earlier acp \(version 1; .* run `acp store init"
-        ):
-            opened.read(None)
+    with (
+        engine(database) as opened,
+        pytest.raises(StoreRefused, match=r"an earlier acp \(version 1; .* run `acp store init"),
+    ):
+        opened.read(None)
 
 
 def test_two_prepare_at_once(postgres: Server) -> None:
@@ -176,8 +178,10 @@ def test_two_prepare_at_once(postgres: Server) -> None:
         "update acp.ask set who = 'admin'",
         "delete from acp.ask",
         "insert into acp.ask (collab, id, host, request, who) select id, repeat('b', 24), 'h', '{}', 'admin' from acp.collab",
-        "insert into acp.revision (collab, number, mark, seq, lines, size, sha256, about, who)"
-        " select id, 9, mark, seq, lines, size, sha256, '{}', 'admin' from acp.collab",
+        (
+            "insert into acp.revision (collab, number, mark, seq, lines, size, sha256, about, who)"
+            " select id, 9, mark, seq, lines, size, sha256, '{}', 'admin' from acp.collab"
+        ),
         "alter table acp.event disable trigger all",
         "drop schema acp cascade",
         "insert into acp.version (version) values (9)",
@@ -203,8 +207,10 @@ def test_a_writer_cannot_rewrite_history(postgres: Server, writer: str, statemen
         "update acp.collab set revision = revision + 1, size = 0",
         "update acp.collab set revision = revision + 2",
         "insert into acp.blob (digest, data) values (sha256('good'), 'bad')",
-        "insert into acp.collab (name, revision, mark, seq, lines, size, sha256, protocol, phase, waiting)"
-        " select '../x', 1, mark, 1, 1, 1, sha256, '', '', '{}' from acp.collab",
+        (
+            "insert into acp.collab (name, revision, mark, seq, lines, size, sha256, protocol, phase, waiting)"
+            " select '../x', 1, mark, 1, 1, 1, sha256, '', '', '{}' from acp.collab"
+        ),
     ],
 )
 def test_what_a_writer_may_write_is_checked(postgres: Server, writer: str, statement: str) -> None:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import owners
 from acp_core.files.text import clean_line
-from acp_core.model.errors import AcpError
 from acp_core.stores.address import BadAddress
-from acp_core.stores.engine import SharingError, StoreRefused
+from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words
 from acp_core.stores.postgres.news import News
 from acp_core.stores.postgres.watchdog import Watchdog
@@ -78,18 +77,18 @@ class Link:
         with self._lock:
             try:
                 return self.run_once(work)
-            except Cut:
+            except InDoubt:
                 pass
             try:
                 return self.run_once(work)
-            except Cut as again:
+            except InDoubt as again:
                 raise words.unreachable(self.url, str(again)) from None
 
     def run_once(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection, once.
 
         Raises:
-            Cut: the connection was lost meanwhile: it was done, or it was not.
+            InDoubt: the connection was lost meanwhile: it was done, or it was not.
             SharingError: there is no connection, or the server refuses; nothing was done.
         """
         import psycopg
@@ -102,10 +101,10 @@ class Link:
             except psycopg.Error as error:
                 if connection.closed or words.was_cut(error):
                     self._drop()
-                    raise Cut(words.reason(error)) from None
+                    raise InDoubt(words.reason(error)) from None
                 _roll_back(connection)
                 raise words.refusal(self.url, error) from None
-            except UnicodeError as error:
+            except UnicodeEncodeError as error:
                 _roll_back(connection)
                 raise StoreRefused(f"the store takes no such text: {error.reason}") from None
             except BaseException:
@@ -185,10 +184,6 @@ class Link:
             with contextlib.suppress(Exception):  # it is broken, in whatever way
                 self._connection.close()
             self._connection = None
-
-
-class Cut(AcpError):
-    """The connection was lost while something was said over it. Nothing above this package sees it."""
 
 
 def connect(url: str) -> Connection:

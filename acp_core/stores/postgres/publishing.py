@@ -29,7 +29,6 @@ from acp_core.stores.engine import (
     TipMoved,
 )
 from acp_core.stores.postgres import news
-from acp_core.stores.postgres.link import Cut
 from acp_core.stores.postgres.tips import tip_id
 from acp_core.stores.steps import reach
 
@@ -75,7 +74,7 @@ def publish(link: Link, name: str, expected: Tip | None, change: Change) -> Tip:
     reach("before publish")
     try:
         tip = link.run_once(work)
-    except Cut as cut:
+    except InDoubt as cut:
         tip = _settled(link, work, str(cut))
     reach("after publish")
     return tip
@@ -93,7 +92,7 @@ def _settled(link: Link, work: _Publishing, said: str) -> Tip:
         raise lost
     try:
         found = link.run(work.look_again)
-    except (SharingError, Cut):
+    except SharingError:
         found = None
     if found is None:
         raise InDoubt(

@@ -117,10 +117,9 @@ def _now(
         seen = connection.execute(_SEEN, (name, number, mark), binary=True)
         leases = connection.execute(_LEASES, (name,))
     found, known = row.fetchone(), seen.fetchone()
-    if since is not None and known is not None:
-        if (known[2], bytes(known[3]).hex()) != (since.size, since.sha256):
-            known = None
-    held = [Lease(*each[:4], int(each[4]), *each[5:]) for each in leases.fetchall()]
+    if since and known and (known[2], bytes(known[3]).hex()) != (since.size, since.sha256):
+        known = None
+    held = [Lease(*each) for each in leases.fetchall()]
     return (
         _Row(*found) if found else None,
         _Seen(*known) if known else None,

@@ -76,7 +76,7 @@ def refusal(url: str, error: psycopg.Error) -> SharingError:
     if code in _BUSY:
         return unreachable(url, f"it is busy: {said}")
     if code in _RACED:
-        return TipMoved("somebody else changed it at the same time")
+        return TipMoved("another program changed it at the same time")
     if code in _NO_SCHEMA:
         return StoreRefused(
             f"{clean_line(url, 300)} is not prepared for acp: run `acp store init {clean_line(url, 300)}`"
