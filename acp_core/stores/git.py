@@ -55,6 +55,7 @@ class GitEngine:
         self._objects = ObjectStore(address.url)
         self._remote = f"refs/heads/acp/{address.id}/log"
         self._local = f"refs/acp/{address.id}/log"
+        self._next = f"refs/acp/{address.id}/next"
         self._chains = Chains(self._objects, address)
         self._last: Commit | None = None  # what was read last, without its documents
 
@@ -71,7 +72,7 @@ class GitEngine:
         with self._objects.held():
             if expected is not None and not _is_commit(expected.id):
                 raise TipMoved("the folder's manifest names no commit")
-            if expected is not None and not self._objects.has(expected.id):
+            if expected is not None and not self._has(expected.id):
                 self._fetch(fresh=True)  # the cache was thrown away, or is another account's
                 if not self._objects.has(expected.id):
                     raise TipMoved("the store has moved on")
@@ -151,6 +152,11 @@ class GitEngine:
         if not commit:
             raise NotInStore(f"{self.address.text} is not in the store")
         return commit
+
+    def _has(self, commit: str) -> bool:
+        """Whether a commit is in our cache; where a ref of ours names it, git need not be asked."""
+        ours = (self._local, self._next)
+        return any(self._objects.ref(each) == commit for each in ours) or self._objects.has(commit)
 
     def _missing(self, error: StoreUnreachable) -> Exception:
         if "couldn't find remote ref" in str(error):
@@ -270,7 +276,7 @@ class GitEngine:
             f"{change.words}\n\nchange {os.urandom(8).hex()}\n".encode()
         )  # no two are one commit
         now = int(time.time())
-        parts.append(f"commit refs/acp/{self.address.id}/next\nmark :1\n".encode())
+        parts.append(f"commit {self._next}\nmark :1\n".encode())
         parts.append(f"author {who} {now} +0000\ncommitter {who} {now} +0000\n".encode())
         parts.append(b"data %d\n%s\n" % (len(message), message))
         if expected is not None:

@@ -153,7 +153,7 @@ class Chains:
     def _made(self, name: str, before: str, files: Mapping[str, bytes], message: str) -> str:
         now, text = int(time.time()), f"{message}\n\nchange {os.urandom(8).hex()}\n".encode()
         parts = [
-            f"commit {self._local}/next\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
+            f"commit {self._local}/said\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
         ]
         parts.append(b"data %d\n%s\n" % (len(text), text))
         if before:

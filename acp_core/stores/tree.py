@@ -60,8 +60,10 @@ class Tree:
             raise NotShared(f"{clean_line(path, 200)} is larger than {MAX_FILE >> 20} MiB")
         return data
 
-    def replace(self, path: str, data: bytes) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
         """Put bytes in place of a file, in one step; folders on the way are made.
+
+        With ``sync``, a loss of power does not undo it.
 
         Raises:
             OSError: the old file, if any, still stands; a link stands on the way.
@@ -73,7 +75,8 @@ class Tree:
                 try:
                     modes.settle(fd, os.path.join(self.folder, path))
                     atomic.write_all(fd, data)
-                    atomic.sync_fd(fd)
+                    if sync:
+                        atomic.sync_fd(fd)
                 finally:
                     os.close(fd)
                 os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
@@ -81,8 +84,9 @@ class Tree:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=above)
                 raise
-            with contextlib.suppress(OSError):
-                os.fsync(above)
+            if sync:
+                with contextlib.suppress(OSError):
+                    os.fsync(above)
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
