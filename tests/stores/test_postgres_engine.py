@@ -150,9 +150,9 @@ def test_a_database_that_was_put_back_is_noticed(postgres: Server, database: str
     def copied(copy: str) -> str:
         return database.replace(name, f"{name}_{copy}")
 
-    with engine(copied("earlier")) as opened:
-        with pytest.raises(HistoryRewritten, match="holds seq 2, less than the 3"):
-            opened.read(seen)
+    put_back = pytest.raises(HistoryRewritten, match="holds seq 2, less than the 3")
+    with engine(copied("earlier")) as opened, put_back:
+        opened.read(seen)
     with engine(copied("other")) as opened:
         log = line(1) + line(2) + line(3, other=True)
         opened.publish(tip, change(1, 2, 3)._replace(log=log, line=None))

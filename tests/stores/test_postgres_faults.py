@@ -184,9 +184,9 @@ def test_nobody_answers(tmp_path: Path) -> None:
         pytest.raises(StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"),
     ):
         opened.read(None)
-    with engine(f"postgresql://anna@/team?host={tmp_path}") as opened:
-        with pytest.raises(StoreUnreachable):
-            opened.publish(None, change(1))
+    nowhere = f"postgresql://anna@/team?host={tmp_path}"
+    with engine(nowhere) as opened, pytest.raises(StoreUnreachable):
+        opened.publish(None, change(1))
 
 
 @pytest.mark.parametrize(

@@ -230,9 +230,9 @@ def test_a_reader_reads_only(postgres: Server, database: str) -> None:
         assert reading.read(None).tip == tip
         with pytest.raises(StoreRefused, match="is your role a member of acp_writer"):
             reading.publish(tip, change(1, 2))
-    with engine(as_user(database, "carl")) as nobody:
-        with pytest.raises(StoreRefused, match="permission denied"):
-            nobody.read(None)
+    denied = pytest.raises(StoreRefused, match="permission denied")
+    with engine(as_user(database, "carl")) as nobody, denied:
+        nobody.read(None)
     opened.close()
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHANNEL = "acp"
-EXTRA = "this needs PostgreSQL's library: pip install 'acp-tui[postgres]'"
+EXTRA = "PostgreSQL needs the extra: pip install 'acp-tui[postgres]'"
 _DEFAULTS = {
     "connect_timeout": 10,  # seconds
     "keepalives_idle": 15,
