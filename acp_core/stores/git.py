@@ -308,7 +308,7 @@ def _must_continue(log: bytes, since: Tip) -> None:
     if seq < since.seq:
         raise HistoryRewritten(
             f"the store holds seq {seq}, less than the {since.seq} that this folder has seen: it "
-            "was put back; `acp share --again` after asking the others"
+            "was put back; ask the other hosts what happened"
         )
     raise HistoryRewritten(
         f"the shared history was rewritten: what came up to seq {since.seq} here is not what the store holds"

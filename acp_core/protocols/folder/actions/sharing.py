@@ -27,7 +27,7 @@ _SCHEMA = "acp.share/1"
 
 
 def sharing(context: Context, now: datetime) -> Action:
-    """Share a collaboration that is not."""
+    """Share a collaboration: asked for by name."""
     folder = context.key
 
     def perform(values: Values) -> Outcome:
@@ -40,7 +40,7 @@ def sharing(context: Context, now: datetime) -> Action:
         context,
         lambda values: _preview(shares.leaving(folder, values.url, values.id)),
         perform,
-        offered=not is_shared(folder),
+        offered=False,  # asked for by name: it is about other machines, not about what is next
     )
 
 

@@ -118,7 +118,8 @@ def _first(
     Raises:
         Refused: as `_ready`.
     """
-    if known is not None:
+    base = manifests.read_base(request.folder)
+    if known is not None and base is not None and known.at(base.tip) is not None:
         with contextlib.suppress(Refused):  # it may be allowed by now
             return _ready(request, engine, host, now(), known)
     return _ready(request, engine, host, now(), None)
