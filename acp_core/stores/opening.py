@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from acp_core.stores.address import GIT, Address
 from acp_core.stores.engine import Engine
 
@@ -12,6 +14,6 @@ def open_engine(address: Address) -> Engine:
         from acp_core.stores.git import GitEngine
 
         return GitEngine(address)
-    from acp_core.stores.postgres.engine import PostgresEngine
-
-    return PostgresEngine(address)
+    # By its name: rooms that agents run under a bare Python come here, and never need psycopg.
+    made: Engine = import_module("acp_core.stores.postgres.engine").PostgresEngine(address)
+    return made
