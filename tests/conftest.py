@@ -60,6 +60,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     folder = tmp_path_factory.mktemp("own")
     monkeypatch.setenv("ACP_STATE", str(folder / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(folder / "config"))
+    monkeypatch.setenv("ACP_CACHE", str(folder / "cache"))
     temporary = folder / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))  # of the processes that a test starts

@@ -36,6 +36,7 @@ EXTRAS = {
     "web": ("textual-serve",),
     "live": ("agent-client-protocol",),
     "mcp": ("mcp",),
+    "postgres": ("psycopg",),
 }
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192
@@ -43,17 +44,21 @@ INOTIFY = Path("/proc/sys/fs/inotify")
 
 
 def everything(paths: Sequence[str]) -> list[Check]:
-    """Every check, group after group; ``paths`` are those whose file systems matter."""
+    """Every check, group after group; ``paths`` are folders that matter, and addresses of stores."""
     from acp_core.cli.agent_checks import agents
     from acp_core.cli.protocol_checks import protocols
     from acp_core.cli.sharing_checks import sharing
+    from acp_core.cli.store_checks import stores
+    from acp_core.stores.address import is_address
 
+    folders_given = [path for path in paths if not is_address(path)]
     return [
         *versions(),
         *folders(),
         *terminal(),
-        *watching(paths),
-        *sharing(paths),
+        *watching(folders_given),
+        *sharing(folders_given),
+        *stores(paths),
         *programs(),
         *agents(),
         *protocols(),

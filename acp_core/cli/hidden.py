@@ -16,6 +16,9 @@ _LINK = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/\s?#]+)/+(\S+)")
 _WORD = r"[A-Za-z0-9_\-.~]"
 _SIGN = r"[A-Za-z0-9_\-~]"  # a full stop behind a token ends a sentence
 _WEB = ("http", "https")
+_STORES = ("postgresql", "postgres", "git+ssh", "git+https", "git+file", "ssh", "file")
+"""Addresses that hold no token: a store of shared collaborations asks for it elsewhere."""
+_SECRET = re.compile(r"pass|secret|token", re.IGNORECASE)
 _LONG = 8  # characters from which a word is nothing that anybody would say by chance
 _HEAD = 4  # characters that are left at least of a token that was cut short
 HIDDEN = "…"
@@ -55,6 +58,8 @@ def _links(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
         if "://" in argument:
             for scheme, place, rest in _LINK.findall(argument):
                 rest = rest.rstrip("/")
+                if scheme.lower() in _STORES and not _SECRET.search(rest):
+                    continue
                 if scheme.lower() not in _WEB or not re.search(r"[/.]", rest):
                     yield place, rest
 

@@ -39,12 +39,10 @@ def refusal(folder: Path) -> Refusal | None:
     top = _top(folder)
     if top is None or _is_plain(top):
         return None
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
             ["git", "-c", "core.fsmonitor=false", "rev-parse", "--is-inside-work-tree"],
-            cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
             timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except (OSError, ValueError):
@@ -54,6 +52,12 @@ def refusal(folder: Path) -> Refusal | None:
     if done.returncode == 0:
         return None
     return _refusal(top, done.stderr.decode("utf-8", "replace"))
+
+
+def environment() -> dict[str, str]:
+    """What a run of git gets: nothing of the caller's own git, and answers in English."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _refusal(top: Path, said: str) -> Refusal:

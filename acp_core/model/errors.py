@@ -34,10 +34,23 @@ where it is printed. Standard library only.
     * SpawnError
   * Refusal
   * Refused
+    * AlreadyThere
+    * BadAddress
+    * BadManifest
     * CommandError
     * Failed
+    * LeaseElsewhere
     * NotAccepted
+    * NotPinned
+    * NotShared
     * PresetError
+    * SharingError
+      * HistoryRewritten
+      * InDoubt
+      * NotInStore
+      * StoreRefused
+      * StoreUnreachable
+      * TipMoved
   * Stuck
   * Unusable
     * BadArchive

@@ -12,6 +12,7 @@ from pathlib import Path
 
 STATE_VARIABLE = "ACP_STATE"
 CONFIG_VARIABLE = "ACP_CONFIG"
+CACHE_VARIABLE = "ACP_CACHE"
 
 
 def state_folder() -> Path:
@@ -22,6 +23,11 @@ def state_folder() -> Path:
 def config_folder() -> Path:
     """The user's configuration folder, which holds ``config.toml``. It need not exist."""
     return _folder(CONFIG_VARIABLE, "XDG_CONFIG_HOME", ".config")
+
+
+def cache_folder() -> Path:
+    """The user's cache folder: what can be fetched or made again. It need not exist."""
+    return _folder(CACHE_VARIABLE, "XDG_CACHE_HOME", ".cache")
 
 
 def key_of(folder: str) -> str:

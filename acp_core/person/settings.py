@@ -151,6 +151,15 @@ def _fleet(value: object) -> None:
         raise _Wrong(error.where, error.needed) from None
 
 
+def _share(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if name != "host":
+            raise _Wrong(f".{name}", "host")
+        _below(_text, item, ".host")
+
+
 def _agents(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -244,6 +253,10 @@ class Settings:
     recording: dict[str, float] = field(
         default_factory=dict,
         metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
+    )
+    share: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_setting(_share, "Shared collaborations: host, the name of this machine."),
     )
     working: dict[str, str] = field(
         default_factory=dict,

@@ -35,9 +35,11 @@ DOCTOR = command_of(
         "doctor",
         "Check versions, folders, the terminal and optional parts.",
         fields=(PATHS._replace(help=("Folder whose file system is checked for working locks and "
-                                     "change notifications (default: here).")),),
+                                     "change notifications (default: here), or the address of a "
+                                     "PostgreSQL store.")),),
         command="doctor",
-        examples=("acp doctor", "acp doctor ~/work --json"),
+        examples=("acp doctor", "acp doctor ~/work --json",
+                  "acp doctor postgresql://anna@db.example.org/team"),
         exits=(
             (0, "all is well"),
             (1, "a required part is missing"),

@@ -72,6 +72,8 @@ APPEND = (
     Field("review", "Review", "Also write this text to review.md.", Kind.LINES, optional=True),
     Field("expect_seq", "Expected", "Append only if the last event has this seq.", Kind.NUMBER, metavar="SEQ"),
     Field("key", "Key", "Append at most one event with this key, so that a retry is safe.", optional=True),
+    Field("take", help="Let the participant act on this machine, wherever it acted before (shared collaborations).",
+          kind=Kind.FLAG, form=False),
     FORCED,
 )  # fmt: skip
 PLAIN = {
@@ -185,6 +187,7 @@ def request_of(values: Values) -> Request:
         expect_seq=values.expect_seq,
         review=_review(values),
         force=values.unlocked,
+        take=values.take,
     )
 
 

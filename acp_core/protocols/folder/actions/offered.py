@@ -11,6 +11,7 @@ from acp_core.protocols.folder.actions import table
 from acp_core.protocols.folder.actions.common import OpenFolder, open_folder, who_may
 from acp_core.protocols.folder.actions.readiness import is_due
 from acp_core.protocols.folder.actions.table_files import CONTINUATION, REPAIRING
+from acp_core.protocols.folder.actions.table_share import SPECS as SHARING
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
     BLOCKING,
@@ -57,4 +58,14 @@ def _ordered(here: OpenFolder) -> Sequence[ActionSpec]:
     documents = (ANSWER_QUESTION, SETTLE_QUESTIONS)
     due = is_due(here.opened)  # else it is only possible
     before, after = (documents, ()) if due else ((), documents)
-    return (REPAIRING, CONTINUATION, *own, CHECK_GATES, *before, BLOCKING, *after, *others)
+    return (
+        REPAIRING,
+        CONTINUATION,
+        *own,
+        CHECK_GATES,
+        *before,
+        BLOCKING,
+        *after,
+        *others,
+        *SHARING,
+    )

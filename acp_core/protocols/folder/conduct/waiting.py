@@ -18,7 +18,7 @@ from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
-from acp_core.protocols.folder.write.opened import path_of, read_protocol
+from acp_core.protocols.folder.write.opened import is_shared, path_of, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
 
 ENDED = ("completed", "blocked")
@@ -116,6 +116,7 @@ def tell_next(folder: str, participant: str, as_json: bool) -> int:
     Raises:
         Refused: the collaboration cannot be read.
     """
+    _look(folder)
     seen = Observation(folder, participant, again=False)
     if as_json:
         say_json({"schema": "acp.next/1", **_facts(seen, participant)})
@@ -146,6 +147,7 @@ def wait_for_turn(
         raise Refused("--interval must be a number of seconds above 0")
     if timeout is not None and not 0 <= timeout < float("inf"):
         raise Refused("--timeout must be a number of seconds, or 0 to wait without a limit")
+    told = _look(folder)
     seen = Observation(folder, participant)
     if timeout is None:
         timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0
@@ -161,6 +163,7 @@ def wait_for_turn(
         if left <= 0:
             return _timed_out(seen, participant, line, as_json)
         time.sleep(min(interval, left))
+        told = _look(folder, told)
         seen.refresh()
     if as_json:
         outcome = {"schema": "acp.wait/1", "outcome": "ready", "reason": reason}
@@ -169,6 +172,30 @@ def wait_for_turn(
         say(f"ready: {reason}")
         _print_next(seen, participant)
     return 0
+
+
+def _look(folder: str, told: str = "") -> str:
+    """Bring what is new in the store of a shared folder; where that cannot be reached, go on.
+
+    Args:
+        folder: the collaboration.
+        told: what was said of this before: nothing is said twice.
+
+    Raises:
+        Refused: what the store holds cannot be taken.
+    """
+    if not is_shared(folder):
+        return ""
+    from acp_core.protocols.registry import load
+
+    try:
+        bring = load("acp_core.protocols.folder.conduct.looking:bring_news")
+    except ModuleNotFoundError:  # the skill's own copy: the process of `acp sync` does it
+        return ""
+    said: str = bring(folder)
+    if said and said != told:
+        warn(said)
+    return said
 
 
 def _timed_out(seen: Observation, participant: str, line: str, as_json: bool) -> int:

@@ -25,12 +25,15 @@ from acp_core.protocols.folder.write.charter import Charter, charter_of
 from acp_core.protocols.folder.write.init import Extras, File, files, start
 from acp_core.protocols.folder.write.opened import (
     Opened,
+    is_shared,
     lock,
     open_locked,
     path_of,
     refuse_lockless,
 )
+from acp_core.protocols.registry import load
 
+_SHARED = "acp_core.protocols.folder.write.shared_continuation"
 _UNKNOWN = "unknown"
 CONTINUES, CONTINUED_BY = "continues", "continued_by"
 _NOT_CARRIED = (
@@ -91,6 +94,8 @@ def continue_in_new_folder(
         Refused: it cannot be continued, or not there.
         OSError: a file could not be written; running it again goes on from there.
     """
+    if is_shared(old):
+        load(f"{_SHARED}:before")(old)
     with lock(old, force=force) as held:
         opened = open_locked(old, held.log)
         plan = prepare(opened, new, answer, objective=objective, now=now())
@@ -101,6 +106,8 @@ def continue_in_new_folder(
             created = start(plan.folder, plan.charter, plan.files, resume=True).created
         if schema.encode_protocol(opened.protocol) != plan.old_protocol:
             write_protocol(old, plan.old_protocol)
+    if is_shared(old):
+        load(f"{_SHARED}:after")(old, plan.folder)
     return Continued(plan.folder, created, existed)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
 
+SHARE = os.path.join(".acp", "share.json")
+"""The file by which a folder says that it is shared with other hosts."""
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
 _PAUSE = 0.05
 TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
@@ -92,6 +94,11 @@ class Opened(NamedTuple):
 def path_of(folder: str, name: str) -> str:
     """A file of the collaboration."""
     return os.path.join(folder, name)
+
+
+def is_shared(folder: str) -> bool:
+    """Whether the folder is shared with other hosts: then its store has the say."""
+    return os.path.lexists(path_of(folder, SHARE))
 
 
 class Held(NamedTuple):

@@ -18,9 +18,10 @@ from acp_core.files.locked import LockedLog, LogError, locked, locked_folder
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, backups
 from acp_core.protocols.folder.write.damage import CREATE, CUT, FINISH, Fix, Plan, diagnose
-from acp_core.protocols.folder.write.opened import path_of, refuse_lockless
+from acp_core.protocols.folder.write.opened import is_shared, path_of, refuse_lockless
 
 CHANGED = "the collaboration changed since acp checked it: nothing was done; run the repair again"
+_OF_STORE = (schema.LOG_FILE, schema.PROTOCOL_FILE)  # where the folder is shared
 _SHOWN = 1 << 16  # bytes of a file that a diff shows
 
 
@@ -44,6 +45,8 @@ def repair(plan: Plan, *, force: bool = False, now: Callable[[], datetime] = _no
     """
     folder = plan.folder
     refuse_lockless(folder, force)
+    if is_shared(folder) and any(fix.name in _OF_STORE for fix in plan.fixes):
+        return _from_store(plan)
     with _lock(folder, force) as log:
         if log is not None:
             log.is_torn()  # only what stays as it is, is torn
@@ -55,6 +58,23 @@ def repair(plan: Plan, *, force: bool = False, now: Callable[[], datetime] = _no
     protocol = schema.decode_protocol(_content(path_of(folder, schema.PROTOCOL_FILE)))
     backups.keep_charter(folder, protocol)
     return Repaired(plan.fixes, tuple(copies))
+
+
+def _from_store(plan: Plan) -> Repaired:
+    """Put the log and protocol.json of a shared folder back to what its store holds.
+
+    Raises:
+        Refused: the store cannot be reached, or they are damaged there, too.
+    """
+    from acp_core.protocols.registry import load
+
+    kept = load("acp_core.protocols.folder.write.sharing:put_back")(plan.folder)
+    left = [fix.sentence for fix in diagnose(plan.folder, _now()).fixes if fix.name in _OF_STORE]
+    if left:
+        raise Refused(
+            f"the store holds the same damage ({'; '.join(left)}): `acp continue` starts a new collaboration"
+        )
+    return Repaired(tuple(fix for fix in plan.fixes if fix.name in _OF_STORE), tuple(kept))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,103 @@
+"""The acts by which a collaboration is shared with other hosts, described once."""
+
+from __future__ import annotations
+
+from acp_core.model.action_spec import ActionSpec, Exits, Field, Kind, QuerySpec
+from acp_core.protocols.kit import options
+
+_ACTIONS = "acp_core.protocols.folder.actions.sharing"
+_EXITS: Exits = (
+    (0, "done"),
+    (1, "not confirmed"),
+    (2, "refused, or invalid input"),
+    (6, "the store cannot be reached"),
+    (7, "another host acts for the participant"),
+    (8, "the store refused it"),
+    (9, "the history in the store was rewritten"),
+    (130, "interrupted"),
+)
+_STORE = Field("url", "Store", "Name the store: a git repository by ssh, https or path, or a PostgreSQL database.",
+               required=True, position=True, metavar="URL")  # fmt: skip
+SHARING = ActionSpec(
+    "share",
+    "Share",
+    "Share a collaboration with other hosts, over a git repository or a PostgreSQL database.",
+    f"{_ACTIONS}:sharing",
+    (
+        _STORE,
+        Field("id", "Name in the store", "Choose the collaboration's name in the store [default: the folder's name].",
+              metavar="ID"),
+        options.YES,
+    ),
+    risky=True,
+    command="share",
+    help="acp lists first which files leave this machine: the protocol's documents, README.md, declared "
+    "deliverables and attachments. Nothing else does.",
+    examples=(
+        "acp share checkout git@forge.example:team/coordination.git",
+        "acp share checkout git+ssh://anna@server/srv/acp.git#checkout",
+    ),
+    exits=_EXITS,
+    run=f"{_ACTIONS}:share",
+)  # fmt: skip
+JOINING = ActionSpec(
+    "join",
+    "Join",
+    "Bring a shared collaboration into a new folder of this machine.",
+    fields=(
+        _STORE._replace(help="Name the collaboration: the store's address with #ID."),
+        Field("folder", "Folder", "Name the new folder.", Kind.FOLDER, required=True, position=True),
+    ),
+    command="join",
+    help="acp judges everything that the store holds before it writes a file.",
+    examples=("acp join git@forge.example:team/coordination.git#checkout checkout",),
+    exits=_EXITS,
+    place=None,
+    dry_run=False,
+    run=f"{_ACTIONS}:join",
+)  # fmt: skip
+_NAME = Field("mine", "Take mine", "Take your text of this document, which was changed on both sides.",
+              metavar="NAME", optional=True)  # fmt: skip
+SYNCING = ActionSpec(
+    "sync",
+    "Synchronize",
+    "Bring what is new in the store, and publish documents that participants here may change.",
+    f"{_ACTIONS}:syncing",
+    (
+        Field("once", help="Look once, and end.", kind=Kind.FLAG, form=False),
+        _NAME,
+        _NAME._replace(name="theirs", title="Take theirs", help="Keep the store's text of this document."),
+        _NAME._replace(name="delete", title="Delete", help="Delete this document on all hosts."),
+        _NAME._replace(name="release", title="Give back", help="Let other hosts act for this participant.",
+                       metavar="ID"),
+    ),
+    command="sync",
+    help="Without an option, acp synchronizes until it is interrupted. Programs that cannot reach the store, "
+    "such as agents in a sandbox, append through it.",
+    examples=("acp sync checkout", "acp sync checkout --once", "acp sync checkout --mine review.md"),
+    exits=_EXITS,
+    run=f"{_ACTIONS}:sync",
+)  # fmt: skip
+UNSHARING = ActionSpec(
+    "unshare",
+    "End sharing",
+    "End the sharing of this folder; the folder and the store stay as they are.",
+    f"{_ACTIONS}:unsharing",
+    (options.YES,),
+    risky=True,
+    command="unshare",
+    examples=("acp unshare checkout --yes",),
+    exits=_EXITS,
+    run=f"{_ACTIONS}:unshare",
+)
+HOSTS = QuerySpec(
+    "hosts",
+    "List the hosts of a shared collaboration, and who acts where.",
+    "acp_core.protocols.folder.queries:hosts",
+    command="hosts",
+    help="Hosts report this themselves: over git, every account that can push can report it.",
+    examples=("acp hosts checkout", "acp hosts checkout --json"),
+    exits=_EXITS,
+)
+SPECS = (SHARING, SYNCING, UNSHARING)
+"""Those about a collaboration that is there."""

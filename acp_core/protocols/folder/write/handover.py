@@ -1,0 +1,113 @@
+"""Handing an event to the process that publishes for this host: for whoever cannot reach the store.
+
+An agent in a sandbox has no network and no keys, and the skill's scripts know no stores. They write
+what they want appended to ``.acp/run/out/ID.json``; the process of ``acp sync``, which holds
+``.acp/run/sync.lock``, publishes it with this account's credentials and answers in ``ID.done``. Who
+asks is the owner of the file. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+from acp_core.files import atomic
+from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.write import Refused
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing can be written there
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.write.append import Appended, Request
+
+_SUPPORTED = fcntl is not None
+OUT = os.path.join(".acp", "run", "out")
+LOCK = os.path.join(".acp", "run", "sync.lock")
+UNREACHABLE = 6  # exit code: nothing here can reach the store
+LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
+FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
+          "expect_seq", "review", "take")  # fmt: skip
+"""What of an event is handed over: never a path of another file, never edits."""
+_PATIENCE = 180.0
+_STEP = 0.02
+
+
+def is_synced(folder: str) -> bool:
+    """Whether a process publishes for this folder: it holds the lock; the file alone means nothing."""
+    if not _SUPPORTED:
+        return False
+    try:
+        fd = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def hand_over(request: Request, make: type[Appended]) -> Appended:
+    """Have an event published by the process that does so for this folder.
+
+    Args:
+        request: the event.
+        make: what the answer is made into.
+
+    Raises:
+        Refused: it was refused, or no such process runs; nothing is appended.
+    """
+    folder = request.folder
+    if request.edits:
+        raise Refused("not appended: documents cannot be handed over with an event", UNREACHABLE)
+    if not is_synced(folder):
+        raise Refused(
+            f"not appended: this collaboration is shared, and nothing here can reach its store; run `acp sync {folder}` "
+            "on this machine, or append with `acp append`",
+            UNREACHABLE,
+        )
+    id = os.urandom(12).hex()
+    asked = os.path.join(folder, OUT, f"{id}.json")
+    value = {name: getattr(request, name) for name in FIELDS}
+    atomic.create(asked, json.dumps(value).encode())
+    answer = os.path.join(folder, OUT, f"{id}.done")
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        with contextlib.suppress(Unreadable):
+            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, make)
+        if not is_synced(folder) and not os.path.lexists(answer):
+            break
+        time.sleep(_STEP)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(asked)
+        raise Refused("not appended: `acp sync` ended before it took the event up", UNREACHABLE)
+    raise Refused(
+        "`acp sync` took the event up and did not answer: it is not known whether it is appended; run the same "
+        "command again",
+        UNREACHABLE,
+    )
+
+
+def _answered(value: Any, path: str, make: type[Appended]) -> Appended:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+    if "error" in value:
+        raise Refused(str(value["error"]), int(value.get("code", 2)))
+    entry = Entry(**value["entry"])
+    return make(
+        entry,
+        str(value["phase"]),
+        tuple(value["waiting"]),
+        existing=bool(value["existing"]),
+        warnings=tuple(value["warnings"]),
+    )

@@ -1,0 +1,310 @@
+"""Sharing a collaboration with other hosts, joining one, reading it, and ending that.
+
+What is said of a store is believed only so far: its address binds as this account has pinned it,
+and everything that it holds is judged before a file is written. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from acp_core.files import atomic, modes
+from acp_core.files.text import clean_line
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.write import Refused, shared_leases
+from acp_core.protocols.folder.write import shared_documents as documents
+from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, open_unlocked, take
+from acp_core.stores import address as addresses
+from acp_core.stores import base as manifests
+from acp_core.stores import hosts, names
+from acp_core.stores.address import Address
+from acp_core.stores.base import Base, Entry, digest
+from acp_core.stores.engine import (
+    Change,
+    Commit,
+    Engine,
+    Lease,
+    SharingError,
+    Tip,
+    TipMoved,
+)
+from acp_core.stores.materialise import Done, bring
+from acp_core.stores.opening import open_engine
+from acp_core.stores.tree import Tree
+
+MOST_EVENTS = 5_000  # beyond which a new collaboration is advised
+
+
+class AlreadyThere(Refused):
+    """The store has a collaboration of that id already."""
+
+
+class Leaving(NamedTuple):
+    """What sharing a folder gives to a store: ``files`` by name, and names that stay here."""
+
+    address: Address
+    files: dict[str, bytes]
+    staying: tuple[str, ...]
+    opened: Opened
+
+
+def address_for(folder: str, url: str, id: str) -> Address:
+    """The address at which a folder is shared; the folder's name is its id where none is given.
+
+    Raises:
+        BadAddress: it cannot be used.
+        Refused: agents that work in the folder could change the store itself.
+    """
+    address = addresses.parse(url)
+    wanted = id or address.id or plain_id(os.path.basename(os.path.realpath(folder)))
+    if id and address.id and id != address.id:
+        raise Refused(
+            f"the address ends in #{address.id}, and --id says {clean_line(id, 80)}: give one"
+        )
+    address = address.named(wanted)
+    refuse_near(folder, address)
+    return address
+
+
+def refuse_near(folder: str, address: Address) -> None:
+    """Refuse a store at a path where agents of this collaboration may write.
+
+    Raises:
+        Refused: whoever writes there writes the store's hooks, which run as this account.
+    """
+    if not address.path:
+        return
+    store, here = os.path.realpath(address.path), os.path.realpath(folder)
+    top = here
+    while os.path.dirname(top) != top and not os.path.lexists(os.path.join(top, ".git")):
+        top = os.path.dirname(top)
+    for root in (here, top if os.path.dirname(top) != top else here):
+        if os.path.commonpath([store, root]) == root:
+            raise Refused(
+                f"{clean_line(address.text, 300)} is refused: the store is in {clean_line(root, 200)}, where agents may "
+                "write, and its hooks would run as you"
+            )
+
+
+def leaving(folder: str, url: str, id: str) -> Leaving:
+    """What would leave if the folder was shared. Writes nothing.
+
+    Raises:
+        Refused, BadAddress: it cannot be shared.
+    """
+    address = address_for(folder, url, id)
+    if manifests.is_shared(folder):
+        raise Refused(f"{folder} is shared already; `acp unshare {folder}` ends that")
+    opened = open_unlocked(folder)
+    _refuse_external(folder, opened)
+    tree = Tree(folder)
+    listed = documents.shared_names(opened.protocol)
+    listed |= {each.doc for each in opened.entries if each.doc and documents.is_note(each.doc)} - {
+        schema.PROTOCOL_FILE
+    }
+    there = tree.files()
+    files = {name: data for name in sorted(listed) if (data := tree.read(name)) is not None}
+    names.check(files)
+    protocol = {schema.PROTOCOL_FILE, schema.LOG_FILE}
+    staying = tuple(name for name in there if name not in files and name not in protocol)
+    return Leaving(address, files, staying, opened)
+
+
+def share(
+    folder: str, url: str, id: str, leases: Mapping[str, Lease | None] = MappingProxyType({})
+) -> Leaving:
+    """Put a collaboration into a store, from where others join it.
+
+    Args:
+        folder: the collaboration.
+        url, id: the store, and its name there; see `address_for`.
+        leases: who acts where from the beginning.
+
+    Raises:
+        Refused, BadAddress: it is not shared.
+        OSError: a file could not be written.
+    """
+    plan = leaving(folder, url, id)
+    with open_engine(plan.address) as engine, lock(folder) as held:
+        opened = open_locked(folder, held.log)
+        log = held.log.read(schema.MAX_LOG)
+        protocol = Tree(folder).read(schema.PROTOCOL_FILE) or b""
+        machine = opened.machine
+        last = opened.last
+        change = Change(
+            log=log, line=None, seq=opened.last_seq, protocol=protocol, documents=plan.files, leases=leases,
+            words=f"seq {opened.last_seq} {last.event if last else 'nothing'}: shared",
+            account=hosts.account(), host=hosts.this_host(), phase=machine.phase,
+            waiting=tuple(machine.waiting),
+        )  # fmt: skip
+        manifests.pin(folder, plan.address)
+        try:
+            tip = _put(engine, plan.address, change)
+        except BaseException:
+            manifests.unpin(folder)
+            raise
+        manifests.write_share(folder, plan.address)
+        manifests.write_base(folder, Base(tip, _entries(plan.files, protocol)))
+    return plan
+
+
+def _put(engine: Engine, address: Address, change: Change) -> Tip:
+    """Make the collaboration in the store; one that a killed call has made is taken up again."""
+    try:
+        return engine.publish(None, change)
+    except TipMoved:
+        commit = engine.read(None)
+        ours = {k: v for k, v in commit.documents.items() if v is not None} == dict(
+            change.documents
+        )
+        if commit.added == change.log and commit.protocol == change.protocol and ours:
+            return commit.tip
+        raise AlreadyThere(
+            f"{clean_line(address.text, 300)} exists in the store already: use `acp join`, or another --id"
+        ) from None
+
+
+def join(url: str, folder: str) -> Done:
+    """Bring a shared collaboration into a folder of this host.
+
+    Raises:
+        Refused, BadAddress: it is not joined; nothing was written that is left.
+        OSError: a file could not be written.
+    """
+    address = addresses.parse(url)
+    if not address.id:
+        raise Refused(f"{clean_line(url, 300)} names no collaboration: add #ID")
+    refuse_near(folder, address)
+    if manifests.is_shared(folder):
+        return _pin_too(folder, address)
+    if os.path.isdir(folder) and os.listdir(folder):
+        raise Refused(f"{folder} has other content: join into a new or empty folder")
+    with open_engine(address) as engine:
+        judged(engine.read(None), folder)
+        made = not os.path.isdir(folder)
+        modes.shared_folder(folder)
+        try:
+            manifests.pin(folder, address)
+            manifests.write_share(folder, address)
+            with manifests.held(folder):
+                return bring(folder, engine, None, hosts.this_host(), documents.is_shared_name)
+        except BaseException:
+            if manifests.read_base(folder) is None:
+                _clear(folder, made)
+            raise
+
+
+def judged(commit: Commit, folder: str) -> Opened:
+    """What a store holds, once it is certain that a folder can be made of it.
+
+    Raises:
+        Refused: it is no collaboration that this version of acp knows, or must not be written.
+    """
+    try:
+        protocol = schema.decode_protocol(commit.protocol)
+    except ValueError as error:
+        raise Refused(f"the store's protocol.json is refused: {error}") from None
+    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+        raise Refused("the store's protocol.json is of a schemaVersion that this acp does not know")
+    if len(commit.added) > schema.MAX_LOG:
+        raise Refused("the store's log is too large")
+    may = documents.is_shared_name(commit.protocol, commit.added)
+    names.check(path for path in commit.documents if may(path))
+    opened = take(folder, protocol, commit.added)
+    _refuse_external(folder, opened)
+    return opened
+
+
+def _pin_too(folder: str, address: Address) -> Done:
+    """Another account has joined this very folder: this one agrees to its store, too."""
+    manifests.pin(folder, address)
+    try:
+        manifests.pinned_address(folder)
+        with open_engine(address) as engine, manifests.held(folder):
+            base = manifests.read_base(folder)
+            return bring(folder, engine, base, hosts.this_host(), documents.is_shared_name)
+    except BaseException:
+        manifests.unpin(folder)
+        raise
+
+
+def _clear(folder: str, made: bool) -> None:
+    manifests.unpin(folder)
+    with contextlib.suppress(OSError):
+        if made:
+            shutil.rmtree(folder)
+        else:
+            shutil.rmtree(os.path.join(folder, ".acp"))
+
+
+def put_back(folder: str) -> tuple[str, ...]:
+    """Make log and protocol.json what the store holds, whatever stands here; what was kept of it.
+
+    Raises:
+        Refused: the store cannot be read, or what it holds is refused.
+        OSError: a file could not be written.
+    """
+    with open_engine(manifests.pinned_address(folder)) as engine, manifests.held(folder):
+        host = hosts.this_host()
+        done = bring(
+            folder, engine, manifests.read_base(folder), host, documents.is_shared_name, strict=True
+        )
+    return tuple(each for each in (*done.kept.values(), done.kept_log) if each)
+
+
+def unshare(folder: str) -> tuple[str, ...]:
+    """End the sharing of a folder here: it stays, and is a plain one again.
+
+    Returns:
+        Sentences about what could not be told to the others.
+
+    Raises:
+        Refused: it is not shared.
+        OSError: a file could not be removed.
+    """
+    if not manifests.is_shared(folder):
+        raise Refused(f"{folder} is not shared")
+    said: tuple[str, ...] = ()
+    try:
+        with open_engine(manifests.pinned_address(folder)) as engine:
+            shared_leases.release(folder, engine)
+    except (SharingError, Refused) as error:
+        said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
+    for name in (manifests.SHARE, manifests.BASE):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    atomic.sync_folder(os.path.join(folder, ".acp"))
+    manifests.unpin(folder)
+    return said
+
+
+def _entries(files: dict[str, bytes], protocol: bytes) -> dict[str, Entry]:
+    all_files = {**files, schema.PROTOCOL_FILE: protocol}
+    return {name: Entry(digest(data), len(data)) for name, data in all_files.items()}
+
+
+def _refuse_external(folder: str, opened: Opened) -> None:
+    """Refuse external deliverables whose repository is not here.
+
+    Raises:
+        Refused: it does not resolve on this host.
+    """
+    declared = deliverables.declare(opened.protocol)
+    root = deliverables.root_of(declared, folder)
+    if declared.mode == deliverables.EXTERNAL and root.path is None:
+        reason = root.problem or "protocol.json names no repository"
+        raise Refused(
+            f"the deliverables are in a repository that is not on this host ({reason}): check it out there first"
+        )
+
+
+def plain_id(name: str) -> str:
+    """An id that resembles a folder's name."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-") or "collaboration"

@@ -1,0 +1,186 @@
+"""The address of a shared collaboration: which store, and which collaboration in it.
+
+``git+ssh://USER@HOST/PATH#ID``, ``git+https://HOST/PATH#ID``, ``git+file:///PATH#ID`` (``ssh://``,
+``https://``, ``file://`` and an absolute path are rewritten to these), ``USER@HOST:PATH``, and
+``postgresql://USER@HOST/DATABASE?OPTIONS#ID``. An address is given to other programs: what could
+be an option, a command or a secret there is refused before any of them is started. Standard
+library only.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from acp_core.files.text import clean_line
+from acp_core.model.errors import Refused
+
+GIT = "git"
+POSTGRES = "postgresql"
+ONLY = "only ssh, https, file paths and PostgreSQL"
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_SCHEME = re.compile(r"([a-z][a-z0-9+]*)://", re.IGNORECASE)
+_SCP = re.compile(r"(?P<who>[^/:@\[\]]+@)?(?P<host>[^/:@\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<path>.+)")
+_AUTHORITY = re.compile(
+    r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[0-9a-fA-F:.]+\])?(?::(?P<port>[0-9]{1,5}))?"
+)
+_WORD = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
+_SECRET = re.compile(r"pass(word|file)?|sslpassword|.*secret.*|.*token.*", re.IGNORECASE)
+_LONGEST = 2_000
+
+
+class BadAddress(Refused):
+    """An address of a shared collaboration that cannot be used; the message says why."""
+
+
+class Address(NamedTuple):
+    """Where a shared collaboration is.
+
+    Attributes:
+        engine: `GIT` or `POSTGRES`.
+        url: the store, as its own program takes it, without a password and without the id.
+        id: the collaboration in it; "" where the address names only a store.
+    """
+
+    engine: str
+    url: str
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The address as people write it."""
+        store = f"git+{self.url}" if self.engine == GIT and "://" in self.url else self.url
+        return f"{store}#{self.id}" if self.id else store
+
+    @property
+    def path(self) -> str:
+        """The store's folder on this machine; "" where it is elsewhere."""
+        return self.url.removeprefix("file://") if self.url.startswith("file://") else ""
+
+    def named(self, id: str) -> Address:
+        """The address of a collaboration in the same store.
+
+        Raises:
+            BadAddress: the id is none.
+        """
+        return self._replace(id=checked_id(id))
+
+
+def checked_id(id: str) -> str:
+    """An id of a collaboration or a host, if it is one.
+
+    Raises:
+        BadAddress: it is none.
+    """
+    if not _ID.fullmatch(id):
+        raise BadAddress(
+            f"{clean_line(id, 80)} is not an id: use lower-case letters, digits and hyphens, at most 64"
+        )
+    return id
+
+
+def is_address(text: str) -> bool:
+    """Whether a word on a command line is meant as the address of a store, right or wrong.
+
+    Paths are not: they may be folders.
+    """
+    return bool(_SCHEME.match(text)) or (not text.startswith(("/", ".")) and "@" in text)
+
+
+def parse(text: str) -> Address:
+    """An address as people write it.
+
+    Raises:
+        BadAddress: it is none, or acp does not use what it names.
+    """
+    store, separator, id = text.partition("#")
+    if len(text) > _LONGEST or any(unicodedata.category(each)[0] in "CZ" for each in text):
+        raise _refused(text, "it has spaces, control characters or more than 2,000 characters")
+    if store.startswith("-"):
+        raise _refused(text, "it begins with a hyphen")
+    if separator:
+        checked_id(id)
+    found = _SCHEME.match(store)
+    scheme = found[1].lower() if found else ""
+    if scheme in ("postgresql", "postgres"):
+        return Address(POSTGRES, f"postgresql://{_database(text, store[len(scheme) + 3 :])}", id)
+    return Address(GIT, _repository(text, store, scheme), id)
+
+
+def _repository(text: str, store: str, scheme: str) -> str:
+    """The address of a git repository, in a form that git is given."""
+    plain = scheme.removeprefix("git+")
+    rest = store[len(scheme) + 3 :] if scheme else store
+    if "::" in re.sub(r"\[[0-9a-fA-F:.]+\]", "", store):
+        raise _refused(text, ONLY)
+    if "%" in store or "\\" in store or "?" in store:
+        raise _refused(text, "acp takes no %, \\ or ? in the address of a repository")
+    if not scheme and store.startswith("/"):
+        return f"file://{_path(text, store)}"
+    if plain == "file":
+        if not rest.startswith("/"):
+            raise _refused(text, "a path on this machine is written as file:///PATH")
+        return f"file://{_path(text, rest)}"
+    if not scheme and (scp := _SCP.fullmatch(store)):
+        place = _authority(text, (scp["who"] or "") + scp["host"])
+        if scp["path"].startswith("/"):
+            return f"ssh://{place}{_path(text, scp['path'])}"
+        return f"{place}:{_path(text, '/' + scp['path'])[1:]}"  # below the account's home, or a forge's
+    if plain in ("ssh", "https"):
+        authority, slash, path = rest.partition("/")
+        if not authority or not path:
+            raise _refused(text, "it names no host, or no repository there")
+        return f"{plain}://{_authority(text, authority)}{_path(text, slash + path)}"
+    raise _refused(text, ONLY)
+
+
+def _database(text: str, rest: str) -> str:
+    before, question, query = rest.partition("?")
+    authority, slash, name = before.partition("/")
+    for each in authority.split(","):
+        _authority(text, each, empty=True)
+    for key, _ in parse_qsl(query, keep_blank_values=True):
+        if _SECRET.fullmatch(key):
+            raise _refused(
+                text.partition("?")[0],
+                f"{clean_line(key, 80)} does not belong into an address: use a service file or the environment",
+            )
+    if any(unicodedata.category(each)[0] == "C" for each in unquote(rest)):
+        raise _refused(text, "it has control characters")
+    return f"{authority}{slash}{name}{question}{query}"
+
+
+def _authority(text: str, authority: str, *, empty: bool = False) -> str:
+    """User, host and port, if they are plain words and hold no password."""
+    found = _AUTHORITY.fullmatch(unquote(authority) if empty else authority)
+    if found is None:
+        raise _refused(text, "its host cannot be read")
+    user, host = found["user"], found["host"] or ""
+    if user is not None and ":" in user:
+        raise _refused(text, "a password does not belong into an address")
+    if user is not None and not _WORD.fullmatch(user):
+        raise _refused(text, "its user is not a plain name")
+    on_socket = empty and (not host or host.startswith("/"))
+    if not on_socket and not host.startswith("[") and not _WORD.fullmatch(host):
+        raise _refused(text, "its host is not a plain name")
+    return authority
+
+
+def _path(text: str, path: str) -> str:
+    parts = path.split("/")[1:]
+    while parts and not parts[-1]:
+        parts.pop()
+    if not parts or any(part in ("", ".", "..") or part.startswith("-") for part in parts):
+        raise _refused(text, "its path is not a plain one")
+    return "/" + "/".join(parts)
+
+
+def _refused(text: str, reason: str) -> BadAddress:
+    return BadAddress(f"{without_password(clean_line(text, 200))} is refused: {reason}")
+
+
+def without_password(text: str) -> str:
+    """A text in which no address shows its password."""
+    return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:***@", text)

@@ -1,0 +1,232 @@
+"""What a shared folder knows of its store: ``.acp/share.json`` and ``.acp/base.json``.
+
+The first names the store; it binds only as far as this account has pinned the same address in its
+own configuration, because agents can write in the folder. The second is the manifest of what was
+last read from the store: what differs from it was changed here. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acp_core.files import atomic, modes, run_folder
+from acp_core.files.locked import LogError, locked
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean_line
+from acp_core.model.errors import Refused
+from acp_core.person.paths import config_folder
+from acp_core.stores.address import Address, BadAddress, parse
+from acp_core.stores.engine import Lease, Tip
+from acp_core.stores.leases import decode_lease, encode_lease, lease_file
+from acp_core.stores.tree import Tree
+
+SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
+LEASES = ".acp/leases"
+_SHARE_SCHEMA, _BASE_SCHEMA = "acp.share/1", "acp.base/1"
+_LIMIT = 4 << 20
+_LOCK_PATIENCE = 60.0
+
+
+class BadManifest(Refused):
+    """A file of a shared folder about its store cannot be read; the message says what mends it."""
+
+
+class NotPinned(Refused):
+    """The folder names a store that this account has not agreed to. Nothing was asked of it."""
+
+
+class Entry(NamedTuple):
+    """A document as the store had it: its digest, its size, and the mode that it has here."""
+
+    sha256: str
+    size: int
+    mode: int = 0o644
+
+
+class Base(NamedTuple):
+    """What was last read from the store: where it stood, and its documents by path."""
+
+    tip: Tip
+    files: Mapping[str, Entry]
+
+
+def is_shared(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder says that it is shared with other hosts."""
+    return os.path.lexists(os.path.join(folder, SHARE))
+
+
+def digest(data: bytes) -> str:
+    """The name of a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def pinned_address(folder: str) -> Address:
+    """The address of a folder's store, as the folder and this account's configuration say alike.
+
+    Raises:
+        NotPinned: this account did not share or join the folder, or at another address.
+        BadManifest: share.json cannot be read.
+    """
+    there = _address_in(folder)
+    pin = _pin_of(folder)
+    try:
+        value = json.loads(read_bounded(pin, _LIMIT))
+        pinned = parse(str(value["address"]))
+    except Unreadable as error:
+        if not error.missing:
+            raise BadManifest(f"{pin}: {error}") from None
+        raise NotPinned(
+            f"{folder} says that it is shared at {clean_line(there.text, 300)}, but this account has not "
+            f"joined it: `acp join {clean_line(there.text, 300)} {folder}`"
+        ) from None
+    except (ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
+        raise BadManifest(
+            f"{pin} cannot be read ({error}): remove it, and `acp join` again"
+        ) from None
+    if pinned != there:
+        raise NotPinned(
+            f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
+            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither"
+        )
+    return pinned
+
+
+def pin(folder: str, address: Address) -> None:
+    """Agree to a folder's store, for this account.
+
+    Raises:
+        OSError: the configuration cannot be written.
+    """
+    place = _pin_of(folder)
+    modes.private_folder(place.parent)
+    value = {"folder": os.path.realpath(folder), "address": address.text}
+    atomic.replace(place, json.dumps(value, indent=2).encode() + b"\n", private=True)
+
+
+def unpin(folder: str) -> None:
+    """Take the agreement to a folder's store back."""
+    with contextlib.suppress(FileNotFoundError):
+        _pin_of(folder).unlink()
+
+
+def write_share(folder: str, address: Address) -> None:
+    """Say in the folder where it is shared; ``.acp/.gitignore`` comes first.
+
+    Raises:
+        Refused: acp cannot coordinate there.
+        OSError: it cannot be written.
+    """
+    run_folder.prepare(folder)
+    value = {
+        "schema": _SHARE_SCHEMA,
+        "url": address.text,
+        "id": address.id,
+        "engine": address.engine,
+    }
+    atomic.replace(os.path.join(folder, SHARE), json.dumps(value, indent=2).encode() + b"\n")
+
+
+def read_base(folder: str) -> Base | None:
+    """The manifest; None where nothing was read yet, or it is of no use (then all is read anew)."""
+    try:
+        value: Any = json.loads(read_bounded(os.path.join(folder, BASE), _LIMIT))
+        tip = Tip(*(value["tip"][name] for name in Tip._fields))
+        files = {
+            str(path): Entry(str(each["sha256"]), int(each["size"]), int(each["mode"]))
+            for path, each in value["files"].items()
+        }
+    except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    right = [isinstance(tip.id, str), isinstance(tip.sha256, str)]
+    right += [isinstance(each, int) and each >= 0 for each in (tip.seq, tip.size)]
+    return Base(tip, files) if all(right) else None
+
+
+def write_base(folder: str, base: Base) -> None:
+    """Replace the manifest.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    files = {path: each._asdict() for path, each in sorted(base.files.items())}
+    value = {"schema": _BASE_SCHEMA, "tip": base.tip._asdict(), "files": files}
+    data = json.dumps(value, indent=1).encode() + b"\n"
+    atomic.replace(os.path.join(folder, BASE), data, sync=False)  # else it is read anew
+
+
+def read_leases(folder: str) -> dict[str, Lease]:
+    """Who acts where, as the store said when it was read last: for people and programs here to see."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.join(folder, LEASES)):
+            with contextlib.suppress(Unreadable):
+                lease = decode_lease(read_bounded(os.path.join(folder, LEASES, name), _LIMIT))
+                if lease is not None:
+                    found[lease.participant] = lease
+    return found
+
+
+def write_leases(folder: str, leases: Mapping[str, Lease]) -> None:
+    """Make the leases in the folder what the store holds.
+
+    Raises:
+        OSError: one could not be written.
+    """
+    before = read_leases(folder)
+    if before == dict(leases):
+        return
+    tree = Tree(folder)
+    for participant, lease in leases.items():
+        if before.get(participant) != lease:
+            path = f"{LEASES}/{lease_file(participant)}"
+            tree.replace(path, encode_lease(lease), sync=False)  # the store has it
+    for participant in before.keys() - leases.keys():
+        tree.remove(f"{LEASES}/{lease_file(participant)}")
+
+
+@contextlib.contextmanager
+def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
+    """Hold a shared folder: no other process here reads from its store into it, or publishes.
+
+    Raises:
+        Refused: another process has held it for too long, or it cannot be locked.
+    """
+    path = os.path.join(folder, LOCK)
+    try:
+        _prepare(folder)
+        if not os.path.lexists(path):
+            with contextlib.suppress(FileExistsError):
+                atomic.create(path, b"")
+        with locked(path, timeout=timeout):
+            yield
+    except LogError as error:
+        raise Refused(str(error)) from None
+
+
+def _prepare(folder: str) -> None:
+    """Make ``.acp`` and what is to be in it."""
+    try:
+        run_folder.prepare(folder)
+    except run_folder.ClaimError as error:
+        raise Refused(str(error)) from None
+
+
+def _address_in(folder: str) -> Address:
+    place = os.path.join(folder, SHARE)
+    try:
+        return parse(str(json.loads(read_bounded(place, _LIMIT))["url"]))
+    except (Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
+        raise BadManifest(
+            f"{place} cannot be read ({clean_line(str(error), 200)}): `acp join` the folder again"
+        ) from None
+
+
+def _pin_of(folder: str) -> Path:
+    name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
+    return config_folder() / "shared" / f"{name}.json"

@@ -1,0 +1,217 @@
+"""Our own store of git objects for one remote: a cache that can be thrown away at any time.
+
+It lies in the account's cache folder, bare, without configuration of anybody else's, and is used
+under a lock of ours; what a killed git left locked is swept under that lock. When it has grown, it
+is made anew and fetched again. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from acp_core.files import modes
+from acp_core.files.locked import LogError, locked
+from acp_core.person.paths import cache_folder
+from acp_core.stores import git_words as words
+from acp_core.stores.engine import InDoubt, StoreRefused, StoreUnreachable
+
+_PATIENCE = 120.0  # seconds for a run of git that talks to a remote
+_LOCAL_PATIENCE = 60.0
+_BUSY = 180.0  # seconds that a run waits for the others of this account
+_MOST_LOOSE = 8  # files in one of 256 folders: some 2,000 objects in all
+_MOST_PACKS = 50
+_LARGEST_FILE = 2 << 20  # in blocks of 512 bytes: 1 GiB for one file that a remote sends
+_LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE}; exec "$@"', "sh")
+
+
+class ObjectStore:
+    """The objects that this account has of one remote."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        home = cache_folder() / "stores"
+        self.folder = home / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.git"
+        self._lock = self.folder.with_suffix(".lock")
+        self._sockets = home.parent / "ssh"
+        self._own_ssh: str | None = None
+        self._thread = threading.RLock()
+        self._depth = 0
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the store: no other process of this account uses it meanwhile.
+
+        Raises:
+            StoreUnreachable: another process has held it for minutes.
+            OSError: the cache folder cannot be written.
+        """
+        with self._thread:
+            if self._depth:
+                yield
+                return
+            modes.private_folder(self._lock.parent)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with contextlib.ExitStack() as stack:
+                try:
+                    stack.enter_context(locked(str(self._lock), timeout=_BUSY))
+                except LogError as error:
+                    raise StoreUnreachable(
+                        f"the cache of {words.name(self.url)}: {error}"
+                    ) from None
+                self._depth += 1
+                try:
+                    self._ready()
+                    yield
+                finally:
+                    self._depth -= 1
+
+    def _ready(self) -> None:
+        """A usable store: made where it is missing, swept, and made anew where it has grown."""
+        if self._has_grown():
+            self.throw_away()
+        if not (self.folder / "HEAD").exists() or not (self.folder / "config").exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            modes.private_folder(self.folder)
+            self._run(["git", "init", "-q", "--bare", "--template=", str(self.folder)], "", b"")
+            return
+        for place in (self.folder, *(Path(at) for at, _, _ in os.walk(self.folder / "refs"))):
+            for left in place.glob("*.lock"):
+                with contextlib.suppress(OSError):
+                    left.unlink()
+
+    def _has_grown(self) -> bool:
+        """Whether many objects lie about, as git itself guesses: by one folder of 256."""
+        try:
+            loose = len(os.listdir(self.folder / "objects" / "17"))
+        except OSError:
+            loose = 0
+        try:
+            packs = sum(name.endswith(".pack") for name in os.listdir(self.folder / "objects/pack"))
+        except OSError:
+            packs = 0
+        return loose > _MOST_LOOSE or packs > _MOST_PACKS
+
+    def throw_away(self) -> None:
+        """Forget every object; the next reading fetches what is needed."""
+        aside = self.folder.with_name(f"{self.folder.name}.{os.urandom(4).hex()}.old")
+        with contextlib.suppress(OSError):
+            os.rename(self.folder, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def ref(self, name: str) -> str:
+        """The commit that a ref of ours names; "" where there is none."""
+        try:
+            text = (self.folder / name).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return ""
+        return text if len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text) else ""
+
+    def has(self, commit: str) -> bool:
+        """Whether a commit is here."""
+        return bool(commit) and self.local(["cat-file", "-e", f"{commit}^{{commit}}"]) is not None
+
+    def local(self, arguments: Sequence[str], given: bytes = b"") -> bytes | None:
+        """What a run of git that needs no remote prints; None where it fails."""
+        done = self._run(self._git(arguments), "", given)
+        return done.stdout if done.returncode == 0 else None
+
+    def fetch(self, *refspecs: str, depth: int | None = None) -> bool:
+        """Fetch exactly these refs; False where a pattern among them matches none.
+
+        Raises:
+            StoreRefused, StoreUnreachable, TipMoved: see `git_words.refusal`.
+        """
+        options = ["-q", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-show-forced-updates",
+                   "--no-recurse-submodules", "--no-auto-maintenance"]  # fmt: skip
+        if depth:
+            options.append(f"--depth={depth}")
+        command = [*_LIMITED, *self._git(["fetch", *options, "--", self.url, *refspecs])]
+        done = self._run(command, self.url, b"")
+        if done.returncode == 1 and not done.stderr.strip() and depth:
+            return False  # git says nothing else of it
+        if done.returncode:
+            raise self._refusal(done, pushing=False)
+        return True
+
+    def push(self, commit: str, ref: str, expected: str) -> None:
+        """Move a ref of the remote from one commit to another; nothing else does.
+
+        A plain push would silently go on upon a remote that was put back.
+
+        Raises:
+            TipMoved: the ref is not at ``expected`` ("": it must not exist).
+            StoreRefused, StoreUnreachable, InDoubt: see `git_words.refusal`.
+        """
+        options = ["-q", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no",
+                   f"--force-with-lease={ref}:{expected}"]  # fmt: skip
+        done = self._run(
+            self._git(["push", *options, "--", self.url, f"{commit}:{ref}"]), self.url, b""
+        )
+        if done.returncode:
+            raise self._refusal(done, pushing=True)
+
+    def _git(self, arguments: Sequence[str]) -> list[str]:
+        return ["git", f"--git-dir={self.folder}", *arguments]
+
+    def _refusal(self, done: subprocess.CompletedProcess[bytes], *, pushing: bool) -> Exception:
+        printed, said = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+        return words.refusal(self.url, printed, said, pushing=pushing)
+
+    def _run(
+        self, command: Sequence[str], url: str, given: bytes
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run git to its end, or end it and all that it started after its time."""
+        sockets = None
+        if words.is_ssh(url) and url:
+            sockets = self._sockets
+            modes.private_folder(sockets)
+            if self._own_ssh is None:
+                self._own_ssh = self._configured_ssh()
+        environment = words.environment(url, sockets, self._own_ssh or "")
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=environment, cwd=self._lock.parent, start_new_session=True,
+            )  # fmt: skip
+        except FileNotFoundError:
+            raise StoreRefused("git is not installed on this machine") from None
+        try:
+            out, said = process.communicate(given, timeout=_PATIENCE if url else _LOCAL_PATIENCE)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            reason = words.unreachable(url, f"no answer within {_PATIENCE:.0f} s")
+            if "push" in command:
+                raise InDoubt(f"{reason}; it is not known whether it has the change") from None
+            raise StoreUnreachable(reason) from None
+        except BaseException:
+            _end(process)
+            raise
+        return subprocess.CompletedProcess(command, process.returncode, out, said)
+
+    def _configured_ssh(self) -> str:
+        """What the person has configured git to use for ssh."""
+        command = ["git", "config", "--global", "core.sshCommand"]
+        done = self._run(command, "", b"")
+        return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a run of git with what it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        deadline = time.monotonic() + 2
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+    with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+        process.communicate(timeout=2)

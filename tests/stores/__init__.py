@@ -1,0 +1,1 @@
+"""Collaborations that several hosts share: stores, and what a folder does with one."""
