@@ -251,9 +251,25 @@ def _rules(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
         "",
         f"    {blocked}",
     ]
+    if brief.tools:
+        lines += ["", *_tools(brief)]
     if brief.mode is Mode.TURN:
         lines += ["", "When your last event is appended, you are done: do not wait for the others."]
     return _section("Rules", lines)
+
+
+def _tools(brief: Brief) -> list[str]:
+    """That the program has tools, which do what the commands do."""
+    names = ", ".join(f"`{name}`" for name in brief.tools)
+    lines = [
+        f"You also have tools of the MCP server `acp`: {names}.",
+        "`append` does the same as the command; use either.",
+    ]
+    if "ask_human" in brief.tools:
+        lines.append(
+            "If you need an answer of a person, `ask_human` gets it without ending anything."
+        )
+    return lines
 
 
 def _append(situation: Situation, step: Step, brief: Brief) -> str:
