@@ -93,7 +93,7 @@ def _usual() -> str:
         return "cron"
     raise Refused(
         "this system has neither systemd, launchd nor cron to start loops at boot; to write the "
-        f"entry of one all the same, name it: --boot-manager {'|'.join(MANAGERS)}"
+        f"entry of one anyway, name it: --boot-manager {'|'.join(MANAGERS)}"
     )
 
 
