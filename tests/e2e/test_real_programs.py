@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(installed() is None, reason=f"{VARIABLE} names no folder of the programs"),
 ]
-PATIENCE = 90.0  # seconds; nothing passes or fails by being quicker
+PATIENCE = 240.0  # seconds; nothing passes or fails by being quicker
 
 
 @pytest.fixture
@@ -158,24 +158,17 @@ def test_a_folder_with_claude_and_gemini(programs: Programs, tmp_path: Path) -> 
         assert all(each["live"] for each in turns(folder, name)), name
 
 
-def test_the_tools_of_acp_with_opencode_and_gemini(programs: Programs, tmp_path: Path) -> None:
-    folder, people = tmp_path / "cache", ("server", "reader")
-    named = [word for name in people for word in ("--participant", name)]
+def test_a_turn_of_opencode_by_the_tools_of_acp(programs: Programs, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
     words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
+    named = ["--participant", "server", "--participant", "reader"]
     assert acp("init", "--folder", folder, *named, *words).returncode == 0
     (programs.folder / "tools").touch()
-    team = ("server=opencode", "reader=gemini", "--permissions", "edits", "--yes")
-    launched = acp("launch", folder, *team)
+    launched = acp("launch", folder, "server=opencode", "--permissions", "edits", "--yes")
     assert launched.returncode == 0, launched.stderr
-    allow_all(folder, lambda: len(events(folder)) == 3)
-    assert [each["event"] for each in events(folder)[1:]] == [
-        "proposal_submitted",
-        "review_submitted",
-    ]
-    by_policy = [each["tool"] for each in record() if each["by"] == answers.ACP and each["tool"]]
-    assert by_policy == ["acp/append"]  # the other program does not name the tool for certain
-    used = [str(each["use"]) for each in programs.requests()]
-    assert sum(each.endswith("append") for each in used) == 2, used
+    allow_all(folder, lambda: len(events(folder)) == 2)  # it does not say whose the tool is
+    assert events(folder)[1]["event"] == "proposal_submitted"
+    assert "acp_append" in [each.get("use") for each in programs.requests()]
 
 
 def test_a_governed_run_with_opencode(programs: Programs, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_an_agent_takes_its_turn_by_tools_without_a_question(tmp_path: Path) -> 
     wait_for(lambda: len(events(folder)) == 2, "the event")
     assert events(folder)[1]["event"] == "proposal_submitted"
     assert "allowed it" not in log(folder, "server")  # no person did
-    assert "tools of the MCP server `acp`: " in prompt(folder, "server", 1)
+    assert "tools of the MCP server `acp` (" in prompt(folder, "server", 1)
     used = [(each["state"], each["by"], each["tool"], each["command"]) for each in record()]
     assert used == [("allow", "acp", "acp/append", "")]
 

@@ -111,8 +111,8 @@ def test_tools_are_named_where_the_program_has_them(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "c", "drafting")
     assert "MCP" not in told(folder, "server")
     prompt = told(folder, "server", tools=("append", "ask_human"))
-    assert "tools of the MCP server `acp`: `append`, `ask_human`." in prompt
-    assert "`ask_human` gets it without ending anything" in prompt
+    assert "If you have tools of the MCP server `acp` (`append`, `ask_human`):" in prompt
+    assert "`ask_human` gets an answer from a person" in prompt
     assert appended(prompt) == ["proposal_submitted"]
 
 

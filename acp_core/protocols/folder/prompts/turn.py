@@ -259,16 +259,14 @@ def _rules(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
 
 
 def _tools(brief: Brief) -> list[str]:
-    """That the program has tools, which do what the commands do."""
+    """Which tools the program was given; not each program hands them to its model."""
     names = ", ".join(f"`{name}`" for name in brief.tools)
     lines = [
-        f"You also have tools of the MCP server `acp`: {names}.",
+        f"If you have tools of the MCP server `acp` ({names}):",
         "`append` does the same as the command; use either.",
     ]
     if "ask_human" in brief.tools:
-        lines.append(
-            "If you need an answer of a person, `ask_human` gets it without ending anything."
-        )
+        lines.append("`ask_human` gets an answer from a person and ends nothing.")
     return lines
 
 
