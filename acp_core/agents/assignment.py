@@ -19,7 +19,7 @@ from acp_core.agents.identity import Identity, identify
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.state import TurnScope
-from acp_core.agents.live.turn import LiveCommand
+from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command
@@ -27,6 +27,7 @@ from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 
 LATE = "it exceeded its time limit"
+_INSTEAD = "the agent is started for each attempt"
 _GONE = Identity(2**22 + 1, 0.0)  # a process id that no system gives
 
 
@@ -92,6 +93,10 @@ class Assignment(ABC):
         """Whether it is known to be done, though nobody saw a program end."""
         return False
 
+    def is_left_done(self, run: Run) -> bool:
+        """Whether an attempt whose live session crashed left the work done all the same."""
+        return self.is_done()
+
     def counts(self, run: Run) -> bool:
         """Whether an attempt that ended before us is the one; otherwise it is made anew."""
         return True
@@ -109,12 +114,23 @@ def perform(session: Session, work: Assignment) -> Run:
         PresetError: its preset is not what it should be.
         OSError: a file cannot be written.
     """
+    crashes = 0
     run = _earlier(session, work) or _begin(session, work)
-    if not run.unusable:
-        return run
-    session.say(f"no live session: {run.unusable}; an agent is started for the attempt instead")
-    session.update(live=f"no: {run.unusable}")
-    return _begin(session, work)
+    while not session.stopping:
+        if run.unusable:
+            session.say(f"no live session: {run.unusable}; {_INSTEAD} instead")
+            session.update(live=f"no: {run.unusable}")
+        elif run.crashed and not work.is_left_done(run):
+            crashes += 1
+            if crashes == CRASHES:
+                session.say(f"the live session crashed again; {_INSTEAD} of this work")
+                session.update(live=CRASHED)
+            else:
+                session.say("the live session crashed: it is resumed")
+        else:
+            break
+        run = _begin(session, work)
+    return run
 
 
 def _earlier(session: Session, work: Assignment) -> Run | None:

@@ -11,7 +11,7 @@ from acp_core.model import format
 
 _WORDS = {
     Phase.STARTING: ("starting", "live"),
-    Phase.WAITING: ("parked", "dim"),
+    Phase.WAITING: ("idle", "dim"),
     Phase.RUNNING: ("running", "live"),
     Phase.PAUSING: ("pausing", "warning"),
     Phase.GAVE_UP: ("gave up", "need"),

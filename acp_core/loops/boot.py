@@ -91,7 +91,10 @@ def _usual() -> str:
         return "systemd"
     if shutil.which("crontab"):
         return "cron"
-    raise Refused("this system has neither systemd, launchd nor cron to start loops at boot")
+    raise Refused(
+        "this system has neither systemd, launchd nor cron to start loops at boot; to write the "
+        f"entry of one anyway, name it: --boot-manager {'|'.join(MANAGERS)}"
+    )
 
 
 def _command() -> tuple[str, ...]:

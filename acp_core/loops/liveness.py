@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from acp_core.agents.live.turn import CRASHED, CRASHES
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.state import Run
 from acp_core.model.turn import TurnState
 
-CRASHES = 2
-"""Crashes of a live session after which the rest of a turn is taken without one."""
-_CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
 _INSTEAD = "the agent is started for each attempt"
 
 
@@ -40,7 +38,7 @@ class Liveness:
         if now == self._turn:
             return
         self._turn, self._crashes = now, 0
-        if self._session.state.live == _CRASHED:
+        if self._session.state.live == CRASHED:
             self.program = replace(self.program, live=True)
             self._session.update(live="yes")
 
@@ -54,7 +52,7 @@ class Liveness:
             self._crashes += 1
             if self._crashes == CRASHES:
                 self._session.say(f"the live session crashed again; {_INSTEAD} of this turn")
-                self._give_up(_CRASHED)
+                self._give_up(CRASHED)
         return True
 
     def _give_up(self, why: str) -> None:

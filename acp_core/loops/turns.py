@@ -253,7 +253,13 @@ class Loop:
     def _command(self, turn: TurnState) -> Command | LiveCommand:
         number = self._session.next_number()
         attempts = self._attempts
-        brief = replace(self._brief, correction=attempts.correction, message=attempts.message)
+        server = self._server()
+        brief = replace(
+            self._brief,
+            correction=attempts.correction,
+            message=attempts.message,
+            tools=server.tools if server.command else (),
+        )
         prompt = self._collaboration.prompt(self._spec.participant, brief)
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False)
@@ -266,7 +272,7 @@ class Loop:
                 str(path),
                 importable(),
                 module=LIVE.module,
-                server=self._server(),
+                server=server,
             )
         return program.command(
             prompt,
@@ -279,7 +285,7 @@ class Loop:
             ),
             documents=turn.documents,
             reads=turn.reads,
-            server=self._server(),
+            server=server,
         )
 
     def _server(self) -> ToolServer:

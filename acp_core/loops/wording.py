@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PHASES = {
     "starting": "starting",
-    "waiting": "parked",
+    "waiting": "idle",
     "running": "running",
     "pausing": "pausing",
     "gave_up": "gave up",
@@ -34,7 +34,7 @@ GOOD, BAD, REST = "good", "bad", "rest"
 
 
 def state(loop: RunnerState) -> str:
-    """One or two words: parked, running, using Bash, retrying, limit reached, not logged in, cancelled, gave up, ..."""
+    """One or two words: idle, running, using Bash, retrying, limit reached, not logged in, cancelled, gave up, ..."""
     run = loop.run
     if loop.account and loop.alive:
         return f"run by {loop.account}"

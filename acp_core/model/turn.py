@@ -73,6 +73,7 @@ class Brief:
         drafts: a folder in which it may write what is not meant for the others.
         correction: why the last try of this turn did not count; "" for the first.
         message: what a person wants to say about this turn.
+        tools: the names of the participant's tools, where the program has them.
     """
 
     mode: Mode = Mode.TURN
@@ -80,3 +81,4 @@ class Brief:
     drafts: str = ""
     correction: str = ""
     message: str = ""
+    tools: tuple[str, ...] = ()

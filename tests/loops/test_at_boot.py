@@ -17,6 +17,7 @@ import pytest
 
 from acp_core.agents.state import Phase
 from acp_core.cli.main import run as acp_main
+from acp_core.loops import boot
 from tests.agents.support import ROOT, script
 from tests.loops.support import (
     command,
@@ -92,6 +93,16 @@ def test_nothing_is_written_before_it_was_shown_and_confirmed(acp: Acp, tmp_path
     assert "Removed." in removed.stdout
     assert not unit(tmp_path).exists() and not link.is_symlink()
     assert "There is nothing to remove." in acp(*BOOT, "systemd", "--remove").stdout
+
+
+def test_a_system_without_a_manager_is_told_how_to_name_one(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot.os.path, "isdir", lambda path: False)
+    monkeypatch.setattr(boot.shutil, "which", lambda program: None)
+    asked = acp("launch", "--at-boot")
+    assert (asked.returncode, asked.stderr.count("\n")) == (2, 1)
+    assert "--boot-manager systemd|launchd|cron" in asked.stderr
 
 
 def test_a_unit_of_somebody_else_is_left_alone(acp: Acp, tmp_path: Path) -> None:

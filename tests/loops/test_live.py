@@ -70,6 +70,13 @@ def runner(folder: Path, participant: str) -> int:
     return held.process.pid
 
 
+def taken_session(folder: Path) -> str:
+    """The agent's name for the session that server's turn was taken in."""
+    held = Files(where(folder, "server")).load()
+    assert held
+    return held.session
+
+
 def wait_for_request(folder: Path) -> answers.OpenRequest:
     """The request of a session that waits for a person."""
     wait_for(lambda: answers.waiting(str(folder)), "a request for permission")
@@ -119,6 +126,8 @@ def test_an_agent_takes_its_turn_by_tools_without_a_question(tmp_path: Path) -> 
     start(folder, "server", preset, permissions="edits")
     wait_for(lambda: len(events(folder)) == 2, "the event")
     assert events(folder)[1]["event"] == "proposal_submitted"
+    assert "allowed it" not in log(folder, "server")  # no person did
+    assert "tools of the MCP server `acp` (" in prompt(folder, "server", 1)
     used = [(each["state"], each["by"], each["tool"], each["command"]) for each in record()]
     assert used == [("allow", "acp", "acp/append", "")]
 
@@ -133,6 +142,7 @@ def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:
     answer(request, Verdict.ALLOW)
     wait_for(lambda: len(events(folder)) == 2, "the event")
     assert [(each["state"], each["by"]) for each in record()] == [("allow", "ann")]
+    wait_for(lambda: "ann allowed it: " in log(folder, "server"), "the line about it")
 
 
 def test_what_a_person_rejects_is_not_run_and_the_next_prompt_says_why(tmp_path: Path) -> None:
@@ -169,6 +179,8 @@ def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: st
     answer(wait_for_request(folder), Verdict.ALLOW)
     wait_for(lambda: len(events(folder)) == 2, "the event")
     assert [each["state"] for each in record()].count("allow") == 1
+    resumed = f"The session {taken_session(folder)} is resumed." in log(folder, "server")
+    assert resumed == (killed != "loop")
     taken = wait_for_turns(folder, "server", 1 if killed == "loop" else 2)
     assert len({each["session"] for each in taken if each["session"]}) == 1
 

@@ -107,6 +107,15 @@ def test_the_commands_are_named_as_the_program_can_run_them(tmp_path: Path) -> N
     assert commands.tool("'/a b/acp' {command}") == "'/a b/acp'"
 
 
+def test_tools_are_named_where_the_program_has_them(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "c", "drafting")
+    assert "MCP" not in told(folder, "server")
+    prompt = told(folder, "server", tools=("append", "ask_human"))
+    assert "If you have tools of the MCP server `acp` (`append`, `ask_human`):" in prompt
+    assert "`ask_human` gets an answer from a person" in prompt
+    assert appended(prompt) == ["proposal_submitted"]
+
+
 def test_a_program_that_takes_part_alone_is_told_the_whole_loop(tmp_path: Path) -> None:
     prompt = told(make_v1(tmp_path / "c", "drafting"), "reader", mode=Mode.ALONE)
     for name in ("wait", "next", "append"):

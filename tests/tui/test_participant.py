@@ -208,7 +208,7 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
         async with app.run_test(size=(120, 36), notifications=True) as pilot:
             await until(pilot, lambda: str(folder) in app.fleet.snapshots)
             app.open_participant(str(folder), "reader")
-            await until(pilot, lambda: "parked" in seen(pilot))
+            await until(pilot, lambda: "idle" in seen(pilot))
             await by_form(pilot, "m", "reader restarts its turn at once")
             assert state(folder, "reader").shown.nudged is not None
             await by_form(pilot, "S", f"process {pid}")

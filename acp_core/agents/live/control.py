@@ -8,6 +8,7 @@ watch it, so that it counts as cancelled whoever is killed meanwhile.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -17,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core.agents import codec, ending
+from acp_core.agents.live.journal import RUNNER
 from acp_core.agents.live.state import Files
 from acp_core.agents.place import Place
+from acp_core.agents.streams.progress import items, string, table
 from acp_core.files import modes
 
 _STEP = 0.05  # seconds between two looks for a reply
@@ -27,11 +30,18 @@ _PATIENCE = 12.0  # seconds for a program to take a message: the runner gives it
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """A message for a turn. ``number`` is that of its run."""
+    """A message for a turn.
+
+    Attributes:
+        number: of its run.
+        text: what the agent gets; ``by`` who sends it.
+        ids: what it holds: a message whose ids were delivered in this turn is not delivered again.
+    """
 
     number: int
     text: str
     by: str
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,19 @@ def steer(where: Place, message: Steering) -> Reply:
         time.sleep(_STEP)
     path.unlink(missing_ok=True)
     return Reply(False, "the session did not take it in time")
+
+
+def delivered(journal: Path) -> frozenset[str]:
+    """The ids of what was delivered in a turn, as its journal tells."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError), journal.open("rb") as lines:
+        for line in lines:
+            if b'"ids"' in line:
+                with contextlib.suppress(ValueError, RecursionError):
+                    record = table(json.loads(line))
+                    if record.get("direction") == RUNNER:
+                        found.update(map(string, items(table(record.get("message")).get("ids"))))
+    return frozenset(found)
 
 
 def messages(files: Files) -> Iterator[tuple[Path, Steering]]:

@@ -101,9 +101,12 @@ class Gate:
         allowed = verdict is Verdict.ALLOW and not request.questions
         what = subject(request)
         told = {"request": what, "verdict": verdict.value, "by": by, "why": why}
-        self._note(
-            permission=told, **({} if allowed else {"refused": f"{what} ({why})" if why else what})
-        )
+        if not allowed:
+            self._note(permission=told, refused=f"{what} ({why})" if why else what)
+        elif by == ACP:
+            self._note(permission=told)
+        else:
+            self._note(permission=told, note=f"{by} allowed it: {what}")
         option = request.option(ALLOW_ONCE if allowed else REJECT_ONCE)
         if option is None:
             return _CANCELLED

@@ -68,6 +68,9 @@ class Runner:
         self._state = SessionState()
         self._journal: Journal | None = None
         self._delivering: set[asyncio.Task[None]] = set()
+        self._delivered: set[str] = set()  # ids of what was delivered in this turn
+        self._one_by_one = asyncio.Lock()
+        self._begun = utc_now()
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
         before = self._files.load()
@@ -123,7 +126,7 @@ class Runner:
 
     def _is_over(self) -> bool:
         """Whether it was idle for long enough."""
-        idle = utc_now() - (self._held.used or utc_now())
+        idle = utc_now() - (self._held.used or self._begun)
         if idle > timedelta(seconds=self._order.idle):
             return True
         return idle > timedelta(seconds=_ALONE) and not self._where.is_locked()
@@ -145,6 +148,7 @@ class Runner:
         """Take a turn, and write down how it ended."""
         self._save(number=turn.number)
         self._journal = Journal(Path(turn.journal))
+        self._delivered = set()
         self._state = begin_turn(self._state)
         state = self._state
         self._note(
@@ -221,13 +225,18 @@ class Runner:
         if not session.can_steer:
             control.reply(path, Reply(False, "the agent takes no messages in the middle of a turn"))
             return
-        try:
-            taken = await session.steer(message.text)
-        except SessionFailed as error:
-            control.reply(path, Reply(False, str(error)))
-            return
-        if taken:
-            self._note(message=message.text, by=message.by)
+        async with self._one_by_one:
+            if message.ids and self._delivered.issuperset(message.ids):
+                control.reply(path, Reply(True))
+                return
+            try:
+                taken = await session.steer(message.text)
+            except SessionFailed as error:
+                control.reply(path, Reply(False, str(error)))
+                return
+            if taken:
+                self._delivered.update(message.ids)
+                self._note(message=message.text, by=message.by, ids=list(message.ids))
         control.reply(path, Reply(taken, "" if taken else _OVER))
 
     def _refuse_messages(self) -> None:
@@ -267,6 +276,9 @@ class Runner:
         except SessionFailed:
             await self._close()
             raise
+        if self._held.session:
+            how = "is resumed" if session.continued else "could not be resumed: a new one begins"
+            self._note(note=f"The session {self._held.session} {how}.")
         self._session = session
         self._save(session=session.id, steers=session.can_steer)
         return session

@@ -11,7 +11,7 @@ from acp_core.agents.live.connection import METHOD_NOT_FOUND, VERSION, Connectio
 from acp_core.agents.streams.progress import string, table
 from acp_core.agents.tool_servers import NAME
 
-_HANDSHAKE = 20.0  # seconds for the first answer
+_HANDSHAKE = 60.0  # seconds for the first answer: on a busy machine, programs start slowly
 _OPENING = 60.0  # seconds for a session to begin or to go on
 _CANCEL = 5.0  # seconds for a cancelled turn to be answered
 _STEER = 10.0

@@ -21,6 +21,10 @@ from acp_core.agents.spawn import Exit, SpawnError
 from acp_core.files import modes
 from acp_core.model.errors import NotStarted
 
+CRASHES = 2
+"""Crashes of a live session after which the rest of a turn is taken without one."""
+CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
+"""What a session's state says then of live sessions, until the next turn."""
 _LIBRARY = "acp"
 RUNNER = "acp_core.agents.live.runner"
 """The runner whose policy is what each turn's scope says."""

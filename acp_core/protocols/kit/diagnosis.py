@@ -204,6 +204,16 @@ class Case:
         """Whether a cause about this participant's loop was found."""
         return any(each.participant == participant for each in self.found)
 
+    def is_kept_outside(self, participant: str) -> bool:
+        """Whether this participant's agent cannot work at all: its login, its limit, its service.
+
+        What else is open in its turn is then no need of its own: it is ordinary work for later.
+        """
+        from acp_core.agents.failures import FailureClass  # late: most collaborations are well
+
+        loop = self.loop(participant)
+        return loop is not None and loop.shown.failure not in ("", FailureClass.AGENT.value)
+
 
 def mark(texts: Iterable[str]) -> str:
     """What a key is about, in few characters: another one for other texts.

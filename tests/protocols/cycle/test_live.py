@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.live.control import can_steer
+from acp_core.agents.live.control import Steering, can_steer, steer
 from acp_core.agents.place import place
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import AGENTS
@@ -83,6 +83,29 @@ def test_feedback_reaches_an_agent_at_work(project: Path) -> None:
     assert loop.run.number == 1
 
 
+def test_feedback_that_a_killed_orchestrator_delivered_is_not_delivered_again(
+    project: Path,
+) -> None:
+    begin(project, "act act listen")
+    wait_for(lambda: can_steer(place(str(project), "cd")), "CD's session", 120)
+    conductor = registry.find(str(project), "orchestrator")
+    loop = registry.find(str(project), "cd")
+    assert conductor is not None and loop is not None and loop.run is not None
+    os.kill(conductor.pid, signal.SIGSTOP)
+    told = acp("cycle", "feedback", "cd", "Quote fields with commas", "--folder", project)
+    assert told.returncode == 0, told.stderr
+    (entry,) = state(project)["coordination"]["feedback_log"]
+    message = Steering(loop.run.number, "Quote fields with commas", "orchestrator", (entry["id"],))
+    assert steer(place(str(project), "cd"), message).delivered  # what it did last
+    os.kill(conductor.pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(conductor.pid), "the orchestrator's end")
+    assert acp("cycle", "run", "--folder", project).returncode == 0
+    wait_for(lambda: is_complete(project), "the end of the cycle", 180)
+    (entry,) = state(project)["coordination"]["feedback_log"]
+    assert (entry["run"], bool(entry["sent_at"])) == ("1-cd", True)
+    assert Path(loop.log).read_text().count("a person says: ") == 1
+
+
 @pytest.mark.parametrize("killed", ["conductor", "agent"])
 def test_a_run_goes_on_whoever_is_killed(project: Path, killed: str) -> None:
     begin(project, "", "ask")
@@ -96,7 +119,8 @@ def test_a_run_goes_on_whoever_is_killed(project: Path, killed: str) -> None:
         assert acp("cycle", "run", "--folder", project).returncode == 0
         assert held(project, "ra").agent == session.agent
     else:
-        wait_for(lambda: held(project, "ra").process != session.process, "the next try")
+        again = (None, session.agent)
+        wait_for(lambda: held(project, "ra").agent not in again, "its session again")
     decide(project, "allow")
     wait_for(lambda: state(project)["agents"]["ra"]["status"] == "completed", "what RA wrote", 120)
     assert [verdict for verdict, _ in record()].count("allow") == 1

@@ -413,6 +413,15 @@ class TestAGateThatIsNotMet:
         assert [each.code for each in found] == ["D7", "B3"]
         assert "question_classified" in dict(found[0].given)["message"]
 
+    @pytest.mark.parametrize("failure", ["login", "limit", "service", "model", "credit"])
+    def test_an_agent_that_cannot_work_is_one_need_whatever_else_is_open(
+        self, tmp_path: Path, failure: str
+    ) -> None:
+        folder = make_v1(tmp_path / "c", "decision_review")
+        found = causes(folder, gave_up(folder, failure=failure))
+        assert [each.code for each in found if each.wanted] == ["B3"]
+        assert [each.code for each in found if not each.wanted] == ["D7"]
+
     def test_readiness_before_the_freeze(self, tmp_path: Path) -> None:
         folder = make_v2(tmp_path / "c", "readiness_check")
         refused = gave_up(

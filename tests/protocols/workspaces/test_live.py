@@ -73,16 +73,28 @@ def test_a_task_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     os.kill(watcher.pid if killed == "conductor" else session.agent.pid, signal.SIGKILL)
     if killed == "conductor":
         wait_for(lambda: is_gone(watcher.pid), "the conductor's end")
-        going = begin(*dispatch(root))
+        assert begin(*dispatch(root, "--detach")).wait(120) == 0
     else:
-        wait_for(lambda: entries(root)["ann"].get("ended_at"), "the attempt's end")
-        wait_for(lambda: left_of(place(str(root), "ann")) == [], "everybody's end")
-        going = begin(*dispatch(root, "--again", "ann"))
+        wait_for(lambda: held(root, "ann").agent not in (None, session.agent), "its session again")
     decide(root, "allow")
-    assert going.wait(120) == 0
-    assert held(root, "ann").session == session.session or killed == "conductor"
+    wait_for(lambda: entries(root)["ann"].get("ended_at"), "the attempt's end")
+    assert held(root, "ann").session == session.session
+    assert states(root) == {"ann": "success"}
+    wait_for(lambda: left_of(place(str(root), "ann")) == [], "everybody's end")
     assert (len(begun(tmp_path / "own")), [state for state, _ in record()].count("allow")) == (1, 1)
     assert left_of(place(str(root), "ann")) == []
+
+
+def test_after_two_crashes_the_program_is_started_without_a_session(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="crash crash")
+    assert acp(*dispatch(root)).returncode == 0
+    assert states(root) == {"ann": "success"} and len(begun(tmp_path / "own")) == 1
+    loop = registry.find(str(root), "ann")
+    assert loop is not None
+    assert loop.shown.live == "no: the live session crashed 2 times in this turn"
+    log = Path(loop.log).read_text()
+    assert "the live session crashed: it is resumed" in log
+    assert "the live session crashed again; the agent is started for each attempt" in log
 
 
 def test_once_starts_the_program_for_the_attempt(tmp_path: Path) -> None:

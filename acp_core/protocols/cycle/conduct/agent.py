@@ -104,6 +104,7 @@ class AgentRun(Assignment):
         self._stop = stop
         self._mailbox = mailbox
         self._where = place(spec.root, work.agent)
+        self._recalled = 0  # the attempt of which is known what was delivered in it
 
     def run(self) -> Ended:
         """Run it to its end, or find out how it ended. Never raises."""
@@ -138,6 +139,8 @@ class AgentRun(Assignment):
             run_id=clean_line(spec.cycle),
         ) as session:
             run = perform(session, self)
+            if run.live:
+                self._mailbox.recall(Path(run.out))
             stream = streams.LIVE if run.live else program.preset.stream
             ended = self._concluded(run, stream)
             session.record(run, turn=self._work.key, took=not ended.why, mode="turns")
@@ -173,6 +176,9 @@ class AgentRun(Assignment):
         """Why the orchestrator wants it stopped, or ""; deliver what came for it meanwhile."""
         why = self._stop()
         if run.live and not why:
+            if self._recalled != run.number:
+                self._mailbox.recall(Path(run.out))
+                self._recalled = run.number
             self._mailbox.deliver(self._where, run.number)
         return why
 

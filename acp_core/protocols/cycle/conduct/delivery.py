@@ -1,7 +1,8 @@
 """Feedback for an agent at work: its live session gets it at once, where the agent takes messages.
 
-Otherwise it waits for the agent's next run, like feedback to an agent that rests. Who is killed
-between the delivery and the note of it delivers it once more, with the next run.
+Otherwise it waits for the agent's next run, like feedback to an agent that rests. Where an
+orchestrator is killed between the delivery and its note of it, the next one finds it in the session's
+journal, and does not deliver it again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 from acp_core.agents.live import control
 from acp_core.agents.live.control import Steering
@@ -30,6 +32,7 @@ class Mailbox:
         self._waiting: list[tuple[tuple[str, ...], str]] = []
         self._known: set[str] = set()
         self._delivered: list[str] = []
+        self._recalled: frozenset[str] = frozenset()  # delivered already, as the journal tells
 
     def new(self, entries: Sequence[Object]) -> list[Object]:
         """The feedback that was not put in yet."""
@@ -45,7 +48,10 @@ class Mailbox:
         ids = tuple(schema.text(each.get("id")) for each in entries)
         self._known.update(ids)
         with self._lock:
-            self._waiting.append((ids, text))
+            if self._recalled.issuperset(ids):
+                self._delivered += ids
+            else:
+                self._waiting.append((ids, text))
 
     def deliver(self, where: Place, number: int) -> None:
         """Give the agent what waits; what it does not take waits for its next run.
@@ -58,9 +64,22 @@ class Mailbox:
             with self._lock:
                 ids, text = self._waiting.pop(0)
             with contextlib.suppress(OSError):
-                if control.steer(where, Steering(number, text, ORCHESTRATOR)).delivered:
+                if control.steer(where, Steering(number, text, ORCHESTRATOR, ids)).delivered:
                     with self._lock:
                         self._delivered += ids
+
+    def recall(self, journal: Path) -> None:
+        """Find out what an orchestrator before this one delivered, and noted nowhere.
+
+        Args:
+            journal: the run's.
+        """
+        found = control.delivered(journal)
+        with self._lock:
+            self._recalled = found
+            for ids, text in [each for each in self._waiting if found.issuperset(each[0])]:
+                self._waiting.remove((ids, text))
+                self._delivered += ids
 
     def delivered(self) -> list[str]:
         """The ids of feedback that the agent took since the last call."""

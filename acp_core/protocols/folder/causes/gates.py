@@ -87,7 +87,7 @@ def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
         obstacle.headline,
         advice=obstacle.advice,
         evidence=obstacle.evidence,
-        wanted=any(each.wanted for each in of_turn),
+        wanted=any(each.wanted for each in of_turn) and not case.is_kept_outside(turn.participant),
         remedy=remedy,
         given=given,
         others=("nudge",) if remedy != "nudge" else (),

@@ -64,7 +64,7 @@ def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
             f"{turn.participant} has had the turn since {dated(turn.since)}; no event from it since",
         ),
         certain=False,
-        wanted=any(wanted) or not wanted,
+        wanted=(any(wanted) or not wanted) and not case.is_kept_outside(turn.participant),
         remedy=event_of_turn(facts) or None,
         given=(("participant", turn.participant),),
         others=("nudge", "relaunch"),

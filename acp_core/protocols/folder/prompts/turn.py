@@ -251,9 +251,23 @@ def _rules(situation: Situation, steps: tuple[Step, ...], brief: Brief) -> str:
         "",
         f"    {blocked}",
     ]
+    if brief.tools:
+        lines += ["", *_tools(brief)]
     if brief.mode is Mode.TURN:
         lines += ["", "When your last event is appended, you are done: do not wait for the others."]
     return _section("Rules", lines)
+
+
+def _tools(brief: Brief) -> list[str]:
+    """Which tools the program was given; not each program hands them to its model."""
+    names = ", ".join(f"`{name}`" for name in brief.tools)
+    lines = [
+        f"If you have tools of the MCP server `acp` ({names}):",
+        "`append` does the same as the command; use either.",
+    ]
+    if "ask_human" in brief.tools:
+        lines.append("`ask_human` gets an answer from a person and ends nothing.")
+    return lines
 
 
 def _append(situation: Situation, step: Step, brief: Brief) -> str:

@@ -21,6 +21,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
 from acp_core.files import modes
 from acp_core.files.claims import ClaimError
+from acp_core.files.reading import stamp
 from acp_core.files.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.governed import schema
@@ -99,6 +100,11 @@ class RoleTurn(Assignment):
     def mark(self, number: int) -> str:
         """The turn, as every program of a turn bears it."""
         return self._task.turn_id
+
+    def is_left_done(self, run: Run) -> bool:
+        """Whether the result was staged in this attempt."""
+        found = stamp(self._task.staged)
+        return found is not None and found.modified >= run.started.timestamp() * 1e9
 
     def scope(self) -> TurnScope:
         """What the role's authority lets it change, and the result that it must write."""

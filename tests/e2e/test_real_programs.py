@@ -1,0 +1,275 @@
+"""The five real agent programs in live sessions, each in one of the four protocols that run programs.
+
+Their model is a script, their network has nothing but loopback (`tests.support.real_programs`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.agents.live import answers
+from acp_core.agents.live.answers import OpenRequest
+from acp_core.agents.live.state import Files
+from acp_core.agents.place import place
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.person.permissions import Verdict
+from acp_core.protocols.cycle.schema import AGENTS
+from tests.agents.live.commands import acp, begin, environment, request
+from tests.agents.live.support import left_of
+from tests.agents.support import is_gone
+from tests.loops.support import events, is_valid, log, state, stop_all, turns
+from tests.protocols.cycle.conducting import ID, WHAT, path
+from tests.protocols.governed import playing
+from tests.support.real_programs import VARIABLE, Programs, installed
+from tests.support.terminal import Terminal
+from tests.support.waiting import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(installed() is None, reason=f"{VARIABLE} names no folder of the programs"),
+]
+PATIENCE = 240.0  # seconds; nothing passes or fails by being quicker
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    found = installed()
+    assert found is not None
+    made = Programs(tmp_path / "programs", found)
+    monkeypatch.setenv("PATH", made.path)
+    yield made
+    stop_all()
+    made.close()
+
+
+def dashboard(folder: Path) -> Terminal:
+    """The real dashboard in a terminal of its own."""
+    words = [sys.executable, "-m", "acp_tui", str(folder)]
+    return Terminal(words, env=environment(), cwd=folder.parent, columns=150, rows=45)
+
+
+def by_key(folder: Path, asks: str, key: str) -> None:
+    """Answer a request on its card in the dashboard, by a key."""
+    opened = request(folder, asks)
+    with dashboard(folder) as terminal:
+        terminal.wait_for("asks", PATIENCE)
+        terminal.run(0.5)
+        terminal.send("f")
+        terminal.wait_for("Allow once", PATIENCE)
+        terminal.run(0.5)
+        terminal.send(key)
+        until(lambda: not answers.is_published(opened), "the answer", PATIENCE)
+
+
+def allow_all(folder: Path, over: Callable[[], bool]) -> None:
+    """Allow whatever is asked until something is over."""
+
+    def looks() -> bool:
+        for each in answers.waiting(str(folder)):
+            allow(each)
+        return over()
+
+    until(looks, "the end", PATIENCE)
+
+
+def allow(opened: OpenRequest) -> None:
+    with contextlib.suppress(Refused):  # its program was killed meanwhile
+        answers.answer(opened, Verdict.ALLOW, "ann", utc_now())
+
+
+def record() -> list[dict[str, str]]:
+    path = answers.root() / "answered.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def answered_once() -> bool:
+    """Whether no request of any program was answered twice."""
+    given = [(each["session"], each["tool_call"]) for each in record() if each["state"] in ("allow", "reject")]  # fmt: skip
+    return len(given) == len(set(given))
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: is_gone(pid), "its end")
+
+
+def session(folder: Path, participant: str) -> tuple[int, int]:
+    """The process that holds a session, and the agent in it."""
+
+    def held() -> tuple[int, int] | None:
+        found = Files(place(str(folder), participant)).load()
+        return (found.process.pid, found.agent.pid) if found and found.agent else None
+
+    pids = until(held, "a session", PATIENCE)
+    assert pids is not None
+    return pids
+
+
+def test_a_folder_with_claude_and_gemini(programs: Programs, tmp_path: Path) -> None:
+    folder, people = tmp_path / "cache", ("server", "reader")
+    named = [word for name in people for word in ("--participant", name)]
+    words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
+    assert acp("init", "--folder", folder, *named, *words).returncode == 0
+    no, yes = tmp_path / "no", tmp_path / "yes"
+    programs.more(
+        ("You are `server`", [["run", f"touch {no}"], ["run", f"touch {yes}"]]),
+        ("You are `reader`", [["say", "word", 600]]),
+    )
+    launched = acp("launch", folder, "server=claude", "reader=gemini", "--permissions", "edits", "--yes")  # fmt: skip
+    assert launched.returncode == 0, launched.stderr
+    with dashboard(folder) as killed:  # while it shows the request
+        request(folder, f"touch {no}")
+        killed.wait_for("asks", PATIENCE)
+        kill(killed.pid)
+    by_key(folder, f"touch {no}", "2")
+    opened = request(folder, f"touch {yes}")
+    kill(
+        state(folder, "server").pid
+    )  # the loop: the agent waits on, and the next loop takes it over
+    assert acp("launch", folder, "server=claude", "--permissions", "edits", "--yes").returncode == 0
+    assert answers.is_published(opened)
+    by_key(folder, f"touch {yes}", "1")
+    until(lambda: len(events(folder)) == 2, "the proposal", PATIENCE)
+    assert (no.exists(), yes.exists()) == (False, True)
+    assert "allowed it: touch" in log(folder, "server")
+
+    until(lambda: (run := state(folder, "reader").run) and run.first_output, "the reader's words", PATIENCE)  # fmt: skip
+    assert acp("cancel", folder, "reader").returncode == 0
+    until(lambda: state(folder, "reader").shown.note.startswith("cancelled"), "the cancelled turn", PATIENCE)  # fmt: skip
+    assert acp("nudge", folder, "reader", "Review it now").returncode == 0
+    request(folder)  # this program names the command in the title alone
+    holder, agent = session(folder, "reader")
+    kill(holder)
+    until(lambda: is_gone(agent), "the agent's end", PATIENCE)
+    allow_all(folder, lambda: events(folder)[-1]["event"] == "completed")
+    assert is_valid(folder) and answered_once()
+    until(lambda: not any(left_of(place(str(folder), name)) for name in people), "everybody's end")
+    for name in people:
+        assert all(each["live"] for each in turns(folder, name)), name
+
+
+def test_a_turn_of_opencode_by_the_tools_of_acp(programs: Programs, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
+    named = ["--participant", "server", "--participant", "reader"]
+    assert acp("init", "--folder", folder, *named, *words).returncode == 0
+    (programs.folder / "tools").touch()
+    launched = acp("launch", folder, "server=opencode", "--permissions", "edits", "--yes")
+    assert launched.returncode == 0, launched.stderr
+    allow_all(folder, lambda: len(events(folder)) == 2)  # it does not say whose the tool is
+    assert events(folder)[1]["event"] == "proposal_submitted"
+    assert "acp_append" in [each.get("use") for each in programs.requests()]
+
+
+def test_a_governed_run_with_opencode(programs: Programs, tmp_path: Path) -> None:
+    root, no = playing.repository(tmp_path / "lamp"), tmp_path / "no"
+    (programs.folder / "governed").write_text(playing.agent(tmp_path / "bin"))
+    programs.more(("# Execution Context", [["run", f"touch {no}"]]))
+    roles = [word for role in ("pm", "dev", "qa") for word in ("--agent", f"{role}=opencode")]
+    assert acp("governed", "init", root, "--goal", "Light the hall", *roles).returncode == 0
+
+    step = begin("governed", "step", root)
+    by_key(root, f"touch {no}", "2")  # this program ends its turn then
+    said, _ = step.communicate(timeout=PATIENCE)
+    assert step.returncode == 1 and not no.exists(), said
+    step = begin("governed", "step", root)
+    opened = request(root, "agent.py")
+    _, agent = session(root, "pm")
+    kill(agent)  # its session is resumed
+    until(lambda: not answers.is_published(opened), "the end of its request", PATIENCE)
+    by_key(root, "agent.py", "1")
+    said, _ = step.communicate(timeout=PATIENCE)
+    assert step.returncode == 0, said
+    accept(root, "approve-transition")
+
+    step = begin("governed", "step", root)
+    opened = request(root, "agent.py")
+    kill(step.pid)
+    step.wait()
+    allow(opened)  # the agent works on without a conductor
+    until(lambda: acp("governed", "check", root).returncode == 0, "the staged result", PATIENCE)
+    accept(root, "approve-transition")
+
+    step = begin("governed", "step", root)
+    allow_all(root, lambda: step.poll() is not None)
+    accept(root, "approve-completion")
+    assert json.loads(acp("governed", "status", root, "--json").stdout)["status"] == "completed"
+    assert answered_once()
+    assert not any(left_of(place(str(root), role)) for role in ("pm", "dev", "qa"))
+
+
+def accept(root: Path, gate: str) -> None:
+    """Accept the result that is staged, and let the run go on."""
+    accepted = acp("governed", "accept-turn", root)
+    assert accepted.returncode == 0, accepted.stderr
+    approved = acp("governed", gate, root, "--yes", "--by", "olga", "--comment", "Seen.")
+    assert approved.returncode == 0, approved.stderr
+    playing.git(root, "add", "-A")
+    playing.git(root, "commit", "-qm", "A phase is done", "--allow-empty")
+
+
+def test_workspaces_with_qwen_and_gemini(programs: Programs, tmp_path: Path) -> None:
+    root, no, yes = tmp_path / "queues", tmp_path / "no", tmp_path / "yes"
+    tasks = [word for name in ("ann", "ben") for word in ("--agent", f"{name}=Compare the queues.")]
+    assert acp("workspaces", "init", root, "--task", "a comparison", *tasks).returncode == 0
+    strange = root / "agent-workspaces/ann/of-ben.md"
+    programs.more(
+        ("AGENT NAME: ann", [["run", f"touch {yes}"]]),
+        ("AGENT NAME: ben", [["run", f"touch {no}"], ["write", str(strange), "Mine.\n"]]),
+    )
+    team = ("--agent", "ann=qwen", "--agent", "ben=gemini", "--permissions", "edits", "--jobs", "1")
+    going = begin("workspaces", "dispatch", root, *team)
+    by_key(root, f"touch {yes}", "1")
+    until(lambda: answers.waiting(str(root)), "what ben asks", PATIENCE)
+    by_key(root, "", "2")
+    allow_all(root, lambda: going.poll() is not None)
+    said, _ = going.communicate()
+    assert going.returncode == 0, said
+    assert (no.exists(), yes.exists(), strange.exists()) == (False, True, False)
+    entries = json.loads((root / "agent-workspaces/.coord/manifest.json").read_text())["agents"]
+    assert [each["outside"] for each in entries] == [[], []]
+    shown = acp("workspaces", "status", root)
+    assert shown.stdout.count("success") >= 2, shown.stdout
+    assert answered_once()
+    assert not any(left_of(place(str(root), name)) for name in ("ann", "ben"))
+
+
+def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> None:
+    root, no, yes = tmp_path / "project", tmp_path / "no", tmp_path / "yes"
+    root.mkdir()
+    programs.more(
+        ("You are RA,", [["run", f"touch {no}", True]]),
+        ("You are EP,", [["run", f"touch {yes}", True]]),
+        ("You are CD,", [["run", f"touch {tmp_path / 'slow'} && sleep 6"]]),
+    )
+    agents = ("--agent", "codex", "--agent", "cd=claude", "--permissions", "edits")
+    started = acp("cycle", "start", WHAT, "--cycle", ID, *agents, "--folder", root)
+    assert started.returncode == 0, started.stderr
+    by_key(root, f"touch {no}", "2")  # this program ends its turn then: the run is made anew
+    by_key(root, f"touch {yes}", "1")
+    opened = request(root, "sleep 6")
+    conductor = registry.find(str(root), "orchestrator")
+    assert conductor is not None
+    kill(conductor.pid)
+    assert acp("cycle", "run", "--folder", root).returncode == 0
+    assert answers.is_published(opened)
+    allow(opened)
+    told = acp("cycle", "feedback", "cd", "Quote fields with commas [[I quote]]", "--folder", root)
+    assert told.returncode == 0, told.stderr
+    allow_all(root, lambda: json.loads(path(root).read_text())["status"] == "completed")
+    assert (no.exists(), yes.exists()) == (False, True)
+    (entry,) = json.loads(path(root).read_text())["coordination"]["feedback_log"]
+    assert (entry["run"], bool(entry["sent_at"])) == ("1-cd", True)
+    assert "I heard: I quote" in log(root, "cd")
+    assert answered_once()
+    until(lambda: not any(left_of(place(str(root), name)) for name in AGENTS), "everybody's end")
