@@ -13,6 +13,7 @@ import tempfile
 from typing import Any, NoReturn
 
 FOLDER = "ACP_LINES"  # where the lines are written
+FILES = "ACP_LINES_OF"  # patterns of the files that are looked at
 _TEST = "PYTEST_CURRENT_TEST"  # pytest says so to every process that it starts
 
 _measured: Any = None
@@ -25,9 +26,7 @@ def begin() -> None:
 
     if _measured is not None:
         _measured.stop()
-    _measured = coverage.Coverage(
-        data_file=None, include=[f"{os.environ['ACP_LINES_ROOT']}/acp_core/*"]
-    )
+    _measured = coverage.Coverage(data_file=None, include=os.environ[FILES].split(os.pathsep))
     _measured.start()
 
 
