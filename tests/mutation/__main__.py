@@ -33,7 +33,7 @@ from tests.mutation.places import GUARDS, ROOMS, is_guard
 from tests.mutation.trials import Trials, Verdict, fresh
 
 ROOT = Path(__file__).resolve().parents[2]
-FIRST = 10.0  # seconds of tests for one change in the first round, as they take without it
+FIRST = 3.0  # seconds of tests for one change in the first round, as they take without it
 NOTICED = ("killed", "hung")
 
 
@@ -176,20 +176,24 @@ class Run:
         print(f"{done} {mutant.name}  {mutant.was!r} -> {mutant.text!r}  {verdict.by}", flush=True)
 
     def _tests(self, mutant: Mutant, enough: float) -> list[str]:
-        """The tests that run its line and were not tried, as many as time allows.
+        """The tests that run its line, as many as time allows.
 
-        What noticed a change of the same file before comes first, then the quickest.
+        What noticed a change of the same file before comes first, then the quickest; tests of
+        other rooms count as slow.
         """
-        seconds = self._known.seconds
-        before = self._tried.get(mutant.name, 0.0)
+        seconds, room = self._known.seconds, _room(mutant)
         chosen, whole = [], 0.0
-        for test in self._known.of(mutant.path, mutant.line):
+
+        def price(test: str) -> float:
+            near = f"/{room}/" in test
+            return seconds[test] * (1 if near else 4) / (1 + self._kills[mutant.path, test])
+
+        for test in sorted(self._known.of(mutant.path, mutant.line), key=price):
             whole += seconds[test]
             if chosen and whole > enough:
                 break
-            if not before or whole > before:
-                chosen.append(test)
-        return sorted(chosen, key=lambda test: seconds[test] / (1 + self._kills[mutant.path, test]))
+            chosen.append(test)
+        return chosen
 
     def _note(self, name: str, enough: float, verdict: Verdict) -> None:
         self.results[name] = verdict

@@ -66,15 +66,17 @@ def covered(root: Path, place: Path, jobs: int) -> Covered:
     lines.mkdir(parents=True)
     shutil.copy(root / "tests/mutation/tracing.py", root / "sitecustomize.py")
     files = os.pathsep.join(f"{root}/{room}" for room in ROOMS)
-    workers = ("-n", str(jobs)) if jobs > 1 else ("-p", "no:xdist")
+    workers = ("-n", str(jobs if jobs > 1 else 0))
     with (place / "measured.txt").open("w") as output:
-        subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutation.plugin", "-p", "no:cacheprovider",
              "--tb=line", *workers, *tests_of(root)],
             cwd=root, env=environment(root) | {tracing.FOLDER: str(lines), tracing.FILES: files},
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False,
         )  # fmt: skip
     (root / "sitecustomize.py").unlink()
+    if ended.returncode not in (0, 1):  # 1: some tests fail, which are left out
+        raise RuntimeError(f"the tests cannot be run; see {output.name}")
     read = _read(root, lines)
     kept.write_text(json.dumps({"tests": read.tests, "seconds": read.seconds}), encoding="utf-8")
     shutil.rmtree(lines)

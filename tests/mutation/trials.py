@@ -72,7 +72,7 @@ class Trials:
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", "-p", "tests.mutation.serving", "-p", "no:cacheprovider",
-                 "-p", "no:xdist", "--tb=line", "--continue-on-collection-errors", *tests],
+                 "-n", "0", "--tb=line", "--continue-on-collection-errors", *tests],
                 cwd=copy, env=environment(copy) | {CHANNEL: str(theirs.fileno())}, pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
@@ -200,7 +200,7 @@ def fresh(copy: Path, mutant: Mutant | None, tests: list[str], patience: float) 
     place = Path(tempfile.mkdtemp(prefix="trials-"))
     with _written(path, source, changed):
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line",
+            [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-n", "0", "--tb=line",
              "-m", "slow or not slow", *tests],
             cwd=copy, env=environment(copy) | {MARK: place.name, "PYTEST_DEBUG_TEMPROOT": str(place)},
             stdin=subprocess.DEVNULL, start_new_session=True,
