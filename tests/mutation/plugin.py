@@ -16,7 +16,7 @@ from tests.mutation import tracing
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure one test, with what it sets up."""
-    tracing.begin()
+    tracing.begin(item.nodeid)
     begun = time.monotonic()
     try:
         return (yield)

@@ -58,6 +58,9 @@ def test_the_worse_of_two_results_counts_and_tests_that_did_not_run_prove_nothin
     skipped = open_folder(str(tmp_path)).selected
     assert skipped and not states.tests(skipped).executed
     assert str(states.tests(skipped)) == "no tests ran"
+    write(tmp_path, file, {"total_tests": 20, "failed_tests": [], "executed": True})
+    again = open_folder(str(tmp_path)).selected
+    assert again and states.tests(again).proven
 
 
 def test_failed_tests_are_named_by_their_list_or_by_their_rows() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.state import Move, gates, requests, turns
+from acp_core.protocols.governed.state import Move, gates, is_named, requests, turns
 from acp_core.protocols.governed.state.requests import Predicate
+from acp_core.protocols.governed.write import opened
 from tests.protocols.governed import making
 
 NOW = datetime(2026, 3, 1, 11, tzinfo=UTC)
@@ -85,3 +87,51 @@ def test_who_asked_for_the_end_of_a_run_is_known_at_its_gate() -> None:
     assert (request.kind, request.gate, request.turn) == (
         "run_completion", "verification_done", making.TURN,
     )  # fmt: skip
+
+
+def test_each_turn_has_the_next_number_and_the_deadline_of_its_phase() -> None:
+    for minutes, said in (
+        (30, "2026-03-01T11:30"),
+        (0, "2026-03-01T13:00"),
+        (None, "2026-03-01T13:00"),
+    ):
+        config = making.config()
+        config["routing"]["planning"]["timeout_minutes"] = minutes
+        move = turns.assigned(config, making.state(turn_sequence=4), None, "turn_1", {}, NOW)
+        given = move.state["active_turns"]["turn_1"]
+        assert given["assigned_sequence"] == move.state["turn_sequence"] == 5
+        assert given["deadline_at"].startswith(said), given
+
+
+def test_a_gate_that_demands_a_file_outside_the_repository_is_not_met(tmp_path: Path) -> None:
+    config = making.config()
+    config["gates"]["planning_done"]["requires_files"] = ["../plan.md"]
+    (tmp_path / "plan.md").write_text("Approved: YES\n")
+    (demanded,) = gates.predicates(tmp_path / "run", config, "planning_done", None)
+    assert (demanded.met, demanded.reason) == (False, "leads out of the repository")
+
+
+@pytest.mark.parametrize(("id", "named"), [("run_1", True), ("", False), (None, False), (5, False)])
+def test_a_run_without_an_id_is_known(id: object, named: bool) -> None:
+    assert is_named(making.state(run_id=id)) is named
+
+
+def test_nothing_outside_the_run_is_read_or_removed(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "note").write_text("mine")
+    (root / "link").symlink_to(tmp_path / "other")
+    for name in ("../other", "link"):
+        with pytest.raises(Refused, match="leads out of the repository, or is a symbolic link"):
+            opened.removing(root, name)
+        with pytest.raises(Refused, match="leads out of the repository, or is a symbolic link"):
+            opened.content(root, f"{name}/note")
+    assert opened.removing(root, "nowhere") == []
+    assert opened.content(root, "nowhere") is None
+
+
+def test_who_decides_has_a_name() -> None:
+    assert opened.who("  Ann   Lee ") == "Ann Lee"
+    with pytest.raises(Refused, match="name who decides"):
+        opened.who("x" * 121)
