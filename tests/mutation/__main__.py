@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     work = (options.work or Path(tempfile.mkdtemp())).resolve()
     work.mkdir(parents=True, exist_ok=True)
     project = _project(work / "project")
-    copies = [_copy(project, work / f"copy{number}") for number in range(options.jobs)]
+    copies = [copied(project, work / f"copy{number}") for number in range(options.jobs)]
     known = covered(copies[0], work, options.jobs)
     chosen = sample(project, options.mutants, options.seed, options.only)
     run = Run(chosen, known, copies, work, options.minutes * 60)
@@ -82,7 +82,7 @@ def _one(name: str, tests: list[str]) -> int:
     mutant = next(each for each in mutants(ROOT, path) if each.name == name)
     print(f"{mutant.was!r} -> {mutant.text!r}")
     with tempfile.TemporaryDirectory() as place:
-        copy = _copy(ROOT, Path(place) / "copy")
+        copy = copied(ROOT, Path(place) / "copy")
         for change, wanted in ((None, True), (mutant, False)):
             passed = fresh(copy, change, tests, 600.0)
             print(f"{'with' if change else 'without'} it the tests {'pass' if passed else 'fail'}")
@@ -93,10 +93,10 @@ def _one(name: str, tests: list[str]) -> int:
 
 def _project(place: Path) -> Path:
     """The project as it stood when the work began."""
-    return place if place.exists() else _copy(ROOT, place)
+    return place if place.exists() else copied(ROOT, place)
 
 
-def _copy(project: Path, place: Path) -> Path:
+def copied(project: Path, place: Path) -> Path:
     """A copy of the project that may be changed; what a killed run left changed is as it was."""
     if (project / ".git").exists():
         names = subprocess.run(
