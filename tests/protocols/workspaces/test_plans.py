@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,17 @@ def test_headings_go_down_and_comments_in_code_stay(tmp_path: Path) -> None:
     material = drafting.Material([("ann", path, 1)], [], [], [])
     text = drafting.text(found, planned(root, entry("ann"), entry("ben")), material)
     assert "### Ann\n```\n# no heading\n```\n#### More" in text
+
+
+def test_who_compared_is_recorded_and_what_people_recorded_stays(tmp_path: Path) -> None:
+    root = run(tmp_path)
+    about = {"agents": ["ann", "ben"], "category": "factual"}
+    stale = about | {"id": "c1", "topic": "gone", "hint": True}
+    told = about | {"id": "c2", "topic": "port"}
+    write(root, f"{COORD}/conflicts.json", {"conflicts": [stale, told]}, 5)
+    for by, said in (("", triage.me()), ("Ann Lee", "Ann Lee")):
+        (made,) = conflicts.record_hints(layout(root), by).writes
+        kept = json.loads(made.data)
+        assert kept["by"] == said and [each["id"] for each in kept["conflicts"]] == ["c2"]
+        (made,) = conflicts.dismiss(layout(root), "c2", "The same port", by).writes
+        assert json.loads(made.data)["conflicts"][1]["by"] == said
