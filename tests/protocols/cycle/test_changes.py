@@ -23,7 +23,7 @@ def over() -> dict[str, object]:
 
 def test_who_is_at_work_is_not_told_to_begin_again() -> None:
     state = making.state()
-    with pytest.raises(Refused, match="cd is working$"):
+    with pytest.raises(Refused, match=r"cd is working$"):
         changes.rerun(state, NOW, "cd")
     with pytest.raises(Refused, match="cd is working and depends on ep"):
         changes.rerun(state, NOW, "ep")
