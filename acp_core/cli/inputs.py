@@ -43,13 +43,16 @@ def problem(error: ValidationError) -> str:
 
 
 def _field(field: Field, default: object) -> Field:
-    """An input as an option. It begins with the action's default; the model judges its bounds."""
+    """An input as an option. It begins with the action's default; the model judges its bounds.
+
+    What the action's own command calls it (``--to`` for the peer of a message) works, too.
+    """
     name = f"{_OWN}{field.name}" if field.name in RESERVED else field.name
     now = field.default if default is None else default
     required = field.required and now in (None, "")
     return field._replace(
         name=name, flag=_flag(field.name), default=now, required=required, least=None, most=None,
-        listed=True,
+        listed=True, aliases=(*filter(None, (field.flag,)), *field.aliases),
     )  # fmt: skip
 
 

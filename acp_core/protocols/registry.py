@@ -64,7 +64,9 @@ class Protocol(NamedTuple):
     ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.manual.Manual` with
     examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
-    can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`).
+    can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are
+    the descriptions of acts that have no command of their own and need inputs from a person, so that a
+    command that is printed for them names these.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Protocol(NamedTuple):
     commands: tuple[Command, ...] = ()
     manual: str | None = None
     tools: str | None = None
+    acts: str | None = None
 
 
 WATCH = "watch"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Acp
-from tests.protocols.folder.support import change_protocol, make_v1
+from tests.protocols.folder.support import change_protocol, edit, make_v1
 from tests.protocols.workspaces.making import agent, returned, run
 from tests.support import toy
 
@@ -120,3 +120,23 @@ def test_status_and_show_name_what_a_person_must_choose_below_the_command(acp: A
     for command in ("status", "show"):
         printed = " ".join(acp(command, "queues").stdout.split())
         assert f"--decision DECISION --reason TEXT {hint}" in printed
+
+
+def test_a_command_that_resolves_questions_says_that_the_questions_are_to_be_written(
+    acp: Acp,
+) -> None:
+    folder = make_v1(acp.home / "cache", "classified")
+    edit(folder, "readiness.md", "- [resolved] Who", "- [blocking] Who")
+    lines = [line.strip() for line in acp("why", "cache").stdout.splitlines()]
+    command = lines.index("acp act cache settle_questions --questions QUESTIONS")
+    assert lines[command + 1] == "you choose QUESTIONS: add --help to see what is possible"
+    cause = next(
+        each
+        for each in json.loads(acp("why", "cache", "--json").stdout)["snapshot"]["causes"]
+        if each["remedy"] == "settle_questions"
+    )
+    assert cause["choose"] == ["questions"]
+    answer = ("--questions", "[resolved] Who starts? The server.")
+    done = acp("act", "cache", "settle_questions", *answer, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "settle_questions" not in acp("why", "cache").stdout

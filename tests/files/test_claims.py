@@ -251,7 +251,20 @@ def test_what_is_hidden_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"account": 7}', '{"process": {"pid": -1}}', "[" * 5000, '"x"', "\0"],
+    [
+        "",
+        "[]",
+        "{}",
+        '{"account": 7}',
+        '{"process": {"pid": -1}}',
+        "[" * 5000,
+        '"x"',
+        "\0",
+        (
+            '{"account": "a", "uid": 0, "program": "acp", "since": "x", "epoch": 1, "process": '
+            '{"host": 7, "boot": "b", "pid": 1, "started": 1}}'
+        ),
+    ],
 )
 def test_a_record_that_makes_no_sense_decides_nothing(tmp_path: Path, text: str) -> None:
     claims.take(tmp_path, CONDUCT).release()

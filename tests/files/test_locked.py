@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import threading
@@ -11,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acp_core.files.locked import Moved, locked
+from acp_core.files.locked import LogError, Moved, locked
 from tests.agents.support import wait_for
 from tests.protocols.folder.running import block, log, spawn
 from tests.protocols.folder.support import line_of, make_v1
@@ -147,3 +148,58 @@ def test_a_line_that_is_still_being_written_is_waited_for(
         finish.start()
         assert not held.is_torn()
         finish.join()
+
+
+def test_a_log_that_is_replaced_again_and_again_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_v1(tmp_path / "run", "drafting") / "events.jsonl"
+    real = fcntl.flock
+
+    def flock(fd: int, how: int) -> None:
+        real(fd, how)
+        shutil.copy(path, tmp_path / "copy")
+        os.replace(tmp_path / "copy", path)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with (
+        pytest.raises(LogError, match="repeatedly replaced by another program"),
+        locked(str(path), timeout=0.2),
+    ):
+        pass
+
+
+def test_an_empty_log_is_not_torn_and_a_huge_one_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.touch()
+    with locked(str(path)) as log:
+        assert not log.is_torn()
+        path.write_bytes(b"12345\n")
+        assert log.read(6) == b"12345\n"
+        with pytest.raises(LogError, match="larger than 5 bytes"):
+            log.read(5)
+
+
+def test_what_cannot_be_taken_back_is_said_to_remain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk writes half a line, and then cuts nothing."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        return real(fd, data[:20]) if b'"blocked"' in bytes(data) else real(fd, data)
+
+    def cut(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = (folder / "events.jsonl").read_bytes()
+    monkeypatch.setattr(os, "write", write)
+    with monkeypatch.context() as stuck:
+        stuck.setattr(os, "ftruncate", cut)
+        ran = block(folder)
+    assert ran.code == 2 and "an incomplete line remains: run `acp repair`" in ran.err
+    (folder / "events.jsonl").write_bytes(before)
+    ran = block(folder)
+    assert ran.code == 2 and "nothing was appended" in ran.err
+    assert (folder / "events.jsonl").read_bytes() == before

@@ -54,6 +54,17 @@ def test_a_new_file_elsewhere_has_the_mode_of_the_umask(tmp_path: Path) -> None:
     assert mode(tmp_path / "file") == 0o644
 
 
+def test_a_program_that_works_in_a_shared_folder_leaves_its_files_to_the_group(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0o077)
+    try:
+        assert modes.umask_in(shared(tmp_path)) == 0o007
+        assert modes.umask_in(tmp_path) == modes.umask_in(tmp_path / "nowhere") == -1
+    finally:
+        os.umask(before)
+
+
 def test_a_folder_made_in_a_shared_one_is_shared_too(tmp_path: Path) -> None:
     folder = shared(tmp_path)
     modes.shared_folder(folder / "deep" / "er")

@@ -1,9 +1,11 @@
 """Mutation testing of the guards: what the tests do not notice is printed.
 
 ``python -m tests.mutation`` takes a seeded sample of changes of the rooms that keep promises
-(files, every protocol's state and writes, the wire's doors), makes each in a copy of the project, and
-runs the tests that run the changed line. It needs ``coverage`` and an hour or more; ``--work`` keeps
-what is known, so that it goes on where it was.
+(files, every protocol's state and writes, the wire's doors), and every guard before a write. It
+makes each in a copy of the project, and runs the tests that run the changed line: the quickest
+first, all others where those notice nothing. It needs ``coverage`` and an hour or more; ``--work``
+keeps what is known, so that it goes on where it was. With ``--name`` and ``--tests`` it tries one
+change of the project as it stands, on tests that may be new.
 """
 
 from __future__ import annotations
@@ -19,23 +21,20 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from queue import Queue
 
-from tests.mutation.covering import Covered, covered
+from tests.mutation.covering import Covered, covered, tests_of
 from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.places import GUARDS, ROOMS, is_guard
+from tests.mutation.trials import Trials, Verdict, fresh
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = (
-    "acp_core/files/*.py",
-    "acp_core/protocols/*/state.py", "acp_core/protocols/*/state/**/*.py",
-    "acp_core/protocols/*/write/**/*.py", "acp_core/protocols/kit/guard.py",
-    "acp_core/protocols/wire/network/http/guard.py", "acp_core/protocols/wire/network/links.py",
-    "acp_core/protocols/wire/network/secrets.py", "acp_core/protocols/wire/network/trust.py",
-)  # fmt: skip
-ENOUGH = 60.0  # seconds of tests for one mutant, as they take without one
-PATIENCE = 240.0  # seconds until a run counts as hung, which is noticed, too
+FIRST = 3.0  # seconds of tests for one change in the first round, as they take without it
+NOTICED = ("killed", "hung")
 
 
 def main(argv: list[str]) -> int:
@@ -44,117 +43,178 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="which (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin none after these")
+    parser.add_argument("--enough", type=float, default=120.0, help="seconds of tests for one")
     parser.add_argument("--only", default="", help="files with this in their path")
     parser.add_argument("--work", type=Path, help="a folder that keeps what is known")
+    parser.add_argument("--name", help="one change, as it is named in the results")
+    parser.add_argument("--tests", nargs="*", default=[], help="the tests for it")
     options = parser.parse_args(argv)
+    if options.name:
+        return _one(options.name, options.tests)
     if find_spec("coverage") is None:
         parser.error("coverage is missing: install it with pip")
     work = (options.work or Path(tempfile.mkdtemp())).resolve()
     work.mkdir(parents=True, exist_ok=True)
-    copies = [_copy(work / f"copy{number}") for number in range(options.jobs)]
+    project = _project(work / "project")
+    copies = [copied(project, work / f"copy{number}") for number in range(options.jobs)]
     known = covered(copies[0], work, options.jobs)
-    chosen = sample(copies[0], options.mutants, options.seed, options.only)
-    results = _tried(chosen, known, copies, work / "results.jsonl", options.minutes * 60)
-    print(report(chosen, results))
+    chosen = sample(project, options.mutants, options.seed, options.only)
+    run = Run(chosen, known, copies, work, options.minutes * 60)
+    for seconds in (FIRST, options.enough):
+        run.round(seconds)
+    print(report(chosen, run.results))
     return 0
 
 
 def sample(root: Path, count: int, seed: int, only: str = "") -> list[Mutant]:
-    """Some of all mutants, the same for the same seed and the same files."""
+    """Some of all changes, the same for the same seed and the same files; then every guard."""
     paths = sorted({str(path.relative_to(root)) for room in ROOMS for path in root.glob(room)})
     every = [each for path in paths if only in path for each in mutants(root, path)]
     random.Random(seed).shuffle(every)
-    return every[:count]
+    some = every[:count]
+    named = [each for each in every[count:] if is_guard(each.path, each.kind)]
+    return some + sorted(named, key=lambda each: (GUARDS.index(each.path), each.start))
 
 
-def _copy(place: Path) -> Path:
-    """The project as it stands, where it may be changed."""
-    if not place.exists():
+def _one(name: str, tests: list[str]) -> int:
+    """Try one change of the project as it stands: 0 where the tests notice it."""
+    path = name.partition(":")[0]
+    mutant = next(each for each in mutants(ROOT, path) if each.name == name)
+    print(f"{mutant.was!r} -> {mutant.text!r}")
+    with tempfile.TemporaryDirectory() as place:
+        copy = copied(ROOT, Path(place) / "copy")
+        for change, wanted in ((None, True), (mutant, False)):
+            passed = fresh(copy, change, tests, 600.0)
+            print(f"{'with' if change else 'without'} it the tests {'pass' if passed else 'fail'}")
+            if passed != wanted:
+                return 1
+    return 0
+
+
+def _project(place: Path) -> Path:
+    """The project as it stood when the work began."""
+    return place if place.exists() else copied(ROOT, place)
+
+
+def copied(project: Path, place: Path) -> Path:
+    """A copy of the project that may be changed; what a killed run left changed is as it was."""
+    if (project / ".git").exists():
         names = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
-        ).stdout.split(b"\0")
-        for name in filter(None, map(os.fsdecode, names)):
-            target = place / name
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=project, capture_output=True, check=True,
+        ).stdout.split(b"\0")  # fmt: skip
+        files = [project / os.fsdecode(name) for name in names if name]
+    else:
+        files = list(project.rglob("*"))
+    for file in files:
+        target = place / file.relative_to(project)
+        if file.is_file() and not (target.exists() and target.read_bytes() == file.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
+            shutil.copy(file, target)
     return place
 
 
-def _tried(
-    chosen: list[Mutant], known: Covered, copies: list[Path], kept: Path, seconds: float
-) -> dict[str, str]:
-    """What became of each: ``killed``, ``hung``, ``survived`` or ``not run``."""
-    results: dict[str, str] = {}
-    if kept.exists():
-        results = dict(json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines())
-    free: Queue[Path] = Queue()
-    for copy in copies:
-        free.put(copy)
-    ends = time.monotonic() + seconds
+class Run:
+    """All changes that were chosen, and what became of each so far.
 
-    def one(mutant: Mutant) -> None:
-        if mutant.name in results or time.monotonic() > ends:
+    Attributes:
+        results: For each change that was tried, by its name, the verdict.
+    """
+
+    def __init__(
+        self, chosen: list[Mutant], known: Covered, copies: list[Path], work: Path, seconds: float
+    ) -> None:
+        self._chosen, self._known, self._copies, self._work = chosen, known, copies, work
+        self._ends = time.monotonic() + seconds
+        self._tried: dict[str, float] = {}  # the seconds of tests that each was given
+        self._kills: Counter[tuple[str, str]] = Counter()  # of a file, by a test
+        self.results: dict[str, Verdict] = {}
+        self._kept = work / "results.jsonl"
+        if self._kept.exists():
+            for line in self._kept.read_text(encoding="utf-8").splitlines():
+                read = json.loads(line)
+                self._note(read.pop("name"), read.pop("enough"), Verdict(**read))
+
+    def round(self, enough: float) -> None:
+        """Try each change that nothing noticed yet, with so many seconds of tests."""
+        left = [
+            each
+            for each in self._chosen
+            if each.name not in self.results
+            or (self.results[each.name].result == "survived" and self._tried[each.name] < enough)
+        ]
+        if not left:
             return
-        copy = free.get()
+        free: Queue[Trials] = Queue()
+        for copy in self._copies:
+            free.put(Trials(copy, tests_of(copy), self._work / "trials.txt"))
+        with ThreadPoolExecutor(len(self._copies)) as pool:
+            list(pool.map(partial(self._try, free, enough), left))
+        while not free.empty():
+            free.get().close()
+
+    def _try(self, free: Queue[Trials], enough: float, mutant: Mutant) -> None:
+        if time.monotonic() > self._ends:
+            return
+        tests = self._tests(mutant, enough)
+        begun = time.monotonic()
+        trials = free.get()
         try:
-            result = attempt(copy, mutant, known.of(mutant.path, mutant.line), known.seconds)
+            verdict = Verdict("not run")
+            if tests:
+                verdict = trials.judge(mutant, tests, self._known.seconds)
+            if verdict.result == "unpatchable":
+                verdict = trials.judge_afresh(mutant, tests)
         finally:
-            free.put(copy)
-        results[mutant.name] = result
-        with kept.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([mutant.name, result]) + "\n")
-        print(f"{result:9} {mutant.name}  {mutant.was!r} -> {mutant.text!r}", flush=True)
+            free.put(trials)
+        self._note(mutant.name, enough, verdict)
+        with self._kept.open("a", encoding="utf-8") as file:
+            line = {"name": mutant.name, "enough": enough} | asdict(verdict)
+            file.write(json.dumps(line) + "\n")
+        took = time.monotonic() - begun
+        done = f"{len(self.results)}/{len(self._chosen)} {took:5.1f} s  {verdict.result:9}"
+        print(f"{done} {mutant.name}  {mutant.was!r} -> {mutant.text!r}  {verdict.by}", flush=True)
 
-    with ThreadPoolExecutor(len(copies)) as pool:
-        list(pool.map(one, chosen))
-    return results
+    def _tests(self, mutant: Mutant, enough: float) -> list[str]:
+        """The tests that run its line, as many as time allows.
 
+        What noticed a change of the same file before comes first, then the quickest; tests of
+        other rooms count as slow.
+        """
+        seconds, room = self._known.seconds, _room(mutant)
+        chosen, whole = [], 0.0
 
-def attempt(copy: Path, mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> str:
-    """Make one change, and run the tests that run its line."""
-    some: list[str] = []
-    whole = 0.0
-    for test in tests:
-        whole += seconds.get(test, 1.0)
-        if some and whole > ENOUGH:
-            break
-        some.append(test)
-    if not some:
-        return "not run"
-    path = copy / mutant.path
-    source = path.read_text(encoding="utf-8")
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
-    environment.pop("PYTHONPYCACHEPREFIX", None)
-    path.write_text(mutant.apply(source), encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout=60", *some],
-        cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        return "survived" if process.wait(PATIENCE) == 0 else "killed"
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.wait()
-        return "hung"
-    finally:
-        path.write_text(source, encoding="utf-8")
+        def price(test: str) -> float:
+            near = f"/{room}/" in test
+            return seconds[test] * (1 if near else 4) / (1 + self._kills[mutant.path, test])
+
+        for test in sorted(self._known.of(mutant.path, mutant.line), key=price):
+            whole += seconds[test]
+            if chosen and whole > enough:
+                break
+            chosen.append(test)
+        return chosen
+
+    def _note(self, name: str, enough: float, verdict: Verdict) -> None:
+        self.results[name] = verdict
+        self._tried[name] = enough
+        if verdict.by:
+            self._kills[name.partition(":")[0], verdict.by] += 1
 
 
-def report(chosen: list[Mutant], results: dict[str, str]) -> str:
+def report(chosen: list[Mutant], results: dict[str, Verdict]) -> str:
     """A table of what became of them, and those that nothing noticed."""
     tried = [each for each in chosen if each.name in results]
     rooms = Counter(_room(each) for each in tried)
-    noticed = Counter(_room(each) for each in tried if results[each.name] in ("killed", "hung"))
+    noticed = Counter(_room(each) for each in tried if results[each.name].result in NOTICED)
     lines = ["| room | mutants | noticed |", "| --- | ---: | ---: |"]
     lines += [f"| {room} | {rooms[room]} | {noticed[room]} |" for room in sorted(rooms)]
     whole, good = rooms.total(), noticed.total()
     lines += [f"| all | {whole} | {good} ({good / max(whole, 1):.0%}) |", ""]
     for each in tried:
-        if results[each.name] not in ("killed", "hung"):
-            lines.append(
-                f"* `{each.path}:{each.line}` {results[each.name]}: `{each.was}` -> `{each.text}`"
-            )
+        result = results[each.name].result
+        if result not in NOTICED:
+            lines.append(f"* `{each.name}` {result}: `{each.was}` -> `{each.text}`")
     return "\n".join(lines)
 
 

@@ -16,12 +16,23 @@ from tests.mutation import tracing
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure one test, with what it sets up."""
-    tracing.begin()
+    tracing.begin(item.nodeid)
     begun = time.monotonic()
     try:
         return (yield)
     finally:
         tracing.save(item.nodeid)
-        took = Path(os.environ[tracing.FOLDER]) / f"took-{os.getpid()}.jsonl"
-        with took.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([item.nodeid, time.monotonic() - begun]) + "\n")
+        _note("took", [item.nodeid, time.monotonic() - begun])
+
+
+@pytest.hookimpl
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what fails without any change: it can tell nothing about one."""
+    if report.failed:
+        _note("failed", report.nodeid)
+
+
+def _note(name: str, what: object) -> None:
+    notes = Path(os.environ[tracing.FOLDER]) / f"{name}-{os.getpid()}.jsonl"
+    with notes.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(what) + "\n")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from tests.mutation.__main__ import ROOT, sample
 from tests.mutation.mutants import mutants
+from tests.mutation.patching import Loaded, Unpatchable
 
 SOURCE = '''
 LIMIT = 3
@@ -58,3 +63,51 @@ def test_a_sample_is_the_same_for_its_seed_and_every_change_is_python() -> None:
     assert some == sample(ROOT, 200, 5) != sample(ROOT, 200, 6)
     for each in some:
         ast.parse(each.apply((ROOT / each.path).read_text(encoding="utf-8")))
+
+
+def loaded(tmp_path: Path) -> ModuleType:
+    """The source above and a closure, loaded as a module."""
+    path = tmp_path / "loaded.py"
+    path.write_text(SOURCE + CLOSURE, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("loaded", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CLOSURE = """
+
+def counter(start: int):
+    def count(step: int) -> int:
+        return start + step * 2
+    return count
+
+
+COUNT = counter(1)
+"""
+
+
+def test_a_change_reaches_functions_that_are_loaded_already(tmp_path: Path) -> None:
+    module = loaded(tmp_path)
+    source, functions = SOURCE + CLOSURE, Loaded()
+    changes = {each.kind: each.apply(source) for each in mutants(tmp_path, "loaded.py")}
+    with pytest.raises(ValueError, match="größer"):
+        module.take(4, False)
+    functions.change(str(tmp_path / "loaded.py"), source, changes["guard"])
+    assert module.take(4, False) == 4
+    assert module.COUNT(3) == 7  # made before the change
+    functions.change(str(tmp_path / "loaded.py"), source, changes["number"])
+    assert module.COUNT(3) == module.counter(1)(3) == 10
+
+
+def test_a_change_of_what_is_not_loaded_is_refused(tmp_path: Path) -> None:
+    loaded(tmp_path)
+    functions = Loaded()
+    with pytest.raises(Unpatchable):
+        functions.change(
+            str(tmp_path / "other.py"), SOURCE, SOURCE.replace("size > LIMIT", "False")
+        )
+    without = CLOSURE.replace("start + step * 2", "step * 2")  # needs no closure any more
+    with pytest.raises(Unpatchable):
+        functions.change(str(tmp_path / "loaded.py"), SOURCE + CLOSURE, SOURCE + without)

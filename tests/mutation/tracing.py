@@ -13,33 +13,42 @@ import tempfile
 from typing import Any, NoReturn
 
 FOLDER = "ACP_LINES"  # where the lines are written
+FILES = "ACP_LINES_OF"  # patterns of the files that are looked at
 _TEST = "PYTEST_CURRENT_TEST"  # pytest says so to every process that it starts
 
 _measured: Any = None
 
 
-def begin() -> None:
-    """Start to measure, or start anew."""
+def begin(test: str = "") -> None:
+    """Start to measure, or start anew; or go on with a test, also in threads of one before it."""
     global _measured
     import coverage
 
+    if _measured is not None and test:
+        _measured.switch_context(test)
+        return
     if _measured is not None:
         _measured.stop()
-    _measured = coverage.Coverage(
-        data_file=None, include=[f"{os.environ['ACP_LINES_ROOT']}/acp_core/*"]
-    )
+    _measured = coverage.Coverage(data_file=None, include=os.environ[FILES].split(os.pathsep))
     _measured.start()
+    if test:
+        _measured.switch_context(test)
 
 
 def save(test: str = "") -> None:
-    """Write down what was run since it began, for a test."""
+    """Write down what was run since it began, for a test; with none named, for the process's."""
     global _measured
     if _measured is None:
         return
-    _measured.stop()
-    data, _measured = _measured.get_data(), None
-    test = test or os.environ.get(_TEST, "").rpartition(" ")[0]
-    lines = {path: data.lines(path) for path in data.measured_files()}
+    data = _measured.get_data()
+    if test:
+        data.set_query_context(test)
+    else:
+        _measured.stop()
+        _measured = None
+        test = os.environ.get(_TEST, "").rpartition(" ")[0]
+    found = ((path, data.lines(path)) for path in data.measured_files())
+    lines = {path: numbers for path, numbers in found if numbers}
     if test and lines:
         handle, _ = tempfile.mkstemp(suffix=".json", dir=os.environ[FOLDER])
         with open(handle, "w", encoding="utf-8") as file:

@@ -127,8 +127,15 @@ def _end(server: subprocess.Popen[str]) -> None:
     server.stdout.close()
 
 
-def _serve() -> None:
-    _import_everything()
+def use(server: subprocess.Popen[str]) -> None:
+    """Ask a server that another has started, in place of one of our own."""
+    global _server
+    _server = server
+
+
+def serve() -> None:
+    """Answer requests on the standard input until there are no more."""
+    import_everything()
     gc.freeze()  # what is forked touches none of it
     for line in sys.stdin:
         request = json.loads(line)
@@ -162,7 +169,8 @@ def _tell(request: dict[str, Any], name: str, value: int) -> None:
     os.rename(f"{path}.new", path)
 
 
-def _import_everything() -> None:
+def import_everything() -> None:
+    """Load every module that a command may need."""
     import acp_core
     import acp_tui.__main__
 
@@ -212,4 +220,4 @@ def _be(request: dict[str, Any]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _serve()
+    serve()

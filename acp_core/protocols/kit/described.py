@@ -14,7 +14,7 @@ from acp_core.protocols.kit.command import Commands
 
 
 def act(protocol: str, name: str) -> ActionSpec | None:
-    """The description of an act by its name; None where it has no command, or no description."""
+    """The description of an act by its name; None where it has none that its protocol names."""
     return _acts(protocol).get(name)
 
 
@@ -44,6 +44,8 @@ def _acts(protocol: str) -> dict[str, ActionSpec]:
             continue
         if isinstance(held, Commands):
             found |= _of(held)
+    if known and known.acts:
+        found |= {each.name: each for each in registry.load(known.acts)}
     return found
 
 

@@ -179,6 +179,23 @@ def test_a_review_without_its_heading_is_appended_with_a_warning(tmp_path: Path)
     assert ran.code == 0 and "reader - seq 3` yet" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" \n\n", "the review is empty"),
+        ("## 2026-01-02T03:04:05Z - reader - seq 3\n", "the review is empty"),
+        ("Fine.\n## now - reviewer - seq 2\n", "line 2 of the review reads as the heading"),
+    ],
+)
+def test_a_review_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    before = files(folder)
+    (tmp_path / "review.txt").write_text(text)
+    ran = append(folder, "reader", "review_submitted", 2, review_file=tmp_path / "review.txt")
+    assert ran.code == 2 and said in ran.err, ran
+    assert files(folder) == before
+
+
 def test_deliverable_events_say_which_and_in_which_role(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "revising")
     bare = append(folder, "server", "deliverable_drafted", 1)

@@ -333,3 +333,13 @@ def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
         ran = init(folder, "--resume")
         assert (ran.code, ran.err) == (0, "") and "created" not in ran.out
         assert files(folder) == before
+
+
+def test_a_start_is_not_gone_on_with_as_another_collaboration(tmp_path: Path) -> None:
+    """protocol.json is there and readable: it says whose the folder is, with a log or without."""
+    folder = tmp_path / "run"
+    init(folder)
+    (folder / "events.jsonl").write_bytes(b"")
+    before = (folder / "protocol.json").read_bytes()
+    assert init(folder).code == 2
+    assert (folder / "protocol.json").read_bytes() == before

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.files import mounts
 from acp_core.protocols.folder import rules, schema
 from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
@@ -355,3 +356,30 @@ def test_a_log_with_carriage_returns_is_not_cut(tmp_path: Path) -> None:
     before = path.read_bytes()
     ran = acp("repair", folder, "--yes")
     assert "lines end in carriage returns" in ran.out and path.read_bytes() == before
+
+
+def test_a_repair_clears_up_after_a_killed_one_and_remembers_what_it_made(
+    tmp_path: Path, state: Path
+) -> None:
+    folder = started(tmp_path / "run")
+    left = folder / f".protocol.json.{'0' * 16}.acp-tmp"
+    left.write_text("half of i")
+    change_protocol(folder, team="blue", currentPhase="reviewing")
+    ran = fix(folder)
+    assert ran.code == 0, ran
+    assert not left.exists()
+    (folder / "protocol.json").unlink()
+    assert fix(folder).code == 0
+    assert read_protocol(folder)["team"] == "blue"
+
+
+def test_nothing_is_repaired_where_locks_protect_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = started(tmp_path / "run")
+    change_protocol(folder, currentPhase="reviewing")
+    before = files(folder)
+    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    ran = fix(folder)
+    assert ran.code == 2 and "is on cifs" in ran.err, ran
+    assert files(folder) == before

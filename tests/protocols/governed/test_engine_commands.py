@@ -239,9 +239,26 @@ def test_a_program_that_comes_to_nothing_can_be_started_again(
     assert governed(["accept-turn", str(root)]) == 0  # what was edited in between is not its own
 
 
-def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None:
+def test_a_goal_that_the_other_program_would_not_open_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = playing.repository(tmp_path / "lamp")
+    assert governed(["init", str(root), "--goal", "x" * 501]) == 2
+    assert "the goal is longer than 500 characters" in capsys.readouterr().err
+    assert not (root / "agentxchain.json").exists()
+    assert governed(["init", str(root), "--goal", "x" * 500]) == 0
+
+
+def test_objections_are_followed_from_raised_to_resolved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = start(tmp_path / "lamp")
     assert governed(["step", str(root)]) == 0
+    capsys.readouterr()
+    assert governed(["step", str(root)]) == 2  # its result waits
+    assert "the result of pm is staged: accept or reject it" in capsys.readouterr().err
+    assert governed(["step", str(root), "--role", "dev"]) == 2
+    assert "Turn already assigned" in capsys.readouterr().err
     assert governed(["accept-turn", str(root)]) == 0
     words = ["objection", str(root), "--id", "OBJ-001", "--comment", "It is big enough", *YES]
     assert governed([*words[:3], "OBJ-9", *words[4:]]) == 2

@@ -110,6 +110,12 @@ def test_whatever_a_note_holds_is_said_safely(tmp_path: Path, text: str, says: s
     assert set_aside.set_aside(tmp_path, NOW)
 
 
+def test_where_nothing_is_left_nothing_is_set_aside(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="left nothing unfinished"):
+        set_aside.set_aside(making.make_run(tmp_path), NOW)
+    assert not (tmp_path / ".agentxchain/transactions").exists()
+
+
 def test_links_and_our_own_leftovers_are_no_notes(tmp_path: Path) -> None:
     making.make_run(tmp_path)
     place = tmp_path / ".agentxchain/transactions"

@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.protocols.wire.actions.table import COMMANDS
 from acp_core.protocols.wire.conduct.agent.place import folder_of
-from tests.protocols.wire.support import ROOT, START, Process, acp, refused, served, until
+from tests.protocols.wire.support import OWNER, ROOT, START, Process, acp, refused, served, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 ASKED = ("/status", "/link", "/messages", "/recv", "/peers", "/tasks", "/stream", "/offline-queue")
@@ -73,6 +73,17 @@ def test_the_owner_needs_no_token_in_commands_and_can_have_it_printed(tmp_path: 
         assert acp("status", agent.url)[0] == 0
         assert "running: My agent" in acp("wire", "token", "Nobody")[1]
         assert shlex.quote("My agent") in httpx.get(f"{agent.url}/link", trust_env=False).text
+
+
+def test_what_the_own_command_calls_an_input_works_in_act_too() -> None:
+    with Process("A", *OPTIONS) as agent:
+        for option in ("--to", "--peer"):
+            words = ("send", option, "this agent", "--text", f"by {option}", "--yes")
+            code, said = acp("act", agent.url, *words)
+            assert code == 0, said
+        kept = httpx.get(f"{agent.url}/messages", auth=OWNER, trust_env=False).json()["messages"]
+        assert [each["parts"][0]["content"] for each in kept] == ["by --to", "by --peer"]
+        assert "--to" not in acp("act", agent.url, "send", "--help")[1]
 
 
 def test_open_loopback_lets_everybody_in_and_says_so() -> None:

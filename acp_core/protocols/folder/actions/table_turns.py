@@ -215,6 +215,6 @@ SETTLE_QUESTIONS = ActionSpec(
     "Resolve open questions",
     "Record in readiness.md how the open questions are resolved.",
     f"{_ROOM}.readiness:settling",
-    (Field("questions", "Questions", _CLASSED, Kind.LIST),),
+    (Field("questions", "Questions", _CLASSED, Kind.LIST, required=True),),
     Intent.DECIDE,
 )
