@@ -51,6 +51,7 @@ TURN = Process(
 SUPERVISOR = Process("acp_core.loops.supervisor", "", "nothing")
 DUE = Process("acp_core.loops.due", "", "standard input: questions, a line of JSON each")
 LIVE = Process("acp_core.loops.live", "", "standard input: an order of a live session as JSON")
+SYNC = Process("acp_core.protocols.folder.conduct.synced", "", "FOLDER")
 RESUME = Process("acp_core.loops.interrupted", "", "nothing")
 ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
 

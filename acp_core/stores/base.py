@@ -22,9 +22,12 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.person.paths import config_folder
 from acp_core.stores.address import Address, BadAddress, parse
-from acp_core.stores.engine import Tip
+from acp_core.stores.engine import Lease, Tip
+from acp_core.stores.leases import decode_lease, encode_lease, lease_file
+from acp_core.stores.tree import Tree
 
 SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
+LEASES = ".acp/leases"
 _SHARE_SCHEMA, _BASE_SCHEMA = "acp.share/1", "acp.base/1"
 _LIMIT = 4 << 20
 _LOCK_PATIENCE = 60.0
@@ -154,6 +157,41 @@ def write_base(folder: str, base: Base) -> None:
     files = {path: each._asdict() for path, each in sorted(base.files.items())}
     value = {"schema": _BASE_SCHEMA, "tip": base.tip._asdict(), "files": files}
     atomic.replace(os.path.join(folder, BASE), json.dumps(value, indent=1).encode() + b"\n")
+
+
+def read_leases(folder: str) -> dict[str, Lease]:
+    """Who acts where, as the store said when it was read last: for people and programs here to see."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.join(folder, LEASES)):
+            with contextlib.suppress(Unreadable):
+                lease = decode_lease(read_bounded(os.path.join(folder, LEASES, name), _LIMIT))
+                if lease is not None:
+                    found[lease.participant] = lease
+    return found
+
+
+def write_leases(folder: str, leases: Mapping[str, Lease]) -> None:
+    """Make the leases in the folder what the store holds.
+
+    Raises:
+        OSError: one could not be written.
+    """
+    if read_leases(folder) == dict(leases):
+        return
+    tree = Tree(folder)
+    wanted = {
+        f"{LEASES}/{lease_file(each.participant)}": encode_lease(each) for each in leases.values()
+    }
+    for path, data in wanted.items():
+        tree.replace(path, data)
+    for name in (
+        os.listdir(os.path.join(tree.folder, LEASES))
+        if os.path.isdir(os.path.join(tree.folder, LEASES))
+        else ()
+    ):
+        if f"{LEASES}/{name}" not in wanted:
+            tree.remove(f"{LEASES}/{name}")
 
 
 @contextlib.contextmanager

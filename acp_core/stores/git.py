@@ -39,7 +39,7 @@ from acp_core.stores.engine import (
 )
 from acp_core.stores.git_hosts import Chains
 from acp_core.stores.git_objects import ObjectStore
-from acp_core.stores.leases import decode_lease, encode_lease
+from acp_core.stores.leases import decode_lease, encode_lease, lease_file
 from acp_core.stores.steps import reach
 
 LOG, PROTOCOL = "events.jsonl", "protocol.json"
@@ -331,7 +331,7 @@ def _is_commit(id: str) -> bool:
 
 
 def _lease_path(participant: str) -> str:
-    return f"{LEASES}{words.ref_word(participant)}.json"
+    return f"{LEASES}{lease_file(participant)}"
 
 
 def _name(raw: bytes) -> str:

@@ -212,19 +212,3 @@ def quoted(path: str) -> str:
     """A path as `git fast-import` reads it."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def ref_word(text: str) -> str:
-    """A name as part of a ref or a file name: as it is where it is plain, else in hex after ``x.``."""
-    plain = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", text)
-    return text if plain else f"x.{text.encode('utf-8', 'surrogatepass').hex()}"
-
-
-def word_of(part: str) -> str | None:
-    """The name that `ref_word` made ``part`` of; None where it is none."""
-    if not part.startswith("x."):
-        return part
-    try:
-        return bytes.fromhex(part[2:]).decode("utf-8")
-    except ValueError:
-        return None

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from acp_core.stores.engine import Lease
 
 _LONGEST = 500
+
+
+def ref_word(text: str) -> str:
+    """A name as part of a ref or a file name: as it is where it is plain, else in hex after ``x.``."""
+    plain = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", text)
+    return text if plain else f"x.{text.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def lease_file(participant: str) -> str:
+    """The name of the file that says who acts for a participant."""
+    return f"{ref_word(participant)}.json"
 
 
 def encode_lease(lease: Lease) -> bytes:

@@ -17,7 +17,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
-from acp_core.stores.base import Base, Entry, digest, write_base
+from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
 from acp_core.stores.engine import Commit, Engine, HistoryRewritten
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
@@ -127,6 +127,7 @@ def bring(
         )
     if not rogue or kept_log:
         _write_protocol(tree, commit.protocol, old, kept, notes, host)
+    write_leases(tree.folder, commit.leases)
     files[PROTOCOL] = Entry(digest(commit.protocol), len(commit.protocol), _MODE)
     now = Base(commit.tip, files)
     if now != base:

@@ -49,6 +49,7 @@ PROTOCOL = Protocol(
         group("share", "Share a collaboration with other machines", f"{_TABLE}:SHARE", "Share"),
         group("join", "Join a shared collaboration", f"{_TABLE}:JOIN", "Share"),
         group("sync", "Synchronize a shared collaboration", f"{_TABLE}:SYNC", "Share"),
+        group("hosts", "List the hosts of a shared collaboration", f"{_TABLE}:HOSTS", "Share"),
         group("unshare", "End the sharing of a folder", f"{_TABLE}:UNSHARE", "Share"),
         group(
             "skill",

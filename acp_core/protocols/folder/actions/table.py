@@ -10,6 +10,7 @@ from acp_core.protocols.folder.actions.table_files import (
     REPAIRING,
 )
 from acp_core.protocols.folder.actions.table_new import NEW as NEW_SPEC
+from acp_core.protocols.folder.actions.table_share import HOSTS as HOSTS_QUERY
 from acp_core.protocols.folder.actions.table_share import JOINING, SHARING, SYNCING, UNSHARING
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
@@ -48,6 +49,7 @@ SHARE, JOIN, SYNC, UNSHARE = (
     Commands(each.command, each.sentence, (each,), "acp.share/1")
     for each in (SHARING, JOINING, SYNCING, UNSHARING)
 )
+HOSTS = Commands("hosts", HOSTS_QUERY.sentence, (HOSTS_QUERY,), "acp.hosts/1")
 COMMANDS = (
     NEW,
     INIT,
@@ -62,6 +64,7 @@ COMMANDS = (
     JOIN,
     SYNC,
     UNSHARE,
+    HOSTS,
 )
 MANUAL = {words: page for each in COMMANDS for words, page in each.manual.items()}
 """Examples and exit codes, by the words of their command."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.model.action_spec import ActionSpec, Exits, Field, Kind
+from acp_core.model.action_spec import ActionSpec, Exits, Field, Kind, QuerySpec
 from acp_core.protocols.kit import options
 
 _ACTIONS = "acp_core.protocols.folder.actions.sharing"
@@ -89,6 +89,15 @@ UNSHARING = ActionSpec(
     examples=("acp unshare checkout --yes",),
     exits=_EXITS,
     run=f"{_ACTIONS}:unshare",
+)
+HOSTS = QuerySpec(
+    "hosts",
+    "List the hosts of a shared collaboration, and who acts where.",
+    "acp_core.protocols.folder.queries:hosts",
+    command="hosts",
+    help="Hosts say so themselves: over git, whoever can push can say it.",
+    examples=("acp hosts checkout", "acp hosts checkout --json"),
+    exits=_EXITS,
 )
 SPECS = (SHARING, SYNCING, UNSHARING)
 """Those about a collaboration that is there."""

@@ -14,11 +14,13 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
-from acp_core.files import atomic, run_folder
+from acp_core import __version__
+from acp_core.files import atomic, claims, owners, run_folder
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
@@ -29,20 +31,45 @@ from acp_core.protocols.folder.write.append import Appended, Request
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.stores import base as manifests
+from acp_core.stores import hosts
 from acp_core.stores.address import Address
-from acp_core.stores.engine import Engine, StoreUnreachable
+from acp_core.stores.engine import Engine, HostState, StoreUnreachable
 from acp_core.stores.opening import open_engine
 
 _STEP = 0.05  # seconds between two looks into the folder
 _LOOK = 1.0  # seconds between two looks at the store
 _LONGEST_PAUSE = 60.0
+_TELL = 10.0  # seconds at least between two signs of this host
+_SIGN_OF_LIFE = 600.0
 _QUIET = 2.0  # seconds for which a document must not have changed before it leaves
 _NAME = re.compile(r"[0-9a-f]{24}\.json")
 _TEXTS = ("participant", "event", "summary", "doc", "role", "sha256", "key", "review")
 
 
-def run(folder: str, *, as_json: bool = False) -> int:
+def _nothing() -> None:
+    pass
+
+
+def _always() -> bool:
+    return True
+
+
+def run(
+    folder: str,
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    ready: Callable[[], object] = _nothing,
+    goes_on: Callable[[], bool] = _always,
+) -> int:
     """Keep a folder and its store the same until interrupted; the exit code.
+
+    Args:
+        folder: the shared folder.
+        as_json: tell what happens as JSON, an object a line.
+        quiet: tell nothing.
+        ready: called once others can hand over.
+        goes_on: asked now and then.
 
     Raises:
         Refused: the folder is not shared, another process does it, or the store refuses what is here.
@@ -51,10 +78,11 @@ def run(folder: str, *, as_json: bool = False) -> int:
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     address = manifests.pinned_address(folder)
     with _alone(folder), open_engine(address) as engine:
-        process = Process(folder, address, engine, as_json)
+        process = Process(folder, address, engine, as_json=as_json, quiet=quiet)
         process.say(f"synchronizing {folder} with {address.text}")
+        ready()
         try:
-            while is_shared(folder):
+            while is_shared(folder) and goes_on():
                 process.step()
                 time.sleep(_STEP)
         except KeyboardInterrupt:
@@ -82,10 +110,15 @@ def _alone(folder: str) -> Iterator[None]:
 class Process:
     """One folder and its store."""
 
-    def __init__(self, folder: str, address: Address, engine: Engine, as_json: bool) -> None:
+    def __init__(
+        self, folder: str, address: Address, engine: Engine, *, as_json: bool, quiet: bool
+    ) -> None:
         """Make it; nothing is read yet."""
         self.folder, self.address, self.engine = folder, address, engine
-        self._as_json = as_json
+        self._as_json, self._quiet = as_json, quiet
+        self._reached: bool | None = None
+        self._told: HostState | None = None
+        self._told_at = float("-inf")
         self._next = 0.0
         self._pause = _LOOK
         self._said = ""
@@ -101,13 +134,16 @@ class Process:
             return
         try:
             synced = sharing.sync(self.folder, self.engine, publish=quiet)
+            self._tell()
         except StoreUnreachable as error:
+            self._note(str(error))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             self._warn(f"{error}; the next attempt is in {self._pause:.0f} s")
         except (Refused, OSError) as error:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             self._warn(str(error))
         else:
+            self._note("")
             self._pause, self._said = _LOOK, ""
             for note in synced.notes:
                 self._warn(note)
@@ -115,8 +151,32 @@ class Process:
                 self.say(f"seq {synced.done.base.tip.seq}", came=synced.came, left=synced.left)
         self._next = time.monotonic() + self._pause
 
+    def _note(self, reason: str) -> None:
+        """Say in the folder whether the store is reached: loops look again when that changes."""
+        if self._reached is (not reason):
+            return
+        self._reached = not reason
+        with contextlib.suppress(OSError):
+            value = {"schema": "acp.sync/1", "reached": not reason, "reason": reason, "at": _time()}
+            path = os.path.join(self.folder, handover.OUT, os.pardir, "sync.json")
+            atomic.replace(os.path.normpath(path), json.dumps(value).encode() + b"\n")
+
+    def _tell(self) -> None:
+        """Tell the other hosts who acts here: when that changes, and now and then as a sign of life."""
+        now = time.monotonic()
+        if now < self._told_at + _TELL:
+            return
+        state = host_state(self.folder)
+        same = self._told is not None and self._told._replace(at=state.at) == state
+        if same and now < self._told_at + _SIGN_OF_LIFE:
+            return
+        self.engine.tell(state)
+        self._told, self._told_at = state, now
+
     def say(self, text: str, **facts: Any) -> None:
         """Tell whoever runs this process."""
+        if self._quiet:
+            return
         if self._as_json:
             say_json({"schema": "acp.sync/1", "text": text, **facts})
         else:
@@ -129,7 +189,7 @@ class Process:
         sys.stdout.flush()
 
     def _warn(self, text: str) -> None:
-        if text != self._said:
+        if text != self._said and not self._quiet:
             warn(text)
             self._said = text
 
@@ -187,8 +247,24 @@ class Process:
             os.unlink(taken)
 
 
-def _nothing() -> None:
-    pass
+def host_state(folder: str) -> HostState:
+    """What this host says of itself: whose loops run here."""
+    people = {}
+    for each in claims.listed(folder, "loops"):
+        name = unquote(each.name.removeprefix("loops/"))
+        if each.held and each.owner is not None:
+            people[name] = {
+                "pid": each.owner.process.pid,
+                "since": each.owner.since,
+                "account": each.owner.account,
+            }
+    return HostState(
+        hosts.this_host(), hosts.account(), owners.boot(), __version__, people, _time()
+    )
+
+
+def _time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _request(folder: str, value: Any) -> Request:

@@ -20,6 +20,7 @@ from acp_core.protocols.folder.schema import V2, text_in
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.hopeless import hopeless
+from acp_core.protocols.folder.write.opened import is_shared
 
 _GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
 _SUMMARY = 300  # characters of a summary that is told or taken from a draft
@@ -48,6 +49,8 @@ class Turns:
             return TurnState(waited=False, status=Status.UNKNOWN, trouble=trouble)
         machine = facts.history.machine
         history = facts.history
+        if is_shared(self._folder) and (trouble := self._elsewhere(participant, brief)):
+            return TurnState(waited=False, status=Status.ACTIVE, trouble=trouble)
         own = history.latest.get(participant)
         latest = history.entries[own] if own is not None else None
         wait = machine.waits.get(participant)
@@ -66,6 +69,17 @@ class Turns:
             reads=tuple(path for path in self._reads() if path not in documents),
             gated=bool(found) and self._is_gated(required(found)[0]),
         )
+
+    def _elsewhere(self, participant: str, brief: Brief | None) -> str:
+        """Why a participant of a shared collaboration cannot act on this host now; "" where it can.
+
+        A loop (it has a brief) takes the lease when it is its turn, before its program runs.
+        """
+        from acp_core.protocols.folder.conduct import shared_turns
+
+        waited = participant in self._facts.history.machine.waits
+        return shared_turns.trouble(self._folder, participant, take=waited and brief is not None,
+                                    stays=brief is not None)  # fmt: skip
 
     def _trouble(self, participant: str) -> str:
         """Why it cannot be told whose turn it is; "" where it can."""

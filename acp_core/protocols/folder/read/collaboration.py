@@ -211,7 +211,14 @@ class FolderCollaboration(Collaboration):
         return self._turns.turn(participant, now, brief)
 
     def turn_signs(self) -> tuple[Path, ...]:
-        return Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE)
+        signs = (Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE))
+        of_store = Path(self.key, ".acp", "base.json"), Path(self.key, ".acp", "run", "sync.json")
+        return (*signs, *of_store) if self._is_shared() else signs
+
+    def _is_shared(self) -> bool:
+        from acp_core.protocols.folder.write.opened import is_shared  # only loops need it
+
+        return is_shared(self.key)
 
     def prompt(self, participant: str, brief: Brief) -> str:
         return self._turns.prompt(participant, brief)

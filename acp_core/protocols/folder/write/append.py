@@ -149,7 +149,7 @@ def _append_shared(
             raise
         from acp_core.protocols.folder.write import handover
 
-        return handover.hand_over(request)
+        return handover.hand_over(request, Appended)
     appended: Appended = publish(request, now=now, before_write=before_write)
     return appended
 

@@ -56,14 +56,16 @@ def is_synced(folder: str) -> bool:
     return False
 
 
-def hand_over(request: Request) -> Appended:
+def hand_over(request: Request, make: type[Appended]) -> Appended:
     """Have an event published by the process that does so for this folder.
+
+    Args:
+        request: the event.
+        make: what the answer is made into.
 
     Raises:
         Refused: it was refused, or no such process runs; nothing is appended.
     """
-    from acp_core.protocols.folder.write.append import Appended
-
     folder = request.folder
     if request.edits:
         raise Refused("not appended: documents cannot be handed over with an event", UNREACHABLE)
@@ -81,7 +83,7 @@ def hand_over(request: Request) -> Appended:
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         with contextlib.suppress(Unreadable):
-            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, Appended)
+            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, make)
         if not is_synced(folder) and not os.path.lexists(answer):
             break
         time.sleep(_STEP)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ def append(
     """
     address = manifests.pinned_address(request.folder)
     if handover.is_synced(request.folder) and not request.edits:
-        return handover.hand_over(request)
+        return handover.hand_over(request, Appended)
     with open_engine(address) as engine:
         return publish(request, address, engine, now=now, before_write=before_write)
 
@@ -210,10 +210,16 @@ def _write(request: Request, ready: Ready, tip: Tip) -> None:
         reach("before protocol")
         write_protocol(request.folder, prepared.protocol)
     files = dict(ready.done.base.files) | _entries(change)
+    manifests.write_leases(request.folder, merged(ready.done.commit.leases, change.leases))
     reach("before base")
     manifests.write_base(request.folder, Base(tip, files))
     reach("after base")
     pending.settled(request)
+
+
+def merged(before: Mapping[str, Lease], change: Mapping[str, Lease | None]) -> dict[str, Lease]:
+    """The leases after a change."""
+    return {who: lease for who, lease in {**before, **change}.items() if lease is not None}
 
 
 def _entries(change: Change) -> dict[str, Entry]:
@@ -274,11 +280,11 @@ def publish_rogue(folder: str, engine: Engine, done: Done, host: str) -> Done:
     tip = engine.publish(done.base.tip, change)
     base = Base(tip, dict(done.base.files) | _entries(change))
     write_protocol(folder, protocol)
+    held_now = merged(done.commit.leases, leases)
+    manifests.write_leases(folder, held_now)
     manifests.write_base(folder, base)
     note = f"seq {last.name} was appended here without acp: it is published as it is"
-    commit = done.commit._replace(
-        tip=tip, leases={**done.commit.leases, **{k: v for k, v in leases.items() if v}}
-    )
+    commit = done.commit._replace(tip=tip, leases=held_now)
     return done._replace(base=base, commit=commit, log=whole, rogue=b"", notes=(*done.notes, note))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from acp_core import __version__
 from acp_core.files import owners
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, sharing
@@ -44,7 +45,11 @@ def after(old: str, new: str) -> None:
             )
             engine.tell(
                 HostState(
-                    hosts.this_host(), hosts.account(), owners.boot(), "", continued=there.text
+                    hosts.this_host(),
+                    hosts.account(),
+                    owners.boot(),
+                    __version__,
+                    continued=there.text,
                 )
             )
     except SharingError as error:

@@ -1,0 +1,37 @@
+"""Whether a participant of a shared collaboration acts on this host: for its loop."""
+
+from __future__ import annotations
+
+from acp_core.agents import background
+from acp_core.model.errors import NotStarted
+from acp_core.protocols.folder.write import Refused, handover, sharing
+from acp_core.protocols.processes import SYNC
+from acp_core.stores import base as manifests
+from acp_core.stores import hosts
+from acp_core.stores.opening import open_engine
+
+
+def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
+    """Why a participant cannot act here now; "" where it can.
+
+    Args:
+        folder: the shared collaboration.
+        participant: who would act.
+        take: whether its lease is taken where nobody has it.
+        stays: whether who asks goes on for long: then a process keeps the folder and its store the
+            same, for as long as there are loops.
+    """
+    try:
+        address = manifests.pinned_address(folder)
+        if stays and not handover.is_synced(folder):
+            background.start(SYNC.module, (folder,))
+        lease = manifests.read_leases(folder).get(participant)
+        wanted = hosts.lease_for(lease, participant, "launch", hosts.this_host())
+        if wanted is not None and take:
+            with open_engine(address) as engine:
+                sharing.take_lease(folder, engine, participant, "launch")
+    except (Refused, NotStarted) as error:
+        return str(error)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

@@ -1,0 +1,50 @@
+"""Commands that only read: who takes part in a shared collaboration, and where."""
+
+from __future__ import annotations
+
+import os
+
+from acp_core.model.action_spec import Answer
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.opened import is_shared
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
+from acp_core.stores import base as manifests
+from acp_core.stores.engine import Heard, Lease
+from acp_core.stores.opening import open_engine
+
+
+def hosts(values: Values) -> Answer:
+    """The hosts of a shared collaboration.
+
+    Raises:
+        Refused: it is not shared, or its store cannot be read.
+    """
+    folder = values.folder
+    if not is_shared(folder):
+        raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
+    address = manifests.pinned_address(folder)
+    with open_engine(address) as engine:
+        heard = sorted(engine.hosts(), key=lambda each: each.state.host)
+        base = manifests.read_base(folder)
+        leases = engine.read(base.tip if base else None).leases
+    data = {
+        "collaboration": os.path.abspath(folder),
+        "address": address.text,
+        "hosts": [{**each.state._asdict(), "age": each.age} for each in heard],
+        "leases": [each._asdict() for each in leases.values()],
+    }
+    lines = [_host(each) for each in heard] + [_lease(each) for each in leases.values()]
+    return Answer(data, tuple(map(safe, lines)) or ("no host has said anything yet",))
+
+
+def _host(heard: Heard) -> str:
+    state = heard.state
+    when = f"said at {state.at}" if heard.age is None else f"heard of {heard.age:.0f} s ago"
+    people = f": loops of {', '.join(sorted(state.participants))}" if state.participants else ""
+    onward = f"; continues at {state.continued}" if state.continued else ""
+    return f"{state.host} ({state.account}), acp {state.version or '?'}, {when}{people}{onward}"
+
+
+def _lease(lease: Lease) -> str:
+    return f"{lease.participant} acts on {lease.host} ({lease.account}) since {lease.since}"

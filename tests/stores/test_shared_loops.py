@@ -1,0 +1,91 @@
+"""Real loops on three hosts, each with one participant, over a repository: from init to completed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.support import wait_for
+from tests.loops.support import stand_in
+from tests.stores.hosts import Host, git, repository, shared
+
+PEOPLE = {"a": "writer", "b": "reader", "c": "critic"}
+
+
+@pytest.fixture
+def ended() -> Iterator[list[Host]]:
+    """Hosts whose loops are stopped at the end."""
+    hosts: list[Host] = []
+    yield hosts
+    for host in hosts:
+        if (host.folder / "protocol.json").exists():
+            host.acp("stop", str(host.folder), "--yes")
+
+
+def launch(host: Host, who: str) -> None:
+    host.done("launch", str(host.folder), "--participant", who, "--", stand_in(host.home, "agent"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_three_hosts_complete_a_collaboration(
+    version: str, tmp_path: Path, ended: list[Host]
+) -> None:
+    store = repository(tmp_path)
+    hosts = [Host(name, tmp_path) for name in PEOPLE]
+    ended += hosts
+    first = hosts[0]
+    people = [word for each in PEOPLE.values() for word in ("--participant", each)]
+    more = [
+        "--primary-deliverable-type",
+        "decision-memo",
+        "--primary-deliverable-file",
+        "decision.md",
+    ]
+    first.done("init", "--folder", str(first.folder), *people, "--objective", "Choose", "--completion", "The key is agreed",
+               *(more if version == "2" else []))  # fmt: skip
+    first.done("share", str(first.folder), str(store), "--id", "checkout", "--yes")
+    for host in hosts[1:]:
+        host.done("join", f"{store}#checkout", str(host.folder))
+    for host in hosts:
+        launch(host, PEOPLE[host.name])
+
+    def over() -> bool:
+        return all(host.log()[-1]["event"] == "completed" for host in hosts)
+
+    wait_for(over, "all hosts to see the end")
+    files = first.files()
+    for host in hosts:
+        host.sync()
+        assert host.files() == files, host.name
+        assert host.acp("validate", str(host.folder)).returncode == 0
+    said = git("-C", str(store), "log", "--format=%ae", "refs/heads/acp/checkout/log")
+    assert {"a@acp", "b@acp", "c@acp"} == set(said.split())
+
+
+@pytest.mark.slow
+def test_a_loop_waits_where_its_participant_acts_elsewhere(
+    tmp_path: Path, ended: list[Host]
+) -> None:
+    store, (a, b) = shared(tmp_path, "a", "b")
+    ended.append(b)
+    b.sync()
+    a.write("proposal.md", "# P\n")
+    a.appended("writer", "proposal_submitted", "--reply-to", "1")
+    a.appended("reader", "review_submitted", "--reply-to", "2", "--review", "Change it.")
+    b.sync()
+    launch(b, "writer")
+
+    def told() -> bool:
+        return "writer acts on host a" in b.acp("ps", str(b.folder)).stdout
+
+    wait_for(told, "the loop to say where the writer acts")
+    assert len(b.log()) == 3
+    a.sync("--release", "writer")
+    wait_for(lambda: b.log()[-1]["event"] == "proposal_revised", "the loop to go on")
+    leases = git(
+        "-C", str(store), "cat-file", "-p", "refs/heads/acp/checkout/log:.acp/leases/writer.json"
+    )
+    assert '"host": "b"' in leases
