@@ -155,12 +155,9 @@ def _share(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
     for name, item in value.items():
-        if name == "host":
-            _below(_text, item, ".host")
-        elif name in ("accept", "follow"):
-            _below(_texts, item, f".{name}")
-        else:
-            raise _Wrong(f".{name}", "one of host, accept, follow")
+        if name != "host":
+            raise _Wrong(f".{name}", "host")
+        _below(_text, item, ".host")
 
 
 def _agents(value: object) -> None:
@@ -257,9 +254,9 @@ class Settings:
         default_factory=dict,
         metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
     )
-    share: dict[str, str | list[str]] = field(
+    share: dict[str, str] = field(
         default_factory=dict,
-        metadata=_setting(_share, "Shared collaborations: host, accept, follow."),
+        metadata=_setting(_share, "Shared collaborations: host, the name of this machine."),
     )
     working: dict[str, str] = field(
         default_factory=dict,

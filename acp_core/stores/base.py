@@ -92,7 +92,7 @@ def pinned_address(folder: str) -> Address:
     if pinned != there:
         raise NotPinned(
             f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
-            f"{clean_line(pinned.text, 300)}: somebody changed it; nothing was asked of either"
+            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither"
         )
     return pinned
 
@@ -156,7 +156,8 @@ def write_base(folder: str, base: Base) -> None:
     """
     files = {path: each._asdict() for path, each in sorted(base.files.items())}
     value = {"schema": _BASE_SCHEMA, "tip": base.tip._asdict(), "files": files}
-    atomic.replace(os.path.join(folder, BASE), json.dumps(value, indent=1).encode() + b"\n")
+    data = json.dumps(value, indent=1).encode() + b"\n"
+    atomic.replace(os.path.join(folder, BASE), data, sync=False)  # else it is read anew
 
 
 def read_leases(folder: str) -> dict[str, Lease]:
@@ -177,21 +178,16 @@ def write_leases(folder: str, leases: Mapping[str, Lease]) -> None:
     Raises:
         OSError: one could not be written.
     """
-    if read_leases(folder) == dict(leases):
+    before = read_leases(folder)
+    if before == dict(leases):
         return
     tree = Tree(folder)
-    wanted = {
-        f"{LEASES}/{lease_file(each.participant)}": encode_lease(each) for each in leases.values()
-    }
-    for path, data in wanted.items():
-        tree.replace(path, data)
-    for name in (
-        os.listdir(os.path.join(tree.folder, LEASES))
-        if os.path.isdir(os.path.join(tree.folder, LEASES))
-        else ()
-    ):
-        if f"{LEASES}/{name}" not in wanted:
-            tree.remove(f"{LEASES}/{name}")
+    for participant, lease in leases.items():
+        if before.get(participant) != lease:
+            path = f"{LEASES}/{lease_file(participant)}"
+            tree.replace(path, encode_lease(lease), sync=False)  # the store has it
+    for participant in before.keys() - leases.keys():
+        tree.remove(f"{LEASES}/{lease_file(participant)}")
 
 
 @contextlib.contextmanager

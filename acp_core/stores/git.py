@@ -55,7 +55,9 @@ class GitEngine:
         self._objects = ObjectStore(address.url)
         self._remote = f"refs/heads/acp/{address.id}/log"
         self._local = f"refs/acp/{address.id}/log"
+        self._next = f"refs/acp/{address.id}/next"
         self._chains = Chains(self._objects, address)
+        self._last: Commit | None = None  # what was read last, without its documents
 
     def read(self, since: Tip | None) -> Commit:
         """See `Engine.read`."""
@@ -70,7 +72,7 @@ class GitEngine:
         with self._objects.held():
             if expected is not None and not _is_commit(expected.id):
                 raise TipMoved("the folder's manifest names no commit")
-            if expected is not None and not self._objects.has(expected.id):
+            if expected is not None and not self._has(expected.id):
                 self._fetch(fresh=True)  # the cache was thrown away, or is another account's
                 if not self._objects.has(expected.id):
                     raise TipMoved("the store has moved on")
@@ -150,6 +152,11 @@ class GitEngine:
         if not commit:
             raise NotInStore(f"{self.address.text} is not in the store")
         return commit
+
+    def _has(self, commit: str) -> bool:
+        """Whether a commit is in our cache; where a ref of ours names it, git need not be asked."""
+        ours = (self._local, self._next)
+        return any(self._objects.ref(each) == commit for each in ours) or self._objects.has(commit)
 
     def _missing(self, error: StoreUnreachable) -> Exception:
         if "couldn't find remote ref" in str(error):
@@ -245,13 +252,16 @@ class GitEngine:
 
     def _unchanged(self, tip: Tip) -> Commit:
         """What stands at a tip beside log and documents: both are as they were."""
+        if self._last is not None and self._last.tip == tip:
+            return self._last
         wanted = {
             path: id
             for path, id in self._tree(tip.id).items()
             if path == PROTOCOL or path.startswith(LEASES)
         }
         contents = self._blobs(wanted)
-        return Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        self._last = Commit(tip, b"", contents.get(PROTOCOL) or b"", {}, _leases(contents))
+        return self._last
 
     def _make(self, expected: Tip | None, change: Change) -> str:
         """The commit of a change, in our own store."""
@@ -266,7 +276,7 @@ class GitEngine:
             f"{change.words}\n\nchange {os.urandom(8).hex()}\n".encode()
         )  # no two are one commit
         now = int(time.time())
-        parts.append(f"commit refs/acp/{self.address.id}/next\nmark :1\n".encode())
+        parts.append(f"commit {self._next}\nmark :1\n".encode())
         parts.append(f"author {who} {now} +0000\ncommitter {who} {now} +0000\n".encode())
         parts.append(b"data %d\n%s\n" % (len(message), message))
         if expected is not None:
@@ -298,7 +308,7 @@ def _must_continue(log: bytes, since: Tip) -> None:
     if seq < since.seq:
         raise HistoryRewritten(
             f"the store holds seq {seq}, less than the {since.seq} that this folder has seen: it "
-            "was put back; `acp share --again` after asking the others"
+            "was put back; ask the other hosts what happened"
         )
     raise HistoryRewritten(
         f"the shared history was rewritten: what came up to seq {since.seq} here is not what the store holds"

@@ -127,10 +127,10 @@ class Chains:
         found, at = {}, 0
         for name in names:
             end = data.find(b"\n", at)
-            head = data[at:end].split()
-            if end < 0 or len(head) != 3:
+            parts = data[at:end].split()
+            if end < 0 or len(parts) != 3:
                 break
-            size = int(head[2])
+            size = int(parts[2])
             found[name] = data[end + 1 : end + 1 + size]
             at = end + size + 2
         return found
@@ -153,7 +153,7 @@ class Chains:
     def _made(self, name: str, before: str, files: Mapping[str, bytes], message: str) -> str:
         now, text = int(time.time()), f"{message}\n\nchange {os.urandom(8).hex()}\n".encode()
         parts = [
-            f"commit {self._local}/next\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
+            f"commit {self._local}/said\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
         ]
         parts.append(b"data %d\n%s\n" % (len(text), text))
         if before:

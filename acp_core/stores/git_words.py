@@ -85,7 +85,10 @@ def environment(url: str, sockets: Path | None, own_ssh: str = "") -> dict[str, 
     said["GIT_CONFIG_COUNT"] = str(len(SAFE))
     if is_ssh(url):
         said["GIT_SSH_COMMAND"] = ssh_command(
-            os.environ.get("GIT_SSH_COMMAND") or own_ssh or "ssh", sockets
+            os.environ.get("GIT_SSH_COMMAND")
+            or own_ssh
+            or shlex.quote(os.environ.get("GIT_SSH") or "ssh"),
+            sockets,
         )
     return said
 

@@ -1,4 +1,4 @@
-"""How this host calls itself to the others, and what its owner lets them ask. Standard library only."""
+"""How this host calls itself to the others. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.stores.engine import ELSEWHERE, Lease
 
-VERBS = ("start", "stop", "nudge", "take")
-"""What a host can be asked for."""
-
 
 class LeaseElsewhere(Refused):
     """Another host acts for the participant. Nothing was changed."""
@@ -24,19 +21,12 @@ class LeaseElsewhere(Refused):
 
 def this_host() -> str:
     """This host's name: ``[share] host`` of the settings, else that of the machine."""
-    wanted = _set().get("host", "")
-    text = str(wanted) or owners.host().partition(".")[0]
+    text = _set().get("host", "") or owners.host().partition(".")[0]
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64].strip("-")
     return plain or "host"
 
 
-def accepted() -> frozenset[str]:
-    """What others may ask of this host (``[share] accept``); nothing unless its owner says so."""
-    wanted = _set().get("accept", [])
-    return frozenset(VERBS) & frozenset(wanted if isinstance(wanted, list) else ())
-
-
-def _set() -> Mapping[str, str | list[str]]:
+def _set() -> Mapping[str, str]:
     try:
         return settings.load().share
     except settings.SettingsError as error:

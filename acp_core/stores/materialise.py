@@ -19,7 +19,8 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten
+from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore
+from acp_core.stores.known import Known
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
 
@@ -63,6 +64,7 @@ def bring(
     allowed: Callable[[bytes, bytes], Callable[[str], bool]],
     *,
     strict: bool = False,
+    known: Known | None = None,
 ) -> Done:
     """Read what has changed in the store, and write it here. The folder is held by the caller.
 
@@ -72,6 +74,8 @@ def bring(
         base: what was read last; None for nothing.
         host: this host's name, for what is kept.
         allowed: of protocol.json and the log, which names of documents are shared.
+        known: what is known of the collaboration: where it knows the manifest's tip, the store is not
+            asked, so that whatever follows from this must be published under that tip.
         strict: put the log back to the store's even where nothing has happened there since.
 
     Raises:
@@ -80,7 +84,9 @@ def bring(
     """
     tree = Tree(folder)
     local = tree.read(LOG) or b""
-    commit = engine.read(base.tip if base else None)
+    commit = known.at(base.tip) if known and base else None
+    if commit is None:
+        commit = _read(engine, base)
     before = local[: base.tip.size] if base else b""
     if base and (len(before) < base.tip.size or digest(before) != base.tip.sha256):
         seen, base = base.tip, None  # the local log is not what was read: all is read anew
@@ -137,6 +143,22 @@ def bring(
         write_base(folder, now)
         reach("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
+
+
+def _read(engine: Engine, base: Base | None) -> Commit:
+    """What the store holds beyond the manifest.
+
+    Raises:
+        HistoryRewritten, NotInStore, StoreRefused, StoreUnreachable: see `Engine.read`.
+    """
+    try:
+        return engine.read(base.tip if base else None)
+    except NotInStore:
+        if base is None:
+            raise
+        raise HistoryRewritten(
+            "the store no longer holds this collaboration: ask the others"
+        ) from None
 
 
 class _Settled(NamedTuple):

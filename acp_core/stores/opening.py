@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from acp_core.stores.address import GIT, Address
-from acp_core.stores.engine import Engine
+from acp_core.stores.engine import Engine, StoreRefused
+
+_EXTRA = 'install the extra: pip install "acp-tui[postgres]"'
 
 
 def open_engine(address: Address) -> Engine:
@@ -16,6 +20,8 @@ def open_engine(address: Address) -> Engine:
         from acp_core.stores.git import GitEngine
 
         return GitEngine(address)
-    from acp_core.stores.postgres import PostgresEngine
-
-    return PostgresEngine(address)
+    try:
+        made: Engine = import_module("acp_core.stores.postgres").PostgresEngine(address)
+    except ModuleNotFoundError as error:
+        raise StoreRefused(f"PostgreSQL is not available here ({error.name}): {_EXTRA}") from None
+    return made

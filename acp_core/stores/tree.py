@@ -60,8 +60,10 @@ class Tree:
             raise NotShared(f"{clean_line(path, 200)} is larger than {MAX_FILE >> 20} MiB")
         return data
 
-    def replace(self, path: str, data: bytes) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
         """Put bytes in place of a file, in one step; folders on the way are made.
+
+        With ``sync``, a loss of power does not undo it.
 
         Raises:
             OSError: the old file, if any, still stands; a link stands on the way.
@@ -73,7 +75,8 @@ class Tree:
                 try:
                     modes.settle(fd, os.path.join(self.folder, path))
                     atomic.write_all(fd, data)
-                    atomic.sync_fd(fd)
+                    if sync:
+                        atomic.sync_fd(fd)
                 finally:
                     os.close(fd)
                 os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
@@ -81,8 +84,9 @@ class Tree:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=above)
                 raise
-            with contextlib.suppress(OSError):
-                os.fsync(above)
+            if sync:
+                with contextlib.suppress(OSError):
+                    os.fsync(above)
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
@@ -119,7 +123,10 @@ class Tree:
         return sorted(f"{KEPT}/{name}" for name in names if ours.fullmatch(name))
 
     def files(self) -> list[str]:
-        """The regular files of the folder but for those in folders whose name begins with a dot."""
+        """The regular files of the folder, as many as could be shared, for people to see.
+
+        Those in folders whose name begins with a dot are left out.
+        """
         found: list[str] = []
         for at, folders, names in os.walk(self.folder):
             below = os.path.relpath(at, self.folder)
@@ -133,7 +140,7 @@ class Tree:
                     if stat.S_ISREG(os.lstat(os.path.join(at, name)).st_mode):
                         found.append(path)
             if len(found) > MAX_FILES:
-                raise NotShared(f"{self.folder} holds more than {MAX_FILES} files")
+                break
         return found
 
     @contextlib.contextmanager

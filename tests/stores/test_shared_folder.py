@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.stores.hosts import ID, Host, git, repository, shared, started
+from tests.stores.hosts import ID, ROOT, Host, git, repository, shared, started
 
 REF = f"refs/heads/acp/{ID}/log"
 
@@ -57,6 +59,26 @@ def test_waiting_ends_on_another_host(tmp_path: Path) -> None:
     proposed(a)
     said = b.done("wait", "--folder", str(b.folder), "--participant", "reader", "--interval", "0.1")
     assert "ready: reader is listed in waitingFor" in said
+
+
+@pytest.mark.slow
+def test_eight_reviewers_on_eight_hosts_at_once_are_all_in(tmp_path: Path) -> None:
+    people = tuple(f"r{number}" for number in range(8))
+    _, hosts = shared(tmp_path, *people, readers=people)
+    proposed(hosts[0])
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "acp_tui", *host.event(who, "review_submitted", "--reply-to", "2", "--review", who)],
+            env=host.env, cwd=ROOT, stderr=subprocess.PIPE,
+        )
+        for host, who in zip(hosts, people, strict=True)
+    ]  # fmt: skip
+    for each in running:
+        _, said = each.communicate(timeout=120)
+        assert each.returncode == 0, said
+    together(*hosts)
+    assert [each["seq"] for each in hosts[0].log()] == list(range(1, 11))
+    assert {each["from"] for each in hosts[0].log()[2:]} == set(people)
 
 
 def test_what_leaves_is_a_list_that_is_shown_first(tmp_path: Path) -> None:
@@ -345,7 +367,7 @@ def test_an_address_that_an_agent_wrote_is_not_asked(tmp_path: Path) -> None:
         place.write_text(json.dumps(value))
         ran = a.append("writer", "proposal_submitted", "--reply-to", "1")
         assert ran.returncode == 2, ran
-        assert "somebody changed it" in ran.stderr or "cannot be read" in ran.stderr
+        assert "another program changed it" in ran.stderr or "cannot be read" in ran.stderr
     place.write_text("{")
     assert a.append("writer", "proposal_submitted", "--reply-to", "1").returncode == 2
     assert not trap.exists() and len(a.log()) == 1
@@ -487,9 +509,6 @@ def test_the_process_of_sync_publishes_for_the_sandbox(tmp_path: Path) -> None:
 
 
 def run_script(host: Host, scripts: Path, name: str, *words: str):  # type: ignore[no-untyped-def]
-    import subprocess
-    import sys
-
     (path,) = scripts.rglob(name)
     return subprocess.run(
         [sys.executable, "-I", str(path), *words], env=host.env, cwd=host.home, capture_output=True, text=True, check=False,
@@ -511,6 +530,14 @@ def test_continuing_a_shared_collaboration_tells_the_others(tmp_path: Path) -> N
     ).read_bytes()
     leases = git("-C", str(store), "ls-tree", "-r", "--name-only", "refs/heads/acp/c-2/log")
     assert ".acp/leases/writer.json" in leases
+
+
+def test_a_collaboration_that_was_deleted_in_the_store(tmp_path: Path) -> None:
+    store, (a,) = shared(tmp_path, "a")
+    git("-C", str(store), "update-ref", "-d", REF)
+    ran = a.append("writer", "proposal_submitted", "--reply-to", "1")
+    assert ran.returncode == 9 and "no longer holds this collaboration" in ran.stderr
+    assert len(a.log()) == 1
 
 
 def test_a_folder_that_is_no_longer_shared_is_a_plain_one(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def short() -> Iterator[Path]:
 
 
 def test_two_hosts_over_ssh_and_what_is_said_without_a_key(
-    server: ssh.Server, tmp_path: Path
+    server: ssh.Server, tmp_path: Path, short: Path
 ) -> None:
     store = repository(tmp_path)
     a, b = Host("a", short), Host("b", short)

@@ -9,10 +9,11 @@ from datetime import datetime
 from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.folder.actions import table_share
-from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write import Refused, shared_leases, synchronizing
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write.opened import is_shared
-from acp_core.protocols.folder.write.sharing import Leaving, Synced
+from acp_core.protocols.folder.write.sharing import Leaving
+from acp_core.protocols.folder.write.synchronizing import Synced
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say, warn
 from acp_core.protocols.kit.confirmation import confirmed
@@ -26,7 +27,7 @@ _SCHEMA = "acp.share/1"
 
 
 def sharing(context: Context, now: datetime) -> Action:
-    """Share a collaboration that is not."""
+    """Share a collaboration: asked for by name."""
     folder = context.key
 
     def perform(values: Values) -> Outcome:
@@ -39,7 +40,7 @@ def sharing(context: Context, now: datetime) -> Action:
         context,
         lambda values: _preview(shares.leaving(folder, values.url, values.id)),
         perform,
-        offered=not is_shared(folder),
+        offered=False,  # asked for by name: it is about other machines, not about what is next
     )
 
 
@@ -158,21 +159,21 @@ def _once(folder: str, values: Values) -> Sequence[str]:
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     lines = []
     if values.mine:
-        lines.append(shares.settle(folder, values.mine, mine=True))
+        lines.append(synchronizing.settle(folder, values.mine, mine=True))
     if values.theirs:
-        lines.append(shares.settle(folder, values.theirs, mine=False))
+        lines.append(synchronizing.settle(folder, values.theirs, mine=False))
     with open_engine(manifests.pinned_address(folder)) as engine:
         if values.delete:
-            shares.delete(folder, engine, values.delete)
+            synchronizing.delete(folder, engine, values.delete)
             lines.append(f"{values.delete} is deleted")
         if values.release:
-            back = shares.release(folder, engine, (values.release,))
+            back = shared_leases.release(folder, engine, (values.release,))
             lines.append(
                 f"{values.release} can act elsewhere"
                 if back
                 else f"{values.release} does not act here"
             )
-        return [*lines, *sentences(shares.sync(folder, engine))]
+        return [*lines, *sentences(synchronizing.sync(folder, engine))]
 
 
 def sentences(synced: Synced) -> Sequence[str]:

@@ -72,7 +72,7 @@ SYNCING = ActionSpec(
                        metavar="ID"),
     ),
     command="sync",
-    help="Without an option acp goes on until it is interrupted. Programs that cannot reach the store, "
+    help="Without an option, acp synchronizes until it is interrupted. Programs that cannot reach the store, "
     "such as agents in a sandbox, append through it.",
     examples=("acp sync checkout", "acp sync checkout --once", "acp sync checkout --mine review.md"),
     exits=_EXITS,
@@ -95,7 +95,7 @@ HOSTS = QuerySpec(
     "List the hosts of a shared collaboration, and who acts where.",
     "acp_core.protocols.folder.queries:hosts",
     command="hosts",
-    help="Hosts say so themselves: over git, whoever can push can say it.",
+    help="Hosts report this themselves: over git, every account that can push can report it.",
     examples=("acp hosts checkout", "acp hosts checkout --json"),
     exits=_EXITS,
 )

@@ -6,7 +6,7 @@ import contextlib
 import os
 from datetime import UTC, datetime
 
-from acp_core.protocols.folder.write import handover, sharing
+from acp_core.protocols.folder.write import handover, synchronizing
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import StoreUnreachable
 from acp_core.stores.opening import open_engine
@@ -23,7 +23,7 @@ def bring_news(folder: str) -> str:
         return ""
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
-            return "; ".join(sharing.sync(folder, engine, publish=False).notes)
+            return "; ".join(synchronizing.sync(folder, engine, publish=False).notes)
     except StoreUnreachable as error:
         return f"as of {_read_at(folder)}; not reached since: {error}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.agents import background
 from acp_core.model.errors import NotStarted
-from acp_core.protocols.folder.write import Refused, handover, sharing
+from acp_core.protocols.folder.write import Refused, handover, shared_leases
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
@@ -29,7 +29,7 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
         wanted = hosts.lease_for(lease, participant, "launch", hosts.this_host())
         if wanted is not None and take:
             with open_engine(address) as engine:
-                sharing.take_lease(folder, engine, participant, "launch")
+                shared_leases.take_lease(folder, engine, participant, "launch")
     except (Refused, NotStarted) as error:
         return str(error)
     except OSError as error:

@@ -25,7 +25,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused, handover, shared, sharing
+from acp_core.protocols.folder.write import Refused, handover, shared, synchronizing
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import Appended, Request
 from acp_core.protocols.folder.write.opened import is_shared
@@ -133,7 +133,7 @@ class Process:
         if now < self._next:
             return
         try:
-            synced = sharing.sync(self.folder, self.engine, publish=quiet)
+            synced = synchronizing.sync(self.folder, self.engine, publish=quiet)
             self._tell()
         except StoreUnreachable as error:
             self._note(str(error))
@@ -281,12 +281,10 @@ def _request(folder: str, value: Any) -> Request:
     numbers = {name: value.get(name) for name in ("reply_to", "expect_seq")}
     if not all(each is None or type(each) is int for each in numbers.values()):
         raise ValueError("a field is no number")
-    participant, event, summary = (texts.pop(each) for each in ("participant", "event", "summary"))
-    if participant is None or event is None or summary is None:
+    if None in (texts["participant"], texts["event"], texts["summary"]):
         raise ValueError("a field is missing")
-    return Request(
-        folder, participant, event, summary, take=value.get("take") is True, **texts, **numbers
-    )
+    fields: dict[str, Any] = {**texts, **numbers}
+    return Request(folder, take=value.get("take") is True, **fields)
 
 
 def _answer(appended: Appended) -> dict[str, Any]:

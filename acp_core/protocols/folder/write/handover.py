@@ -28,6 +28,7 @@ except ImportError:  # Windows: nothing can be written there
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
 
+_SUPPORTED = fcntl is not None
 OUT = os.path.join(".acp", "run", "out")
 LOCK = os.path.join(".acp", "run", "sync.lock")
 UNREACHABLE = 6  # exit code: nothing here can reach the store
@@ -41,7 +42,7 @@ _STEP = 0.02
 
 def is_synced(folder: str) -> bool:
     """Whether a process publishes for this folder: it holds the lock; the file alone means nothing."""
-    if fcntl is None:
+    if not _SUPPORTED:
         return False
     try:
         fd = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -41,14 +41,14 @@ def keep(request: Request) -> None:
     run_folder.prepare(request.folder)
     value = _read(request.folder)
     value[request.participant] = {"words": _words(request._replace(key=None)), "key": request.key}
-    _write(request.folder, value)
+    _write(request.folder, value, sync=True)
 
 
 def settled(request: Request) -> None:
     """It is known what came of the participant's request."""
     value = _read(request.folder)
     if value.pop(request.participant, None) is not None:
-        _write(request.folder, value)
+        _write(request.folder, value, sync=False)
 
 
 def _words(request: Request) -> str:
@@ -66,5 +66,5 @@ def _read(folder: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _write(folder: str, value: dict[str, Any]) -> None:
-    atomic.replace(os.path.join(folder, FILE), json.dumps(value).encode() + b"\n")
+def _write(folder: str, value: dict[str, Any], *, sync: bool) -> None:
+    atomic.replace(os.path.join(folder, FILE), json.dumps(value).encode() + b"\n", sync=sync)

@@ -72,7 +72,7 @@ def _from_store(plan: Plan) -> Repaired:
     left = [fix.sentence for fix in diagnose(plan.folder, _now()).fixes if fix.name in _OF_STORE]
     if left:
         raise Refused(
-            f"the store holds the same damage ({'; '.join(left)}): `acp continue` goes on elsewhere"
+            f"the store holds the same damage ({'; '.join(left)}): `acp continue` starts a new collaboration"
         )
     return Repaired(tuple(fix for fix in plan.fixes if fix.name in _OF_STORE), tuple(kept))
 

@@ -8,6 +8,7 @@ only.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -33,6 +34,7 @@ from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import Change, Engine, Lease, StoreUnreachable, Tip, TipMoved
+from acp_core.stores.known import Known
 from acp_core.stores.materialise import Done, bring, changed_here
 from acp_core.stores.opening import open_engine
 from acp_core.stores.steps import reach
@@ -82,10 +84,11 @@ def publish(
     """Append an event by an engine that is open; see `append`."""
     host = hosts.this_host()
     until = time.monotonic() + _PATIENCE
+    known = Known(address)
     with manifests.held(request.folder):
         for number in range(1, _TRIES + 1):
             try:
-                ready = _ready(request, engine, address, host, now())
+                ready = _first(request, engine, host, now, known if number == 1 else None)
                 if ready.change is None:
                     return _already(request, ready)
                 before_write()
@@ -101,18 +104,38 @@ def publish(
                 raise StoreUnreachable(
                     f"not appended: {error}. Your documents are untouched; run the same command again"
                 ) from None
+            leases = merged(ready.done.commit.leases, ready.change.leases)
+            known.keep(tip, ready.change.protocol, leases)
             return _landed(request, engine, host, ready, tip)
     raise AssertionError("unreachable")
 
 
-def _ready(request: Request, engine: Engine, address: Address, host: str, now: datetime) -> Ready:
+def _first(
+    request: Request, engine: Engine, host: str, now: Callable[[], datetime], known: Known | None
+) -> Ready:
+    """Make the event under what is known; where that speaks against it, ask the store.
+
+    Raises:
+        Refused: as `_ready`.
+    """
+    base = manifests.read_base(request.folder)
+    if known is not None and base is not None and known.at(base.tip) is not None:
+        with contextlib.suppress(Refused):  # it may be allowed by now
+            return _ready(request, engine, host, now(), known)
+    return _ready(request, engine, host, now(), None)
+
+
+def _ready(
+    request: Request, engine: Engine, host: str, now: datetime, known: Known | None
+) -> Ready:
     """Read what the store holds, and make the event under it. Publishes nothing.
 
     Raises:
         Refused: the event is not allowed, or its document was changed on both sides.
     """
     folder = request.folder
-    done = bring(folder, engine, manifests.read_base(folder), host, documents.is_shared_name)
+    base = manifests.read_base(folder)
+    done = bring(folder, engine, base, host, documents.is_shared_name, known=known)
     if done.rogue and not done.kept_log:
         done = publish_rogue(folder, engine, done, host)
     if request.doc in done.kept:

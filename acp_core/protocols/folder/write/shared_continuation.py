@@ -7,7 +7,7 @@ import os
 from acp_core import __version__
 from acp_core.files import owners
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused, sharing
+from acp_core.protocols.folder.write import Refused, sharing, synchronizing
 from acp_core.protocols.folder.write.opened import is_shared, lock, open_locked
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
@@ -27,7 +27,7 @@ def before(old: str) -> None:
         Refused: the store cannot be read.
     """
     with open_engine(manifests.pinned_address(old)) as engine:
-        sharing.sync(old, engine)
+        synchronizing.sync(old, engine)
 
 
 def after(old: str, new: str) -> None:
@@ -67,7 +67,7 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
         named = Tree(old).read(schema.PROTOCOL_FILE) or b""
         commit = engine.read(base.tip if base else None)
         if base is None or commit.tip != base.tip:
-            raise SharingError("somebody else changed it at the same moment")
+            raise SharingError("another host changed it at the same moment")
         if named != commit.protocol:
             with lock(old) as held:
                 opened = open_locked(old, held.log)

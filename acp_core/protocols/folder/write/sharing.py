@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from acp_core.files import atomic, modes
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import deliverables
-from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, open_unlocked, take
 from acp_core.stores import address as addresses
@@ -35,12 +35,11 @@ from acp_core.stores.engine import (
     Tip,
     TipMoved,
 )
-from acp_core.stores.materialise import Done, bring, changed_here
+from acp_core.stores.materialise import Done, bring
 from acp_core.stores.opening import open_engine
 from acp_core.stores.tree import Tree
 
 MOST_EVENTS = 5_000  # beyond which a new collaboration is advised
-_TRIES = 5
 
 
 class AlreadyThere(Refused):
@@ -54,15 +53,6 @@ class Leaving(NamedTuple):
     files: dict[str, bytes]
     staying: tuple[str, ...]
     opened: Opened
-
-
-class Synced(NamedTuple):
-    """What one look at the store did: documents that came and that left, and sentences about it."""
-
-    came: tuple[str, ...]
-    left: tuple[str, ...]
-    notes: tuple[str, ...]
-    done: Done
 
 
 def address_for(folder: str, url: str, id: str) -> Address:
@@ -254,132 +244,6 @@ def _clear(folder: str, made: bool) -> None:
             shutil.rmtree(os.path.join(folder, ".acp"))
 
 
-def sync(folder: str, engine: Engine, *, publish: bool = True) -> Synced:
-    """Look at the store once: bring what is new, and publish documents that may leave.
-
-    Args:
-        folder: the shared folder.
-        engine: its store.
-        publish: whether documents that were changed here leave, too.
-
-    Raises:
-        Refused: the store cannot be read, or what it holds is refused.
-        OSError: a file could not be written.
-    """
-    host = hosts.this_host()
-    came: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    with manifests.held(folder):
-        for _ in range(_TRIES):
-            base = manifests.read_base(folder)
-            done = bring(folder, engine, base, host, documents.is_shared_name)
-            came, notes = (*came, *done.written), (*notes, *done.notes)
-            if not publish:
-                return Synced(came, (), notes, done)
-            try:
-                return _publish(folder, engine, done, host, came, notes)
-            except TipMoved:
-                continue
-    raise Refused("the store keeps moving on: try again")
-
-
-def _publish(
-    folder: str,
-    engine: Engine,
-    done: Done,
-    host: str,
-    came: tuple[str, ...],
-    notes: tuple[str, ...],
-) -> Synced:
-    """Publish what a script appended, then documents whose participant acts here."""
-    from acp_core.protocols.folder.write import shared
-
-    if done.rogue and not done.kept_log:
-        done = shared.publish_rogue(folder, engine, done, host)
-        notes = (*notes, done.notes[-1])
-    with lock(folder) as held:
-        opened = open_locked(folder, held.log)
-    changed = changed_here(Tree(folder), done.base, documents.candidates(opened, None))
-    me = (host, hosts.account())
-    here = [p for p, lease in done.commit.leases.items() if (lease.host, lease.account) == me]
-    allowed = set().union(*(documents.may_change(opened, each) for each in here))
-    left = {name: data for name, data in changed.items() if name in allowed}
-    notes = (*notes, *documents.held_back(changed, allowed, opened.machine.phase))
-    if not left:
-        return Synced(came, (), notes, done)
-    machine = opened.machine
-    change = Change(
-        log=done.log, line=None, seq=opened.last_seq, protocol=done.commit.protocol, documents=left,
-        words=f"documents: {', '.join(left)}", account=me[1], host=host, phase=machine.phase,
-        waiting=tuple(machine.waiting),
-    )  # fmt: skip
-    tip = engine.publish(done.base.tip, change)
-    files = dict(done.base.files) | {n: Entry(digest(d), len(d)) for n, d in left.items()}
-    base = Base(tip, files)
-    manifests.write_base(folder, base)
-    return Synced(came, tuple(left), notes, done._replace(base=base))
-
-
-def release(folder: str, engine: Engine, participants: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give back the leases that this account has on this host; those of all where none is named.
-
-    Raises:
-        Refused: the store cannot be reached, or refuses it.
-    """
-    host, account = hosts.this_host(), hosts.account()
-
-    def given_back(held: Mapping[str, Lease]) -> dict[str, Lease | None]:
-        mine = (who for who, each in held.items() if (each.host, each.account) == (host, account))
-        return {who: None for who in mine if not participants or who in participants}
-
-    return tuple(_lease(folder, engine, given_back, "given back"))
-
-
-def take_lease(folder: str, engine: Engine, participant: str, by: str) -> None:
-    """Have a participant act on this host, unless it acts on another one.
-
-    Raises:
-        LeaseElsewhere: it does.
-        Refused: the store cannot be reached, or refuses it.
-    """
-
-    def taken(held: Mapping[str, Lease]) -> dict[str, Lease | None]:
-        lease = hosts.lease_for(held.get(participant), participant, by, hosts.this_host())
-        return {participant: lease} if lease else {}
-
-    _lease(folder, engine, taken, "acts here")
-
-
-def _lease(
-    folder: str,
-    engine: Engine,
-    wanted: Callable[[Mapping[str, Lease]], dict[str, Lease | None]],
-    words: str,
-) -> dict[str, Lease | None]:
-    """Change leases as the store's own demand; what was changed."""
-    host = hosts.this_host()
-    with manifests.held(folder):
-        for _ in range(_TRIES):
-            base = manifests.read_base(folder)
-            done = bring(folder, engine, base, host, documents.is_shared_name)
-            leases = wanted(done.commit.leases)
-            if not leases:
-                return {}
-            change = Change(
-                log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol, leases=leases,
-                words=f"{words}: {', '.join(leases)}", account=hosts.account(), host=host,
-            )  # fmt: skip
-            try:
-                tip = engine.publish(done.base.tip, change)
-            except TipMoved:
-                continue
-            after = {**done.commit.leases, **leases}
-            manifests.write_leases(folder, {k: v for k, v in after.items() if v is not None})
-            manifests.write_base(folder, Base(tip, done.base.files))
-            return leases
-    raise Refused("the store keeps moving on: try again")
-
-
 def put_back(folder: str) -> tuple[str, ...]:
     """Make log and protocol.json what the store holds, whatever stands here; what was kept of it.
 
@@ -410,69 +274,15 @@ def unshare(folder: str) -> tuple[str, ...]:
     said: tuple[str, ...] = ()
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
-            release(folder, engine)
+            shared_leases.release(folder, engine)
     except (SharingError, Refused) as error:
-        said = (f"the others do not know yet that nobody acts here any more: {error}",)
+        said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
     for name in (manifests.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
     atomic.sync_folder(os.path.join(folder, ".acp"))
     manifests.unpin(folder)
     return said
-
-
-def settle(folder: str, name: str, *, mine: bool) -> str:
-    """Settle a document that was changed on both sides; a sentence on it.
-
-    Args:
-        folder: the shared folder.
-        name: the document.
-        mine: take the local text that gave way; else the store's, which stands there.
-
-    Raises:
-        Refused: nothing was kept of it.
-        OSError: it cannot be written.
-    """
-    if reason := names.against(name):
-        raise Refused(f"{clean_line(name, 200)} is not shared: {reason}")
-    tree = Tree(folder)
-    kept = [each for each in tree.kept(name) if not each.endswith(".settled")]
-    if not kept:
-        raise Refused(f"nothing is kept of {clean_line(name, 200)}")
-    with manifests.held(folder):
-        data = tree.read(kept[-1])
-        if mine and data is not None:
-            tree.replace(name, data)
-        for each in kept:  # nothing is deleted
-            os.rename(os.path.join(folder, each), os.path.join(folder, f"{each}.settled"))
-    return (
-        f"{name} is yours again; it is published with the next event"
-        if mine
-        else f"{name} stays as the store has it"
-    )
-
-
-def delete(folder: str, engine: Engine, name: str) -> None:
-    """Delete a document on all hosts.
-
-    Raises:
-        Refused: it is required, not shared, or the store refuses it.
-    """
-    if name in (*schema.REQUIRED_FILES, documents.README):
-        raise Refused(f"{name} is required: it cannot be deleted")
-    host = hosts.this_host()
-    with manifests.held(folder):
-        done = bring(folder, engine, manifests.read_base(folder), host, documents.is_shared_name)
-        if name not in done.base.files:
-            raise Refused(f"{clean_line(name, 200)} is not in the store")
-        change = Change(
-            log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol,
-            documents={name: None}, words=f"documents: {name} deleted", account=hosts.account(), host=host,
-        )  # fmt: skip
-        tip = engine.publish(done.base.tip, change)
-        Tree(folder).remove(name)
-        files = {each: entry for each, entry in done.base.files.items() if each != name}
-        manifests.write_base(folder, Base(tip, files))
 
 
 def _entries(files: dict[str, bytes], protocol: bytes) -> dict[str, Entry]:
