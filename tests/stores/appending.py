@@ -11,14 +11,17 @@ import random
 import sys
 import time
 
-from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, TipMoved
-from acp_core.stores.postgres import PostgresEngine, link
+from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, Tip, TipMoved
+from acp_core.stores.postgres import link
+from acp_core.stores.postgres.engine import PostgresEngine
 from acp_core.stores.steps import reach
 from tests.stores.databases import engine
 from tests.stores.process import At
 
 
-def append(opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str) -> tuple[Commit, bytes, int]:
+def append(
+    opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str
+) -> tuple[Commit, bytes, int]:
     """Append one event, however often it takes; what was read last, the log and the seq."""
     while True:
         for row in log.splitlines():
@@ -34,13 +37,17 @@ def append(opened: PostgresEngine, read: Commit, log: bytes, name: str, key: str
             time.sleep(random.uniform(0, 0.02))
         except (InDoubt, StoreUnreachable):
             time.sleep(0.05)
-        while True:
-            try:
-                read = opened.read(read.tip)
-                break
-            except StoreUnreachable:
-                time.sleep(0.05)
+        read = until_read(opened, read.tip)
         log += read.added
+
+
+def until_read(opened: PostgresEngine, since: Tip | None) -> Commit:
+    """What is new, once the store answers."""
+    while True:
+        try:
+            return opened.read(since)
+        except StoreUnreachable:
+            time.sleep(0.05)
 
 
 def main(url: str, id: str, name: str, count: int, step: str = "") -> None:
@@ -48,7 +55,7 @@ def main(url: str, id: str, name: str, count: int, step: str = "") -> None:
     if step:
         link.SETTINGS["idle_in_transaction_session_timeout"] = "1s"
     with engine(url, id) as opened:
-        read = opened.read(None)
+        read = until_read(opened, None)
         log = read.added
         if step:
             reach.listener = At(step)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change, Tip
-from acp_core.stores.postgres import PostgresEngine
+from acp_core.stores.postgres.engine import PostgresEngine
 from tests.support.postgres import Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,6 +104,7 @@ class Wire:
         self.port = self._listener.getsockname()[1]
         self.cut_at = b""  # what a client sends that has the wire cut
         self.let_through = True  # whether the server still gets what was sent then
+        self.silent = False  # whether a wire that is cut only says nothing any more
         self.again = True  # whether new connections are made afterwards
         self.cuts = 0
         self._ended = False
@@ -126,21 +127,21 @@ class Wire:
                 threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        is_cut = False
         with near, far, contextlib.suppress(OSError):
             while True:
                 ready, _, _ = select.select([near, far], [], [], 60)
                 for each in ready:
                     data = each.recv(1 << 16)
-                    if not data:
-                        return
+                    if not data or (is_cut and each is far and not self.silent):
+                        return  # the server has done it, and says so to nobody
                     if each is near and self.cut_at and self.cut_at in data:
-                        self.cut_at = b""
+                        is_cut, self.cut_at = True, b""
                         self.cuts += 1
-                        if self.let_through:
-                            far.sendall(data)
-                            far.recv(1 << 16)  # the server has done it, and says so to nobody
-                        return
-                    (far if each is near else near).sendall(data)
+                        if not self.let_through:
+                            return
+                    if not (is_cut and each is far):
+                        (far if each is near else near).sendall(data)
 
 
 @contextlib.contextmanager
@@ -149,6 +150,9 @@ def wired(server: Server, url: str) -> Iterator[tuple[Wire, str]]:
     wire = Wire(str(server.place / "socket" / ".s.PGSQL.5432"))
     name = url.split("@/")[1].partition("?")[0]
     try:
-        yield wire, f"postgresql://admin@127.0.0.1:{wire.port}/{name}?sslmode=disable&gssencmode=disable"
+        yield (
+            wire,
+            f"postgresql://admin@127.0.0.1:{wire.port}/{name}?sslmode=disable&gssencmode=disable",
+        )
     finally:
         wire.close()

@@ -40,7 +40,8 @@ def test_what_is_published_is_read_as_it_was(database: str) -> None:
         assert read.documents == ODD
         assert read.leases == {"wri ter": LEASE}
         later = opened.publish(
-            tip, change(1, 2, documents={"plain.md": None, "new.md": b"n"}, leases={"wri ter": None})
+            tip,
+            change(1, 2, documents={"plain.md": None, "new.md": b"n"}, leases={"wri ter": None}),
         )
         read = other.read(tip)
         assert (read.tip, read.added, read.whole) == (later, line(2), False)
@@ -96,7 +97,9 @@ def test_only_who_read_last_can_publish(database: str) -> None:
     ],
     ids=["another log", "half a line", "large", "many", "nul", "surrogate", "name"],
 )
-def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(database: str, wrong: object) -> None:
+def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(
+    database: str, wrong: object
+) -> None:
     opened, tip = begun(database)
     with opened:
         with pytest.raises(StoreRefused):
@@ -129,7 +132,9 @@ def test_a_collaboration_that_is_not_there(database: str) -> None:
         with pytest.raises(NotInStore):
             opened.tell(HostState("a", "anna", "", "1"))
         with pytest.raises(TipMoved):
-            opened.publish(Tip("1-00", 1, len(line(1)), hashlib.sha256(line(1)).hexdigest()), change(1, 2))
+            opened.publish(
+                Tip("1-00", 1, len(line(1)), hashlib.sha256(line(1)).hexdigest()), change(1, 2)
+            )
 
 
 def test_a_database_that_was_put_back_is_noticed(postgres: Server, database: str) -> None:
@@ -145,9 +150,9 @@ def test_a_database_that_was_put_back_is_noticed(postgres: Server, database: str
     def copied(copy: str) -> str:
         return database.replace(name, f"{name}_{copy}")
 
-    with engine(copied("earlier")) as opened:
-        with pytest.raises(HistoryRewritten, match="holds seq 2, less than the 3"):
-            opened.read(seen)
+    put_back = pytest.raises(HistoryRewritten, match="holds seq 2, less than the 3")
+    with engine(copied("earlier")) as opened, put_back:
+        opened.read(seen)
     with engine(copied("other")) as opened:
         log = line(1) + line(2) + line(3, other=True)
         opened.publish(tip, change(1, 2, 3)._replace(log=log, line=None))
@@ -177,7 +182,7 @@ def test_news_come_at_once_and_only_of_others(database: str) -> None:
         waiting.start()
         opened.publish(mine, change(1, 2, 3))
         waiting.join(30)
-        assert came and other.wait(mine, 0), 'it still stands elsewhere'
+        assert came and other.wait(mine, 0), "it still stands elsewhere"
         assert not other.wait(other.read(mine).tip, 0.1)
 
 
@@ -221,7 +226,9 @@ def test_all_engines_of_a_process_have_one_connection(postgres: Server, database
 def test_what_hosts_say_and_ask(database: str) -> None:
     opened, _ = begun(database)
     with opened:
-        state = HostState("laptop", "anna", "b", "1", {"a": {"pid": 3, "x": "\0\ud800"}}, "t", "two")
+        state = HostState(
+            "laptop", "anna", "b", "1", {"a": {"pid": 3, "x": "\0\ud800"}}, "t", "two"
+        )
         opened.tell(state._replace(version="0"))
         opened.tell(state)
         (heard,) = opened.hosts()
@@ -234,7 +241,11 @@ def test_what_hosts_say_and_ask(database: str) -> None:
         opened.answer(request, "done", "it ended")
         (asked,) = opened.requests("laptop")
         assert (asked.state, asked.sentence) == ("done", "it ended")
-        for wrong in (request._replace(id="../x"), request._replace(host="a b"), request._replace(id="b" * 24, seconds=float("nan"))):
+        for wrong in (
+            request._replace(id="../x"),
+            request._replace(host="a b"),
+            request._replace(id="b" * 24, seconds=float("nan")),
+        ):
             with pytest.raises((StoreRefused, BadAddress)):
                 opened.ask(wrong)
 

@@ -101,7 +101,9 @@ def test_who_waits_outlives_the_server(mortal_postgres: Server) -> None:
     opened.close()
 
 
-def test_a_change_whose_answer_was_lost_is_known_to_be_made(postgres: Server, database: str) -> None:
+def test_a_change_whose_answer_was_lost_is_known_to_be_made(
+    postgres: Server, database: str
+) -> None:
     with wired(postgres, database) as (wire, url):
         opened, tip = begun(url)
         wire.cut_at = b"commit\0"
@@ -112,7 +114,9 @@ def test_a_change_whose_answer_was_lost_is_known_to_be_made(postgres: Server, da
     assert len(events(database)) == 2
 
 
-def test_a_change_that_never_arrived_is_known_not_to_be_made(postgres: Server, database: str) -> None:
+def test_a_change_that_never_arrived_is_known_not_to_be_made(
+    postgres: Server, database: str
+) -> None:
     with wired(postgres, database) as (wire, url):
         opened, tip = begun(url)
         wire.cut_at, wire.let_through = b"commit\0", False
@@ -140,7 +144,9 @@ def test_a_change_is_in_doubt_as_long_as_nobody_answers(
             assert len(opened.read(None).added.splitlines()) == (2 if let_through else 1)
 
 
-def test_a_change_made_new_is_in_doubt_where_nothing_of_it_is_seen(postgres: Server, database: str) -> None:
+def test_a_change_made_new_is_in_doubt_where_nothing_of_it_is_seen(
+    postgres: Server, database: str
+) -> None:
     with wired(postgres, database) as (wire, url):
         wire.cut_at, wire.let_through = b"commit\0", False
         with engine(url) as opened:
@@ -159,13 +165,28 @@ def test_a_cut_before_the_change_leaves_no_doubt(postgres: Server, database: str
             opened.publish(tip, change(1, 2))
 
 
+def test_a_server_that_says_nothing_any_more_is_left(
+    postgres: Server, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "PATIENCE", 1.0)
+    with wired(postgres, database) as (wire, url):
+        opened, tip = begun(url)
+        wire.cut_at, wire.silent = b"commit\0", True
+        with opened:
+            later = opened.publish(tip, change(1, 2))
+            assert opened.read(None).tip == later
+        assert wire.cuts == 1
+
+
 def test_nobody_answers(tmp_path: Path) -> None:
-    with engine("postgresql://anna@127.0.0.1:1/team") as opened:
-        with pytest.raises(StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"):
-            opened.read(None)
-    with engine(f"postgresql://anna@/team?host={tmp_path}") as opened:
-        with pytest.raises(StoreUnreachable):
-            opened.publish(None, change(1))
+    with (
+        engine("postgresql://anna@127.0.0.1:1/team") as opened,
+        pytest.raises(StoreUnreachable, match=r"the store .*127\.0\.0\.1:1/team cannot be reached"),
+    ):
+        opened.read(None)
+    nowhere = f"postgresql://anna@/team?host={tmp_path}"
+    with engine(nowhere) as opened, pytest.raises(StoreUnreachable):
+        opened.publish(None, change(1))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +202,9 @@ def test_a_server_that_turns_us_away_has_refused(
         assert refused.value.code == 8
 
 
-def test_a_commit_is_on_the_disk_even_where_the_server_would_not_wait(postgres: Server, database: str) -> None:
+def test_a_commit_is_on_the_disk_even_where_the_server_would_not_wait(
+    postgres: Server, database: str
+) -> None:
     name = database.split("@/")[1].partition("?")[0]
     postgres.sql(f"alter database {name} set synchronous_commit = off")
     try:

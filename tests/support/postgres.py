@@ -79,13 +79,20 @@ class Server:
         )  # fmt: skip
         log.close()
         began = time.monotonic()
-        while True:
-            with contextlib.suppress(Exception):
-                self.sql("select 1")
-                return
+        while not self._answers():
             if self.process.poll() is not None or time.monotonic() > began + _PATIENCE:
                 raise NoServer((self.place / "log").read_text(errors="replace")[-500:])
             time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        """Whether it lets people in, or turns them away for a reason of its own."""
+        import psycopg
+
+        try:
+            self.sql("select 1")
+        except psycopg.OperationalError as error:
+            return "password" in str(error)
+        return True
 
     def kill(self) -> None:
         """SIGKILL for all of its processes at once, as where the power of its machine is cut."""
@@ -115,7 +122,9 @@ def programs() -> Path:
     folders = [os.path.dirname(os.path.realpath(found))] if found else []
     folders += sorted((each for place in _PLACES for each in glob.glob(place)), reverse=True)
     for folder in folders:
-        if os.access(os.path.join(folder, "initdb"), os.X_OK) and os.access(os.path.join(folder, "postgres"), os.X_OK):
+        if os.access(os.path.join(folder, "initdb"), os.X_OK) and os.access(
+            os.path.join(folder, "postgres"), os.X_OK
+        ):
             return Path(folder)
     raise NoServer("needs PostgreSQL's server (initdb and postgres)")
 

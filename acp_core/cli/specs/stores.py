@@ -49,4 +49,6 @@ LIST = QuerySpec(
     exits=_EXITS,
     run="acp_core.cli.store:listing",
 )  # fmt: skip
-STORE = Commands("store", "Prepare and list stores of shared collaborations.", (INIT, LIST), "acp.store/1")
+STORE = Commands(
+    "store", "Prepare and list stores of shared collaborations.", (INIT, LIST), "acp.store/1"
+)

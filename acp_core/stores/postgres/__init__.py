@@ -4,9 +4,3 @@
 has; `publishing`, `reading` and `hosts` what is said over it; `schema` prepares a database;
 `overview` lists its collaborations; `health` looks at how safely it keeps them.
 """
-
-from __future__ import annotations
-
-from acp_core.stores.postgres.engine import PostgresEngine
-
-__all__ = ["PostgresEngine"]

@@ -81,7 +81,9 @@ def _session(row: tuple[Any, ...]) -> Iterator[Fact]:
     advice = "each host needs one connection: raise max_connections" if used > most * 0.8 else ""
     yield Fact("connections", f"{used} of {most}", advice)
     if remote:
-        advice = "" if encrypted else "others on the network can read along: add ?sslmode=verify-full"
+        advice = (
+            "" if encrypted else "others on the network can read along: add ?sslmode=verify-full"
+        )
         yield Fact("encryption", "TLS" if encrypted else "none", advice)
 
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import owners
-from acp_core.model.errors import AcpError
-from acp_core.stores.engine import SharingError, StoreRefused
+from acp_core.files.text import clean_line
+from acp_core.stores.address import BadAddress
+from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words
 from acp_core.stores.postgres.news import News
+from acp_core.stores.postgres.watchdog import Watchdog
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHANNEL = "acp"
-EXTRA = "this needs PostgreSQL's library: pip install 'acp-tui[postgres]'"
+EXTRA = "PostgreSQL needs the extra: pip install 'acp-tui[postgres]'"
 _DEFAULTS = {
     "connect_timeout": 10,  # seconds
     "keepalives_idle": 15,
@@ -43,6 +45,8 @@ SETTINGS = {
     "statement_timeout": "120s",
 }
 """What acp sets in each of its sessions."""
+PATIENCE = 150.0
+"""Seconds after which an answer is not waited for any more: more than the server may work at one."""
 GRACE = 4.0  # seconds in which a server that was there may come again
 _STARTING = 30.0  # seconds, where it says that it is just starting
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.3)
@@ -61,6 +65,7 @@ class Link:
         self.news = News(self)
         self._connection: Connection | None = None
         self._lock = threading.RLock()
+        self._watchdog = Watchdog(lambda: PATIENCE)
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection that may be done again: a lost one is made again once.
@@ -72,18 +77,18 @@ class Link:
         with self._lock:
             try:
                 return self.run_once(work)
-            except Cut:
+            except InDoubt:
                 pass
             try:
                 return self.run_once(work)
-            except Cut as again:
+            except InDoubt as again:
                 raise words.unreachable(self.url, str(again)) from None
 
     def run_once(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection, once.
 
         Raises:
-            Cut: the connection was lost meanwhile: it was done, or it was not.
+            InDoubt: the connection was lost meanwhile: it was done, or it was not.
             SharingError: there is no connection, or the server refuses; nothing was done.
         """
         import psycopg
@@ -91,14 +96,15 @@ class Link:
         with self._lock:
             connection = self._connected()
             try:
-                return work(connection)
+                with self._watchdog.over(connection.fileno()):
+                    return work(connection)
             except psycopg.Error as error:
                 if connection.closed or words.was_cut(error):
                     self._drop()
-                    raise Cut(words.reason(error)) from None
+                    raise InDoubt(words.reason(error)) from None
                 _roll_back(connection)
                 raise words.refusal(self.url, error) from None
-            except UnicodeError as error:
+            except UnicodeEncodeError as error:
                 _roll_back(connection)
                 raise StoreRefused(f"the store takes no such text: {error.reason}") from None
             except BaseException:
@@ -135,6 +141,7 @@ class Link:
         """Let go of the connection."""
         with self._lock:
             self._drop()
+        self._watchdog.end()
 
     def _connected(self) -> Connection:
         if self._connection is not None and not self._connection.closed:
@@ -146,7 +153,9 @@ class Link:
                 self._connection = self._connect()
             except SharingError as error:
                 patience = GRACE if self.made else 0.0
-                if time.monotonic() - began >= (_STARTING if words.is_starting(error) else patience):
+                if time.monotonic() - began >= (
+                    _STARTING if words.is_starting(error) else patience
+                ):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
             else:
@@ -177,14 +186,11 @@ class Link:
             self._connection = None
 
 
-class Cut(AcpError):
-    """The connection was lost while something was said over it. Nothing above this package sees it."""
-
-
 def connect(url: str) -> Connection:
     """A new connection to a database, with what acp asks of each.
 
     Raises:
+        BadAddress: it has options that libpq does not know.
         StoreUnreachable: nobody answers.
         StoreRefused: the server turns us away, or psycopg is not installed.
     """
@@ -196,6 +202,9 @@ def connect(url: str) -> Connection:
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it tells us by its errors
     try:
         given = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise BadAddress(f"{clean_line(url, 200)} is refused: {words.reason(error)}") from None
+    try:
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
         name = given.get("application_name") or f"acp {owners.host()}"[:60]
         connection = psycopg.connect(url, autocommit=True, application_name=str(name), **missing)
@@ -215,7 +224,9 @@ def _set_up(connection: Connection) -> None:
     A server, or a role, whose commits are not on the disk when they are acknowledged is overruled
     for this session; a stricter setting (a replica has it, too) stays.
     """
-    wanted = "".join(f"set_config('{name}', '{value}', false), " for name, value in SETTINGS.items())
+    wanted = "".join(
+        f"set_config('{name}', '{value}', false), " for name, value in SETTINGS.items()
+    )
     connection.execute(
         f"select {wanted} case current_setting('synchronous_commit') when 'off'"
         " then set_config('synchronous_commit', 'on', false) end"

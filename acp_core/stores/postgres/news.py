@@ -154,4 +154,3 @@ def send(connection: Connection, name: str, revision: int) -> None:
     notice = f"begin; set local synchronous_commit = off; notify acp, '{name} {revision}'; commit"
     with contextlib.suppress(psycopg.Error):
         connection.execute(notice.encode())
-

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files.text import clean_line
+from acp_core.stores.address import checked_id
 from acp_core.stores.engine import (
     MAX_BYTES,
     MAX_FILE,
@@ -28,7 +29,6 @@ from acp_core.stores.engine import (
     TipMoved,
 )
 from acp_core.stores.postgres import news
-from acp_core.stores.postgres.link import Cut
 from acp_core.stores.postgres.tips import tip_id
 from acp_core.stores.steps import reach
 
@@ -74,7 +74,7 @@ def publish(link: Link, name: str, expected: Tip | None, change: Change) -> Tip:
     reach("before publish")
     try:
         tip = link.run_once(work)
-    except Cut as cut:
+    except InDoubt as cut:
         tip = _settled(link, work, str(cut))
     reach("after publish")
     return tip
@@ -92,7 +92,7 @@ def _settled(link: Link, work: _Publishing, said: str) -> Tip:
         raise lost
     try:
         found = link.run(work.look_again)
-    except (SharingError, Cut):
+    except SharingError:
         found = None
     if found is None:
         raise InDoubt(
@@ -107,9 +107,7 @@ def _settled(link: Link, work: _Publishing, said: str) -> Tip:
 class _Publishing:
     """One change on its way; called with a connection, at most once."""
 
-    def __init__(
-        self, name: str, expected: Tip | None, change: Change, written: _Written
-    ) -> None:
+    def __init__(self, name: str, expected: Tip | None, change: Change, written: _Written) -> None:
         self._name = name
         self._expected = expected
         self._change = change
@@ -131,7 +129,10 @@ class _Publishing:
         """Where the collaboration stands after the change."""
         written = self._written
         return Tip(
-            tip_id(self._revision, written.mark), self._change.seq, written.size, written.sha256.hex()
+            tip_id(self._revision, written.mark),
+            self._change.seq,
+            written.size,
+            written.sha256.hex(),
         )
 
     def look_again(self, connection: Connection) -> bool | None:
@@ -167,14 +168,7 @@ class _Publishing:
             connection.execute("commit")
 
     def _add(self, connection: Connection, expected: Tip) -> None:
-        with connection.pipeline():
-            connection.execute("begin")
-            found = connection.execute(
-                "select id, revision, mark, lines, size, sha256 from acp.collab where name = %s for update",
-                (self._name,),
-                binary=True,
-            ).fetchone()
-        row = _Row(*found) if found else None
+        row = _locked(connection, self._name)
         if row is None or tip_id(row.revision, row.mark) != expected.id:
             raise TipMoved(_MOVED)
         if (row.size, row.sha256.hex()) != (expected.size, expected.sha256):
@@ -230,6 +224,22 @@ class _Publishing:
                 "insert into acp.doc (collab, revision, path, digest) values (%s, %s, %b, %b)",
                 (id, self._revision, _path(path), digests.get(path)),
             )
+
+
+def _locked(connection: Connection, name: str) -> _Row | None:
+    """Begin a transaction that holds a collaboration's row; None where there is none.
+
+    In one round trip, and not as a pipeline: PostgreSQL 15 does not end a session that is idle in a
+    transaction (idle_in_transaction_session_timeout) if a pipeline was the last that it heard. Then
+    a stopped process would hold up everybody else for good.
+    """
+    cursor = connection.execute(
+        "begin; select id, revision, mark, lines, size, sha256 from acp.collab"
+        f" where name = '{checked_id(name)}' for update".encode()
+    )
+    cursor.nextset()
+    found = cursor.fetchone()
+    return _Row(*found) if found else None
 
 
 def _write_lease(connection: Connection, id: int, participant: str, lease: Lease | None) -> None:

@@ -117,10 +117,9 @@ def _now(
         seen = connection.execute(_SEEN, (name, number, mark), binary=True)
         leases = connection.execute(_LEASES, (name,))
     found, known = row.fetchone(), seen.fetchone()
-    if since is not None and known is not None:
-        if (known[2], bytes(known[3]).hex()) != (since.size, since.sha256):
-            known = None
-    held = [Lease(*each[:4], int(each[4]), *each[5:]) for each in leases.fetchall()]
+    if since and known and (known[2], bytes(known[3]).hex()) != (since.size, since.sha256):
+        known = None
+    held = [Lease(*each) for each in leases.fetchall()]
     return (
         _Row(*found) if found else None,
         _Seen(*known) if known else None,
@@ -139,9 +138,7 @@ def _changed(
     return Commit(row.tip, added, row.protocol, documents, leases, whole=seen is None)
 
 
-def _compared(
-    connection: Connection, row: _Row, since: Tip, leases: Mapping[str, Lease]
-) -> Commit:
+def _compared(connection: Connection, row: _Row, since: Tip, leases: Mapping[str, Lease]) -> Commit:
     """What came after a tip that the database does not know.
 
     Raises:
@@ -194,7 +191,9 @@ def _documents(connection: Connection, id: int, revision: int) -> dict[str, byte
         )
     contents = _contents(connection, [bytes(each[1]) for each in listed if each[1] is not None])
     return {
-        bytes(path).decode("utf-8", "surrogateescape"): None if digest is None else contents[bytes(digest)]
+        bytes(path).decode("utf-8", "surrogateescape"): None
+        if digest is None
+        else contents[bytes(digest)]
         for path, digest, _ in listed
         if digest is not None or revision > 0
     }
@@ -204,7 +203,8 @@ def _contents(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, b
     if not digests:
         return {}
     rows: Sequence[Any] = connection.execute(
-        "select digest, data from acp.blob where digest = any(%b::bytea[])", (list(digests),), binary=True
+        "select digest, data from acp.blob where digest = any(%b::bytea[])",
+        (list(digests),),
+        binary=True,
     ).fetchall()
     return {bytes(digest): bytes(data) for digest, data in rows}
-

@@ -125,7 +125,10 @@ def _prepare_roles(connection: Connection, made: list[str], left: list[str]) -> 
     for role in missing:
         connection.execute(f"create role {role} nologin".encode())
         made.append(f"role {role}")
-    if not _one(connection, "select pg_has_role(current_user, nspowner, 'usage') from pg_namespace where nspname = 'acp'"):
+    if not _one(
+        connection,
+        "select pg_has_role(current_user, nspowner, 'usage') from pg_namespace where nspname = 'acp'",
+    ):
         left.append("rights: the tables belong to another account, which prepares them")
         return
     connection.execute(_file("rights.sql").encode())

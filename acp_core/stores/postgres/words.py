@@ -35,7 +35,9 @@ _NEEDS_OTHER_SERVER = {"25006"}
 def reason(error: BaseException) -> str:
     """The first line of what a server or libpq says, as one safe line without a password."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[-1] if lines and "Multiple connection attempts" in lines[0] else " ".join(lines[:1])
+    said = (
+        lines[-1] if lines and "Multiple connection attempts" in lines[0] else " ".join(lines[:1])
+    )
     said = re.sub(r"^connection (failed: )+", "", said)
     return clean_line(without_password(said), 300) or type(error).__name__
 
@@ -74,7 +76,7 @@ def refusal(url: str, error: psycopg.Error) -> SharingError:
     if code in _BUSY:
         return unreachable(url, f"it is busy: {said}")
     if code in _RACED:
-        return TipMoved("somebody else changed it at the same time")
+        return TipMoved("another program changed it at the same time")
     if code in _NO_SCHEMA:
         return StoreRefused(
             f"{clean_line(url, 300)} is not prepared for acp: run `acp store init {clean_line(url, 300)}`"
