@@ -7,6 +7,7 @@ import itertools
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from tests.faults.campaign import Campaign, Case
@@ -61,14 +62,16 @@ def _cases(engine: str, opened: Opened, place: Path, seed: int) -> Iterator[Case
     forks = Forks(place / "commands")
     try:
         for number in itertools.count(seed):
-
-            def run(planned: Plan = plan(number, engine)) -> None:
-                histories.append(played(planned, place / str(planned.seed), opened, forks))
-
+            planned = plan(number, engine)
+            run = partial(_run, planned, place / str(number), opened, forks, histories)
             yield Case(f"{engine}, seed {number}", run)
     finally:
         forks.close()
         print(f"{engine}, {len(histories)} seeds without failure: {totals(histories)}", flush=True)
+
+
+def _run(planned: Plan, place: Path, opened: Opened, forks: Forks, told: list[History]) -> None:
+    told.append(played(planned, place, opened, forks))
 
 
 def git_cases(place: Path, seed: int) -> Iterator[Case]:

@@ -6,6 +6,7 @@ end of each process a line on its standard output. It has one thread. `Forks` is
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -168,10 +169,8 @@ class Forks:
 
 
 def _signal(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _serve() -> None:
@@ -249,7 +248,6 @@ def _be(request: Mapping[str, Any]) -> NoReturn:
 
 
 def _command(request: Mapping[str, Any]) -> int:
-    import contextlib
     import tempfile
 
     from acp_core.stores.steps import reach

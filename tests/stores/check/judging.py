@@ -167,9 +167,10 @@ def _edits(history: History, outcome: Outcome) -> Iterable[str]:
             ]
             if not any(text.encode() in each for each in [outcome.contents, *kept]):
                 yield f"{host} has lost: {text}"
-        elif text.removeprefix("Review ").rstrip(".") in acknowledged:
-            if review.count(text.encode()) != len(outcome.folders):
-                yield f"review.md does not hold once: {text}"
+            continue
+        done = text.removeprefix("Review ").rstrip(".") in acknowledged
+        if done and review.count(text.encode()) != len(outcome.folders):
+            yield f"review.md does not hold once: {text}"
     for each in history.attempts:
         if each.kind == "rogue":
             kept = [
