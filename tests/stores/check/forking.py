@@ -33,6 +33,8 @@ _IMPORTED = (
     "acp_core.protocols.kit",
 )
 
+_USED = ("acp_tui.__main__", "tests.faults.clocks", "tests.stores.process")
+
 
 class Running:
     """A process of `Forks`."""
@@ -174,8 +176,8 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _serve() -> None:
-    import acp_tui.__main__  # noqa: F401
-
+    for each in _USED:
+        importlib.import_module(each)
     for name in _IMPORTED:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
