@@ -10,6 +10,7 @@ Standard library only.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ LOG, PROTOCOL = "events.jsonl", "protocol.json"
 JOINED = frozenset({"review.md"})
 """Documents to which several hosts only add sections."""
 _MODE = 0o644
+_SECTION = re.compile(rb"^(?=## )", re.MULTILINE)
 
 
 class Done(NamedTuple):
@@ -187,10 +189,15 @@ def _settle(path: str, base: Entry | None, mine: bytes | None, remote: bytes | N
 
 
 def _joined(base: Entry, mine: bytes, remote: bytes) -> bytes | None:
-    """Both additions to one text, the store's first; None where somebody did more than add."""
+    """Both additions to one text, the store's first; None where somebody did more than add.
+
+    A section that both have is one: it came from the store, and a kill kept that from being noted.
+    """
     if any(digest(each[: base.size]) != base.sha256 for each in (mine, remote)):
         return None
-    own = mine[base.size :].lstrip(b"\n")
+    there = {each.strip() for each in _SECTION.split(remote[base.size :])}
+    sections = _SECTION.split(mine[base.size :])
+    own = b"".join(each for each in sections if each.strip() not in there).lstrip(b"\n")
     gap = b"" if remote.endswith(b"\n\n") else b"\n" if remote.endswith(b"\n") else b"\n\n"
     return remote + (gap + own if own else b"")
 

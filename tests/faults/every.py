@@ -14,11 +14,12 @@ from tests.faults.power import POWER
 from tests.faults.starting import STARTING
 from tests.faults.straced import STRACED
 from tests.faults.together import MIXED, RANDOM_KILLS
+from tests.stores.check.campaigns import SHARED_GIT, SHARED_POSTGRES
 
 EVERY = {
     each.name: each
     for each in (
         KILLS, ERRORS_EVERYWHERE, POWER, STRACED, RANDOM_KILLS, STARTING, MIXED, CUT, CLOCKS, MODELS, FUZZ,
-        GUIDED, HOSTILE_TEXT, SCREENS, LIMITS,
+        GUIDED, HOSTILE_TEXT, SCREENS, LIMITS, SHARED_GIT, SHARED_POSTGRES,
     )
 }  # fmt: skip

@@ -71,7 +71,9 @@ class Server:
         """Start it, and wait until it answers."""
         log = (self.place / "log").open("ab")
         given = {"unix_socket_directories": str(self.place / "socket"), "listen_addresses": "",
-                 "max_connections": "80", "log_min_messages": "fatal", **self.settings}  # fmt: skip
+                 "max_connections": "80", "log_min_messages": "fatal",
+                 "dynamic_shared_memory_type": "mmap",  # in its folder: a kill leaves nothing elsewhere
+                 **self.settings}  # fmt: skip
         options = [word for key, value in given.items() for word in ("-c", f"{key}={value}")]
         self.process = subprocess.Popen(
             [*self.runs_as, str(self.bin / "postgres"), "-D", str(self.place / "data"), *options],
