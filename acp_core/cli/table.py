@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from acp_core.protocols.registry import Command, group
 
-HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Mend", "More")
+HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Share", "Mend", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""
 _SPECS = "acp_core.cli.specs"
 
@@ -44,7 +44,7 @@ ENTRIES = (
     group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Mend"),
     group("archive", "Hide a collaboration from the fleet", f"{_SPECS}.mend:ARCHIVE", "Mend"),
     group("unarchive", "Show an archived collaboration again", f"{_SPECS}.mend:UNARCHIVE", "Mend"),
-    group("store", "Prepare and list stores of shared collaborations", f"{_SPECS}.stores:STORE", "More"),
+    group("store", "Prepare and list stores of shared collaborations", f"{_SPECS}.stores:STORE", "Share"),
     group("doctor", "Check the installation and the terminal", f"{_SPECS}.mend:DOCTOR", "More"),
     group("completion", "Print a shell completion script", f"{_SPECS}.mend:COMPLETION", "More"),
 )  # fmt: skip

@@ -76,7 +76,8 @@ class Started:
     def end(self, number: int) -> tuple[int, str]:
         """Send it a signal, and wait for its end; its exit code, and its standard error."""
         if not self._file("code").exists():
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it ended just now, by itself
+                os.kill(self.pid, number)
         return int(self._once("code")), self.said()
 
     def _file(self, name: str) -> Path:
