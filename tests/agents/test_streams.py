@@ -314,6 +314,7 @@ RECORDS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(name=st.sampled_from(streams.NAMES), records=st.lists(RECORDS, max_size=6))
 def test_records_of_any_content_are_read(name: str, records: list[dict[str, Any]]) -> None:

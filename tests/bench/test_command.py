@@ -64,6 +64,7 @@ def another_copy(folder: Path) -> tuple[Path, Path]:
     return program, notes
 
 
+@pytest.mark.slow
 def test_two_copies_are_measured_in_turn(tmp_path: Path) -> None:
     program, notes = another_copy(tmp_path)
     ran = bench("commands", "--quick", "--json", "--against", str(program))
@@ -83,6 +84,7 @@ def test_two_copies_are_measured_in_turn(tmp_path: Path) -> None:
     assert "append, 10 events" in shown
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_loses_none_of_the_others(tmp_path: Path) -> None:
     program, notes = tmp_path / "acp", tmp_path / "notes"
     program.write_text(
@@ -98,6 +100,7 @@ def test_a_section_that_fails_loses_none_of_the_others(tmp_path: Path) -> None:
     assert not (Path(notes.read_text().strip()) / "acp_core").exists(), "it would import this one"
 
 
+@pytest.mark.slow
 def test_who_begins_changes_with_each_round(tmp_path: Path) -> None:
     program, notes = another_copy(tmp_path)
     order: list[str] = []

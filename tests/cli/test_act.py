@@ -31,6 +31,7 @@ def log(folder: Path) -> str:
     return (folder / toy.LOG).read_text()
 
 
+@pytest.mark.slow
 def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
     ran = acp("act", "talk")
     assert ran.returncode == 0

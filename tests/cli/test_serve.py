@@ -140,6 +140,7 @@ def dashboards(served: Served) -> list[psutil.Process]:
     return psutil.Process(served.process.pid).children(recursive=True)
 
 
+@pytest.mark.slow
 def test_a_page_gets_a_dashboard_that_ends_with_it(
     acp: Acp, serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_a_page_gets_a_dashboard_that_ends_with_it(
     wait_for(lambda: all(map(gone, last)), "the end of the dashboard", PLENTY)
 
 
+@pytest.mark.slow
 def test_a_dashboard_ends_when_the_server_is_killed(serve: Callable[..., Served]) -> None:
     served = serve(".")
     with served.visit() as page:

@@ -65,6 +65,7 @@ async def use(client: Client, name: str, **given: Any) -> str:
     return f"refused: {content.text}" if result.is_error else content.text
 
 
+@pytest.mark.slow
 async def test_two_programs_take_their_turns_by_tools(acp: Acp, folder: Path) -> None:
     async with tools(acp, "server") as server, tools(acp, "reviewer") as reviewer:
         offered = {each.name: each for each in (await server.list_tools()).tools}
@@ -200,6 +201,7 @@ async def test_somebody_else_may_wait(acp: Acp, folder: Path) -> None:
         assert (await use(server, "wait")).startswith("refused: there is no tool wait")
 
 
+@pytest.mark.slow
 async def test_programs_that_write_at_once_lose_nothing(acp: Acp, folder: Path) -> None:
     """Four programs submit a proposal: one event is written, three are refused."""
     running = [serve(acp, "server") for _ in range(4)]

@@ -113,6 +113,7 @@ class TestATurnThatWasMissed:
         assert support.state(person.folder, "server").pid != before
         took_its_turn(person)
 
+    @pytest.mark.slow
     def test_another_program_under_the_same_id(self, person: Person, tmp_path: Path) -> None:
         stuck(person, tmp_path, "idle")
         support.start(person.folder, "reader", support.command(tmp_path, name="able"))
@@ -160,6 +161,7 @@ class TestALoopThatIsNoMore:
 
 
 class TestNobodyLaunched:
+    @pytest.mark.slow
     def test_everybody_at_once(
         self, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -257,6 +259,7 @@ class TestWhatIsMendedInDocuments:
         path.write_text(text.replace("- [x] The message", "- [ ] The message"))
         return Person(folder)
 
+    @pytest.mark.slow
     def test_a_gate_in_other_words_gets_its_own(self, tmp_path: Path) -> None:
         person = self.folder(tmp_path)
         seen = person.preview("check_gates", gate_2=True)
@@ -298,6 +301,7 @@ class TestWhatIsMendedInDocuments:
         assert person.do("settle_questions", **refused).state is OutcomeState.REFUSED
 
 
+@pytest.mark.slow
 def test_mending_the_cause_wakes_who_had_given_up(person: Person, tmp_path: Path) -> None:
     log = person.folder / "events.jsonl"
     with log.open("ab") as file:
@@ -317,6 +321,7 @@ def test_what_mends_the_first_cause_is_offered_first(person: Person, tmp_path: P
     assert next(iter(person.actions())) == "nudge"
 
 
+@pytest.mark.slow
 def test_every_fix_that_why_prints_names_the_participant(person: Person, tmp_path: Path) -> None:
     acp = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_STATE", "ACP_CONFIG")})
     support.start(person.folder, "reader", support.command(tmp_path, name="able"))
@@ -327,6 +332,7 @@ def test_every_fix_that_why_prints_names_the_participant(person: Person, tmp_pat
     assert all("--participant server" in line for line in fixes), fixes
 
 
+@pytest.mark.slow
 def test_what_is_done_by_command_is_noted_too(person: Person, tmp_path: Path) -> None:
     acp = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_STATE", "ACP_CONFIG")})
     program = support.stand_in(tmp_path, "agent")

@@ -242,6 +242,7 @@ class TestNothingStaysBehind:
 
 
 class TestTrouble:
+    @pytest.mark.slow
     def test_a_participant_that_dies_is_named(self, start: Callable[..., Running]) -> None:
         demo = start()
         processes = demo.everybody()
@@ -294,6 +295,7 @@ class TestTrouble:
 
 
 class TestOnTheDashboard:
+    @pytest.mark.slow
     def test_it_is_seen_to_its_end_and_leaves_nothing(self, acp: Acp, tmp_path: Path) -> None:
         folder = tmp_path / "run"
         command = acp.command("demo", "--speed", "25", "--folder", str(folder))

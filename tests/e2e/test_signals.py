@@ -105,6 +105,7 @@ def test_a_second_signal_does_not_wait(acp: Acp, tmp_path: Path) -> None:
         given_back(terminal)
 
 
+@pytest.mark.slow
 def test_a_closed_window_ends_it(acp: Acp) -> None:
     with Terminal([sys.executable, "-m", "acp_tui", "."], env=acp.env, cwd=acp.home) as terminal:
         terminal.wait_for("reviewing", PLENTY)
@@ -112,6 +113,7 @@ def test_a_closed_window_ends_it(acp: Acp) -> None:
         assert terminal.wait_for_end(PLENTY) == 128 + signal.SIGHUP
 
 
+@pytest.mark.slow
 def test_a_closed_window_ends_it_where_hang_ups_are_ignored(acp: Acp) -> None:
     """As `nohup` and some supervisors start it: it would read from no terminal for ever."""
     start = ["sh", "-c", f'trap "" HUP; exec {DASHBOARD}']
@@ -121,6 +123,7 @@ def test_a_closed_window_ends_it_where_hang_ups_are_ignored(acp: Acp) -> None:
         assert terminal.wait_for_end(PLENTY) == 128 + signal.SIGHUP
 
 
+@pytest.mark.slow
 def test_stopped_and_continued_it_gives_the_terminal_and_takes_it_again(acp: Acp) -> None:
     with in_a_shell(acp, DASHBOARD) as terminal:
         terminal.wait_for("reviewing", PLENTY)

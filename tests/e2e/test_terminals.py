@@ -55,6 +55,7 @@ def look(acp: Acp, **environment: str) -> Iterator[Terminal]:
         assert terminal.wait_for_end(PLENTY) == 0
 
 
+@pytest.mark.slow
 def test_no_color_draws_without_colours(acp: Acp) -> None:
     for terminal in look(acp, NO_COLOR="1"):
         assert colours(bytes(terminal.raw)) == set()

@@ -47,6 +47,7 @@ def passes(name: str, place: Path, parts: dict[str, tuple[int, int]]) -> None:
     assert result.count or name in NEEDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_a_few_cases_of_a_campaign(name: str, place: Path) -> None:
     passes(name, place, SHORT)

@@ -52,6 +52,7 @@ def test_whatever_the_disk_kept_the_command_is_done_or_can_be_finished(
         powerless.stands(done, tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("powerless", SYNCS, indirect=True)
 def test_no_sync_can_be_left_out(powerless: Powerless) -> None:
     for done, tree in powerless.crashes():

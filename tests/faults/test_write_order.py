@@ -41,6 +41,7 @@ def group(name: str) -> str:
     return first if first in _GROUPS else "folder"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["folder", *_GROUPS])
 def test_every_command_writes_in_its_order(faults: Faults, tmp_path: Path, which: str) -> None:
     """Where an order is changed on purpose: `python -m tests.faults.write_order` prints it."""

@@ -306,6 +306,7 @@ def test_every_participant_has_a_claim_of_its_own(participant: str) -> None:
 # --- races ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_at_a_time_is_inside(tmp_path: Path) -> None:
     words = [sys.executable, "-c", COUNTER, str(tmp_path), "25"]
     racers = [
@@ -435,6 +436,7 @@ def test_whatever_a_power_loss_leaves_of_it_it_can_be_taken(tmp_path: Path, fold
         assert "*" in (project / ".acp/.gitignore").read_text().split()
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(["take", "let_go", "remove", "put_another"]), max_size=12))
 def test_whatever_is_removed_at_most_one_holder_goes_on(

@@ -207,6 +207,7 @@ async def test_changes_in_another_folder_that_matters_are_seen(tmp_path: Path) -
             await reader.until(lambda text=text: reader.shown[one].documents[1].size == len(text))
 
 
+@pytest.mark.slow
 async def test_who_runs_it_is_seen_from_when_they_begin_to_when_they_end(tmp_path: Path) -> None:
     """A claim of a loop that this account's own state folder does not know."""
     home = toy.make(tmp_path / "talk")
@@ -426,6 +427,7 @@ async def test_one_that_is_large_is_not_said_to_be_stuck(
         await reader.until(lambda: reader.shown[one].source.state is SourceState.LIVE)
 
 
+@pytest.mark.slow
 def test_a_command_waits_for_one_that_is_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def test_status_and_show_say_what_is_usual(work: Path, tmp_path: Path) -> None:
     assert "usually" in page and "probably ends" in page
 
 
+@pytest.mark.slow
 def test_with_too_few_finished_ones_nothing_is_said(work: Path, tmp_path: Path) -> None:
     for number in range(1, 5):
         shutil.rmtree(work / f"old-{number}")
@@ -61,6 +62,7 @@ def test_with_too_few_finished_ones_nothing_is_said(work: Path, tmp_path: Path) 
     assert live["forecast"]["phase"] is None and live["forecast"]["phase_ends"] is None
 
 
+@pytest.mark.slow
 async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
     app = AcpApp([str(work)], settings=Settings(), clock=lambda: NOW)
     async with app.run_test(size=(140, 36)) as pilot:
@@ -80,6 +82,7 @@ async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
         assert screen_text(app).count(f"9m (usually {usual.median // 60:.0f} min)") == 2
 
 
+@pytest.mark.slow
 def test_a_recording_counts_also_where_its_folder_is_gone(tmp_path: Path) -> None:
     for number in range(5):
         record_and_remove(tmp_path / f"gone-{number}")
@@ -142,6 +145,7 @@ def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:
         assert path.stat().st_mode & 0o77 == 0, "one person's"
 
 
+@pytest.mark.slow
 def test_what_is_not_recorded_by_choice_is_not_kept(work: Path) -> None:
     recorder = Recorder("dashboard", library.Bounds(on=False))
     assert learned(work, recorder).usual("folder", TURN, "drafting") is not None

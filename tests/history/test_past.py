@@ -94,6 +94,7 @@ async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
     return on_disk
 
 
+@pytest.mark.slow
 async def test_at_every_event_the_documents_are_what_was_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_what_became_of_a_document_word_by_word(acp: Acp, folder: Path) -> None:
     assert acp("diff", str(folder), "nothing.md").returncode == 2
 
 
+@pytest.mark.slow
 def test_every_moment_that_is_printed_can_be_named(acp: Acp, folder: Path) -> None:
     told = json.loads(acp("replay", str(folder), "--json").stdout)["moments"]
     assert len({each["id"] for each in told}) == len(told) > 5

@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from acp_core.history import diff as differ
 from acp_core.history.addressed import touched
 from acp_core.history.versions import Known
@@ -47,6 +49,7 @@ def test_the_review_itself_answers_nothing() -> None:
     assert touched([asked], review) == []
 
 
+@pytest.mark.slow
 def test_by_command_between_two_versions(tmp_path: Path) -> None:
     acp = Acp(tmp_path)
     folder = make(tmp_path / "cache")

@@ -139,6 +139,7 @@ def test_launchd_gets_a_property_list(acp: Acp, tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_cron_resumes_what_a_restart_interrupted_and_keeps_other_lines(
     acp: Acp, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_hold_uses_up_nothing_of_the_time_of_a_turn(tmp_path: Path) -> None:
     assert until and until > raised + timedelta(seconds=3590)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", budgets.SCOPES)
 def test_each_budget_of_a_launch_stops_the_agent_and_continues_when_it_is_raised(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], scope: str

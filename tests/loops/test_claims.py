@@ -57,6 +57,7 @@ def start_unplanned(folder: Path, tmp_path: Path) -> None:
     launch.start(plan.spec)
 
 
+@pytest.mark.slow
 def test_another_account_sees_who_plays_a_participant_and_starts_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +75,7 @@ def test_another_account_sees_who_plays_a_participant_and_starts_none(
     assert state(folder, "server").alive
 
 
+@pytest.mark.slow
 def test_another_account_sees_and_stops_a_loop_by_its_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +95,7 @@ def test_another_account_sees_and_stops_a_loop_by_its_claim(
     assert registry.stop(str(folder), "server") == (True, "server has no loop")
 
 
+@pytest.mark.slow
 def test_a_loop_that_only_its_claim_shows_is_listed_and_says_what_cannot_be_done_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,6 +55,7 @@ def begin_in_another_second(folder: Path, before: str) -> None:
         make(folder)
 
 
+@pytest.mark.slow
 def test_a_deleted_collaboration_is_not_charged_to_the_next_one_in_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def look(folder: Path) -> tuple[Snapshot, Cause]:
     return snapshot, cause
 
 
+@pytest.mark.slow
 def test_an_outage_uses_up_no_attempts_and_everybody_says_what_it_is(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     start(folder, "server", claude(tmp_path, "down down down down act"), retries=0, pause=0.3)
@@ -77,6 +78,7 @@ def test_pauses_in_an_outage_grow_up_to_half_an_hour() -> None:
     assert pauses == [5, 15, 45, 135, 405, 1215, 1800, 1800]
 
 
+@pytest.mark.slow
 def test_a_loop_that_waits_for_a_limit_goes_on_waiting_when_it_is_started_again(
     tmp_path: Path,
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_loop_that_waits_for_a_limit_is_parked_and_hears_a_message(tmp_path: P
     assert "Go on." in prompt(folder, "server", 2)
 
 
+@pytest.mark.slow
 def test_a_loop_that_gave_up_is_parked_and_a_message_starts_another_attempt(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     held = start(folder, "server", claude(tmp_path, "logged-out act"), interval=0.02)

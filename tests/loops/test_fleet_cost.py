@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.overview import Seen
 from acp_core.model import Cost
@@ -23,6 +25,7 @@ def test_sums_say_that_a_part_of_them_is_unknown() -> None:
     assert (none + none).words == "?"
 
 
+@pytest.mark.slow
 def test_the_fleet_shows_what_each_collaboration_and_all_of_them_cost(tmp_path: Path) -> None:
     folders = [make(tmp_path / "fleet" / name) for name in ("priced", "partly")]
     preset = paying(tmp_path)

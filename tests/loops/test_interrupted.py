@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
 from acp_core.loops.interrupted import go_on, interrupted
@@ -25,6 +27,7 @@ from tests.loops.support import (
 from tests.loops.test_failures import claude
 
 
+@pytest.mark.slow
 def test_an_attempt_that_a_restart_of_the_machine_ended_is_no_attempt(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     start(folder, "server", command(tmp_path, behave(tmp_path, "hang act")), retries=0)

@@ -120,6 +120,7 @@ def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
     assert "## What agents did" in text and "append" in text.partition("## What agents did")[2]
 
 
+@pytest.mark.slow
 def test_an_agent_takes_its_turn_by_tools_without_a_question(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     preset = live(tmp_path / "a", behaviour="tools idle idle idle")
@@ -132,6 +133,7 @@ def test_an_agent_takes_its_turn_by_tools_without_a_question(tmp_path: Path) -> 
     assert used == [("allow", "acp", "acp/append", "")]
 
 
+@pytest.mark.slow
 def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a"))
@@ -145,6 +147,7 @@ def test_a_person_allows_what_is_asked(tmp_path: Path) -> None:
     wait_for(lambda: "ann allowed it: " in log(folder, "server"), "the line about it")
 
 
+@pytest.mark.slow
 def test_what_a_person_rejects_is_not_run_and_the_next_prompt_says_why(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a", shape="codex", behaviour="ask idle"))
@@ -156,6 +159,7 @@ def test_what_a_person_rejects_is_not_run_and_the_next_prompt_says_why(tmp_path:
     assert "not allowed: touch" in log(folder, "server")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["loop", "runner", "agent"])
 def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     folder = make(tmp_path / "cache")
@@ -185,6 +189,7 @@ def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: st
     assert len({each["session"] for each in taken if each["session"]}) == 1
 
 
+@pytest.mark.slow
 def test_a_parked_loop_finds_its_agent_again_and_stop_leaves_nobody(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     for name in ("server", "reader"):
@@ -247,6 +252,7 @@ def test_without_a_live_session_the_turn_is_taken_as_before_and_ps_says_so(tmp_p
     assert turns(folder, "server")[-1]["attempt"] == 1
 
 
+@pytest.mark.slow
 def test_a_limit_is_waited_for(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a", behaviour="limit"), permissions="edits")
@@ -255,6 +261,7 @@ def test_a_limit_is_waited_for(tmp_path: Path) -> None:
     assert turns(folder, "server")[-1]["attempt"] == 1
 
 
+@pytest.mark.slow
 def test_after_two_crashes_the_rest_of_the_turn_is_taken_without_a_session(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     preset = live(tmp_path / "a", behaviour="crash crash")
@@ -266,6 +273,7 @@ def test_after_two_crashes_the_rest_of_the_turn_is_taken_without_a_session(tmp_p
     wait_for(lambda: state(folder, "server").shown.live == "yes", "a session for the next turn")
 
 
+@pytest.mark.slow
 def test_a_cancelled_turn_waits_for_a_person_whose_message_begins_it_anew(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a", behaviour="hang"), permissions="edits")

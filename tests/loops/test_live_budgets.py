@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from acp_core.agents import budgets, registry
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import actions
@@ -25,6 +27,7 @@ from tests.loops.test_failures import opened
 from tests.loops.test_live import live, where
 
 
+@pytest.mark.slow
 def test_a_turn_that_uses_up_its_budget_is_cancelled_and_its_session_goes_on(
     tmp_path: Path,
 ) -> None:

@@ -97,6 +97,7 @@ def propose(folder: Path) -> None:
     wait_for(lambda: len(events(folder)) > 1, "the proposal")
 
 
+@pytest.mark.slow
 def test_parked_loops_are_one_supervisor_and_a_shell_each_and_seen_as_they_were(
     tmp_path: Path,
 ) -> None:
@@ -114,6 +115,7 @@ def test_parked_loops_are_one_supervisor_and_a_shell_each_and_seen_as_they_were(
         assert found.held and found.owner and found.owner.process == owners.process(each.pid)
 
 
+@pytest.mark.slow
 def test_a_parked_loop_takes_its_turn_in_its_own_process_and_is_parked_again(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +141,7 @@ def test_a_parked_loop_takes_its_turn_in_its_own_process_and_is_parked_again(
     assert log(folder, "reader").count("starts") == 1
 
 
+@pytest.mark.slow
 def test_a_change_that_makes_it_nobodys_turn_starts_no_loop(tmp_path: Path) -> None:
     """What a process used so far tells whether it was anything but a shell meanwhile."""
     folder = make(tmp_path / "c")
@@ -155,6 +158,7 @@ def test_a_change_that_makes_it_nobodys_turn_starts_no_loop(tmp_path: Path) -> N
     assert state(folder, "server").pid == server.pid
 
 
+@pytest.mark.slow
 def test_a_loop_goes_on_though_its_supervisor_is_killed(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     loops = [park(folder, who) for who in ("reader", "reviewer")]
@@ -180,6 +184,7 @@ def recorded_phase(folder: Path, participant: str) -> str:
     return str(json.loads(said[-1])["phase"])
 
 
+@pytest.mark.slow
 def test_a_parked_loop_is_stopped_like_any_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,6 +206,7 @@ def test_a_parked_loop_is_stopped_like_any_other(
     wait_for(lambda: is_gone_for_good(supervisor), "the supervisor to end, unneeded")
 
 
+@pytest.mark.slow
 def test_a_parked_loop_hears_a_message_and_what_another_account_asks(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     before = park(folder)
@@ -213,6 +219,7 @@ def test_a_parked_loop_hears_a_message_and_what_another_account_asks(tmp_path: P
     assert state(folder, "reviewer").shown.note.startswith("stopped because ")
 
 
+@pytest.mark.slow
 def test_a_parked_loop_ends_when_its_time_is_over(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     found = park(folder, deadline=utc_now() + timedelta(seconds=5))
@@ -220,6 +227,7 @@ def test_a_parked_loop_ends_when_its_time_is_over(tmp_path: Path) -> None:
     assert state(folder, "reader").shown.note == "the deadline passed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removed", ["c/.acp", "state"])
 def test_a_parked_loop_that_lost_its_claim_or_its_state_ends(tmp_path: Path, removed: str) -> None:
     folder = make(tmp_path / "c")
@@ -263,6 +271,7 @@ for who in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_more_loops_than_a_supervisor_can_have_open_wait_by_themselves(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     people = ["reader", "reviewer"]
@@ -285,6 +294,7 @@ def test_more_loops_than_a_supervisor_can_have_open_wait_by_themselves(tmp_path:
     assert supervisor.is_running()
 
 
+@pytest.mark.slow
 def test_every_state_folder_has_a_supervisor_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +322,7 @@ def suspend_both(tmp_path: Path) -> psutil.Process:
     return supervisor
 
 
+@pytest.mark.slow
 def test_a_stopped_supervisor_is_replaced_and_parked_loops_take_their_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +338,7 @@ def test_a_stopped_supervisor_is_replaced_and_parked_loops_take_their_turns(
     wait_for(lambda: watchdogs(tmp_path), "the watchdog of another supervisor")
 
 
+@pytest.mark.slow
 def test_a_watchdog_ends_with_its_supervisor_and_is_replaced_where_it_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from acp_core.agents import presets
 from tests.agents.support import ROOT, script, wait_for
 from tests.loops.support import events, is_valid, log, make, start, turns, wait_for_turns
@@ -22,6 +24,7 @@ main("agent")
 """
 
 
+@pytest.mark.slow
 def test_a_loop_that_gave_up_over_a_damaged_log_takes_its_turn_once_the_log_is_repaired(
     tmp_path: Path,
 ) -> None:

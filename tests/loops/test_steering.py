@@ -51,6 +51,7 @@ def run(*words: str) -> tuple[int, dict[str, object]]:
     return code, json.loads(out.getvalue())
 
 
+@pytest.mark.slow
 def test_a_message_reaches_the_turn_at_once_where_the_agent_takes_messages(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a", behaviour="listen"), permissions="edits")
@@ -63,6 +64,7 @@ def test_a_message_reaches_the_turn_at_once_where_the_agent_takes_messages(tmp_p
     assert "Look at question 3" not in prompt(folder, "server", 1)
 
 
+@pytest.mark.slow
 def test_a_message_waits_for_the_end_of_the_turn_where_the_agent_takes_none(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a", shape="qwen", behaviour="hang"))
@@ -78,6 +80,7 @@ def test_a_message_waits_for_the_end_of_the_turn_where_the_agent_takes_none(tmp_
     assert "Look at question 3" in prompt(folder, "server", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["claude", "codex"])
 def test_a_cancelled_turn_is_over_and_says_who_cancelled_it(tmp_path: Path, shape: str) -> None:
     folder = make(tmp_path / "cache")

@@ -86,6 +86,7 @@ def test_a_killed_loop_is_shown_as_such_and_nothing_is_lost(
     assert len(events(folder)) == 2
 
 
+@pytest.mark.slow
 def test_a_program_that_outlives_its_loop_is_taken_over_and_not_started_twice(
     tmp_path: Path,
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_stopped_loop_says_so_and_takes_its_program_with_it(
 # --- one loop for each ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = make(tmp_path / "c")
     start(folder, "reader", command(tmp_path))

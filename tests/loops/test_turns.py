@@ -209,6 +209,7 @@ def test_the_whole_has_a_deadline(tmp_path: Path) -> None:
     wait_for(lambda: not state(folder, "server").alive, "the end of the loop")
 
 
+@pytest.mark.slow
 def test_a_program_that_lingers_after_its_turn_is_ended(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     claude = as_command(presets.bundled()["claude"], stand_in(tmp_path, "claude"))
@@ -282,6 +283,7 @@ def test_a_program_that_loops_by_itself_is_started_once(
     assert len(turns(folder, "server")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("restart", "runs"), [(Restart.NEVER, 1), (Restart.ON_FAILURE, 3), (Restart.ALWAYS, 5)]
 )

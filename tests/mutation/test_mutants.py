@@ -58,6 +58,7 @@ def test_each_kind_of_change_is_made_and_messages_and_constants_stay(tmp_path: P
     }
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same_for_its_seed_and_every_change_is_python() -> None:
     some = sample(ROOT, 200, 5)
     assert some == sample(ROOT, 200, 5) != sample(ROOT, 200, 6)
@@ -88,6 +89,7 @@ COUNT = counter(1)
 """
 
 
+@pytest.mark.slow
 def test_a_change_reaches_functions_that_are_loaded_already(tmp_path: Path) -> None:
     module = loaded(tmp_path)
     source, functions = SOURCE + CLOSURE, Loaded()

@@ -27,6 +27,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_short_run_over_git(forks: Forks, tmp_path: Path) -> None:
     history = played(plan(2, GIT, hosts=3, acts=1), tmp_path / "run", GitBackend, forks)
     assert history.done[OK] >= 2
@@ -56,6 +57,7 @@ def test_eight_reviewers_at_once_over_git(forks: Forks, tmp_path: Path) -> None:
     _eight(GitBackend(tmp_path / "store", 9), forks, tmp_path)
 
 
+@pytest.mark.slow
 def test_eight_reviewers_at_once_over_postgresql(
     forks: Forks, tmp_path: Path, postgres: Server
 ) -> None:

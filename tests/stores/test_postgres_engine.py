@@ -165,6 +165,7 @@ def test_a_database_that_was_put_back_is_noticed(postgres: Server, database: str
         assert (read.added, read.whole, read.documents) == (line(4), True, {"new.md": b"n"})
 
 
+@pytest.mark.slow
 def test_news_come_at_once_and_only_of_others(database: str) -> None:
     opened, tip = begun(database)
     with opened, engine(database) as other, engine(database, "two") as second:

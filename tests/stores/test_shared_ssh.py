@@ -27,6 +27,7 @@ def short() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_two_hosts_over_ssh_and_what_is_said_without_a_key(
     server: ssh.Server, tmp_path: Path, short: Path
 ) -> None:

@@ -141,6 +141,7 @@ async def test_the_palette_begins_with_what_can_be_done_here_and_tells_equal_nam
         assert shown.index(fix) < shown.index(opened[0])
 
 
+@pytest.mark.slow
 async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_help(
     tmp_path: Path,
 ) -> None:

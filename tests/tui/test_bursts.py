@@ -105,6 +105,7 @@ async def test_the_search_of_help_gets_all_that_is_typed_behind_its_key(tmp_path
         await until(pilot, lambda: typed(pilot) == WORDS)
 
 
+@pytest.mark.slow
 async def test_the_search_of_a_log_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
     async with collaboration(tmp_path) as pilot:
         pilot.app.push_screen(ParticipantScreen(KEY, "reader"))
@@ -185,6 +186,7 @@ async def test_the_pickers_of_headings_logs_and_views_get_all_that_is_typed_behi
         assert isinstance(app.screen, PickScreen) and len(app.screen_stack) == screens + 1
 
 
+@pytest.mark.slow
 async def test_the_pickers_of_the_past_get_all_that_is_typed_behind_their_key(
     tmp_path: Path,
 ) -> None:
@@ -253,6 +255,7 @@ def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     stop_all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_places")
 async def test_the_message_to_an_agent_gets_all_that_is_typed_behind_its_key(
     tmp_path: Path,
@@ -304,6 +307,7 @@ async def test_the_message_beside_a_rejected_permission_gets_all_that_is_typed_b
     assert not (root / "made.txt").exists()
 
 
+@pytest.mark.slow
 async def test_the_answer_to_a_blocker_gets_all_that_is_typed_behind_its_digit(
     tmp_path: Path,
 ) -> None:

@@ -26,6 +26,7 @@ def status(root: Path) -> tuple[object, object]:
     return held["status"], held["phase"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)])
 async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_keys(
     tmp_path: Path, size: tuple[int, int]
@@ -49,6 +50,7 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
 
 
+@pytest.mark.slow
 async def test_the_terminal_takes_any_size_while_a_card_is_open(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "staged")
     async with dashboard(root, tmp_path, (80, 24)) as pilot:
@@ -68,6 +70,7 @@ async def test_how_long_it_waits_stands_on_one_row_of_a_narrow_card(tmp_path: Pa
         assert re.search(r"waiting for you \d+\w+ *│\n", seen(pilot))
 
 
+@pytest.mark.slow
 async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(
     tmp_path: Path,
 ) -> None:
@@ -121,6 +124,7 @@ async def test_a_verdict_on_what_has_changed_since_is_refused_and_the_matter_sho
         assert isinstance(pilot.app.screen, CardScreen)
 
 
+@pytest.mark.slow
 async def test_keys_that_were_pressed_before_the_card_was_drawn_decide_nothing(
     tmp_path: Path,
 ) -> None:
@@ -167,6 +171,7 @@ async def test_a_question_is_answered(tmp_path: Path) -> None:
     assert "The green one" in (root / ".agentxchain/decision-ledger.jsonl").read_text()
 
 
+@pytest.mark.slow
 async def test_a_card_that_takes_long_says_so_and_can_be_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

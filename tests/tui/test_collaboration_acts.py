@@ -91,6 +91,7 @@ async def test_a_flood_is_drawn_at_once_and_then_in_steps(tmp_path: Path) -> Non
         assert len(drawn) < 50
 
 
+@pytest.mark.slow
 async def test_what_was_seen_is_remembered_until_the_next_visit(tmp_path: Path) -> None:
     app = make_app(make_snapshot(), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -172,6 +173,7 @@ class Nothing(BaseModel):
     """No inputs."""
 
 
+@pytest.mark.slow
 async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
     finding = replace(make_findings()[0], action="repair")
     app = make_app(make_snapshot(findings=(finding,)), folder=tmp_path)

@@ -58,6 +58,7 @@ async def test_a_finding_explains_itself_and_opens_the_line(tmp_path: Path) -> N
         assert "14 Required Changes:" in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_where_the_fleet_points_is_shown_first(tmp_path: Path) -> None:
     snapshot = make_snapshot(findings=make_findings())
     for target, shows in (
@@ -71,6 +72,7 @@ async def test_where_the_fleet_points_is_shown_first(tmp_path: Path) -> None:
             assert shows in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_panes_are_reached_by_keys_and_zoomed(tmp_path: Path) -> None:
     async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
@@ -95,6 +97,7 @@ async def test_panes_are_reached_by_keys_and_zoomed(tmp_path: Path) -> None:
         assert not isinstance(pilot.app.screen, CollaborationScreen)
 
 
+@pytest.mark.slow
 async def test_at_80_columns_one_pane_shows_and_the_top_stays(tmp_path: Path) -> None:
     snapshot = make_snapshot(findings=make_findings())
     async with make_app(snapshot, folder=tmp_path).run_test(size=(80, 24)) as pilot:
@@ -129,6 +132,7 @@ async def test_wide_terminals_give_documents_the_room_that_the_timeline_leaves(
         assert min(places["timeline"].height, places["documents"].height) > 30
 
 
+@pytest.mark.slow
 async def test_documents_and_headings_are_picked_by_typing(tmp_path: Path) -> None:
     async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
@@ -152,6 +156,7 @@ async def test_documents_and_headings_are_picked_by_typing(tmp_path: Path) -> No
         assert pilot.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_links_are_asked_about_and_never_followed_blindly(tmp_path: Path) -> None:
     opened: list[str] = []
     snapshot = with_paths(make_snapshot(), KEY)
@@ -218,6 +223,7 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
         assert pilot.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
     async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
@@ -230,6 +236,7 @@ async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
         assert screen.panes.active == "documents"
 
 
+@pytest.mark.slow
 async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> None:
     run = make_snapshot(headline="Reviewing, round 1.", runners=(model.Runner("reader"),))
     async with make_app(run, folder=tmp_path).run_test(size=(200, 50)) as pilot:

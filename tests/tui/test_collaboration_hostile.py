@@ -78,6 +78,7 @@ LATER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*LATER, " ".join(HOSTILE[9:])])
 async def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str) -> None:
     copied: list[str] = []

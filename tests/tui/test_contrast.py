@@ -123,6 +123,7 @@ async def reach(pilot: Pilot[Any], state: str, keys: tuple[str, ...]) -> None:
     await pilot.pause(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("themes", THEMES)
 @pytest.mark.parametrize("scene", SCENES)
 async def test_every_text_can_be_read(

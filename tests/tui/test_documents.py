@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -117,6 +118,7 @@ async def test_a_proposal_is_read_rendered_and_raw_at_the_same_place() -> None:
         assert "│     return database.put" in visible_text(pilot.app)
 
 
+@pytest.mark.slow
 async def test_a_finding_opens_the_document_at_its_very_line() -> None:
     async with Stage().run_test(size=(70, 12)) as pilot:
         documents = await start(pilot)
@@ -311,6 +313,7 @@ LEDGER = Panel(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
     other = Panel("other", "Other", "table", ("Id",), (PanelRow(("X-1",)),))
     async with Stage().run_test(size=(100, 16)) as pilot:

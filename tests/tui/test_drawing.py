@@ -161,6 +161,7 @@ async def test_a_list_that_grows_does_not_lay_out_the_whole_screen(
         assert not layouts
 
 
+@pytest.mark.slow
 async def test_lines_that_did_not_change_are_left_and_the_others_are_right() -> None:
     chance = Random(7)
     app = Listing()

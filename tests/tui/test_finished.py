@@ -15,6 +15,7 @@ from tests.support import finished
 from tests.tui.stage import screen_text, until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", finished.KINDS)
 async def test_a_report_is_saved_from_the_command_palette(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -42,6 +43,7 @@ async def test_a_report_is_saved_from_the_command_palette(
     assert text.index("<h2>Outcome</h2>") < text.index("<h2>Figures</h2>")
 
 
+@pytest.mark.slow
 async def test_a_report_is_saved_in_the_format_and_the_file_that_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path
         await until(pilot, lambda: "protocol" in screen_text(app).split("\n")[1])
 
 
+@pytest.mark.slow
 async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None:
     """The one that is waited for since 19 minutes: usually it takes 10, or else 30."""
     fleet = some()

@@ -148,6 +148,7 @@ async def test_what_is_typed_is_what_the_action_gets(tmp_path: Path, stage: Stag
     assert threading.main_thread().name not in stage.threads, "nothing slow on the screen's thread"
 
 
+@pytest.mark.slow
 async def test_the_preview_shows_sentence_warning_change_and_command(
     tmp_path: Path, stage: Stage
 ) -> None:
@@ -190,6 +191,7 @@ async def test_errors_stand_beside_their_field_once_it_was_touched(
         assert view(app, "who").query_one(Select).has_focus, "the first thing to mend"
 
 
+@pytest.mark.slow
 async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
     tmp_path: Path, stage: Stage
 ) -> None:
@@ -315,6 +317,7 @@ async def test_the_dashboard_is_left_from_every_dialog(tmp_path: Path, opened: s
     assert app.return_code == 0
 
 
+@pytest.mark.slow
 async def test_a_letter_that_was_chosen_to_leave_is_a_letter_in_a_form(
     tmp_path: Path, stage: Stage
 ) -> None:
@@ -345,6 +348,7 @@ async def test_when_the_collaboration_moves_on_nothing_typed_is_lost_and_the_pre
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
 
 
+@pytest.mark.slow
 async def test_while_it_is_being_done_it_cannot_be_done_twice_nor_left(
     tmp_path: Path, stage: Stage
 ) -> None:
@@ -426,6 +430,7 @@ def hostile_action(text: str) -> Action:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
     tmp_path: Path, text: str

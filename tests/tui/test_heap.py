@@ -70,6 +70,7 @@ async def test_what_grew_older_is_searched_too() -> None:
     assert old() is None
 
 
+@pytest.mark.slow
 async def test_nothing_is_searched_before_the_start_is_over() -> None:
     heap = Heap()
     heap.begin()

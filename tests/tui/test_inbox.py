@@ -158,6 +158,7 @@ async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:
         assert shown.index("cache") < shown.index("Question 0")
 
 
+@pytest.mark.slow
 async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
     app = make_app(*two(), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:

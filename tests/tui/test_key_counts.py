@@ -68,6 +68,7 @@ def app_of(*places: Path, state: Path, **settings: Any) -> AcpApp:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", NEEDS)
 async def test_what_needs_somebody_takes_no_key(tmp_path: Path, state: str) -> None:
     root = await asyncio.to_thread(made, state, tmp_path)
@@ -106,6 +107,7 @@ DECISIONS: dict[str, tuple[Made, str, Callable[[Path], bool]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DECISIONS)
 async def test_a_decision_takes_two_keys(tmp_path: Path, kind: str) -> None:
     make, digit, is_decided = DECISIONS[kind]
@@ -149,6 +151,7 @@ async def test_a_fix_takes_two_keys(tmp_path: Path, state: str) -> None:
         assert hands.keys == 2
 
 
+@pytest.mark.slow
 async def test_the_next_need_takes_one_key_and_its_decision_two(tmp_path: Path) -> None:
     """Next need: one key. Decide: two."""
     (tmp_path / "work").mkdir()

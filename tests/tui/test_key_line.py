@@ -107,6 +107,7 @@ async def test_it_follows_the_focus(tmp_path: Path) -> None:
         assert app.screen is screen and row(app) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 async def test_a_fix_stands_first_where_one_is_needed_and_only_there(
     columns: int, tmp_path: Path

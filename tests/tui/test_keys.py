@@ -105,6 +105,7 @@ async def test_help_begins_with_what_can_be_done_now_and_says_what_the_fix_is(
         assert "Fix:" not in screen_text(app), "nothing is to be fixed in the other one"
 
 
+@pytest.mark.slow
 async def test_help_is_searched_by_words(tmp_path: Path) -> None:
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -48,6 +48,7 @@ async def test_the_last_of_many_things_to_choose_from_can_be_seen(
         await until(pilot, lambda: "❯ thing 29" in screen_text(app))
 
 
+@pytest.mark.slow
 async def test_a_list_of_any_size_is_drawn() -> None:
     class Listed(WidgetApp):
         def compose(self) -> ComposeResult:

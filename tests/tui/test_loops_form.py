@@ -111,6 +111,7 @@ def field(screen: ActionScreen, name: str) -> FieldView:
     return next(view for view in screen.query(FieldView) if view.field.name == name)
 
 
+@pytest.mark.slow
 async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
     snapshot = begun(tmp_path)
     app = stage(snapshot, tmp_path)

@@ -72,6 +72,7 @@ async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Pat
         assert seen(pilot).count("Which store?") == 1
 
 
+@pytest.mark.slow
 async def test_after_the_last_need_comes_the_next_collaboration_that_has_one(
     tmp_path: Path,
 ) -> None:
@@ -124,6 +125,7 @@ async def test_nothing_is_to_be_started_while_a_loop_runs_or_only_a_person_is_wa
     assert not is_idle(snapshot(status=Status.COMPLETED))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
     tmp_path: Path, size: tuple[int, int]

@@ -79,6 +79,7 @@ async def test_the_stop_key_stops_everything_rather_than_a_part(
         await until(pilot, lambda: f"Act {name}." in screen_text(app))
 
 
+@pytest.mark.slow
 async def test_the_stop_key_is_for_the_agent_of_the_selected_row(tmp_path: Path) -> None:
     agents = tuple(Row((name, "running")) for name in ("ann", "ben", "cleo"))
     panel = Panel("agents", "Agents", "table", ("agent", "state"), agents)

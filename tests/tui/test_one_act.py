@@ -121,6 +121,7 @@ async def test_an_acknowledgement_is_the_same_note_and_nothing_in_the_folder(
     assert not journal.read(str(folder))
 
 
+@pytest.mark.slow
 async def test_the_list_on_the_screen_and_that_of_the_command_are_the_same(
     tmp_path: Path, acp: Acp
 ) -> None:

@@ -59,6 +59,7 @@ async def panes(root: Path, state: Path, size: tuple[int, int]) -> tuple[list[st
         return timeline, shown(pilot, "findings")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 async def test_every_word_of_a_small_terminal_is_on_larger_ones(scene: str, tmp_path: Path) -> None:
     place = tmp_path / "place"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_core.agents.logs import Log, rotate
@@ -104,6 +105,7 @@ async def test_what_the_program_printed_shows_raw_without_secrets_or_escapes(
         assert "\x1b" not in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_scrolling_up_lets_go_of_the_end_and_the_end_takes_hold_again(
     tmp_path: Path,
 ) -> None:
@@ -174,6 +176,7 @@ async def test_who_has_no_loop_has_no_log_and_the_next_one_is_a_key_away(tmp_pat
         await until(pilot, lambda: "I read the proposal." in seen(pilot))
 
 
+@pytest.mark.slow
 async def test_whose_log_is_asked_where_several_are_waited_for(tmp_path: Path) -> None:
     app = make_app(make_snapshot(turns=()), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -197,6 +200,7 @@ async def test_the_oldest_lines_of_a_long_log_go(tmp_path: Path) -> None:
         assert f"line {KEPT + 9}" in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) -> None:
     """A real loop, parked: told something, stopped, and started again, each through its form."""
     folder = make(tmp_path / "cache")

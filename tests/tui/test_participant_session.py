@@ -91,6 +91,7 @@ async def test_the_key_for_raw_shows_session_log_and_output_in_turns(tmp_path: P
         assert screen.query_one("#session").display
 
 
+@pytest.mark.slow
 async def test_a_hostile_session_is_plain_text(tmp_path: Path) -> None:
     app, writer = stage(tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -111,6 +112,7 @@ async def test_a_hostile_session_is_plain_text(tmp_path: Path) -> None:
         assert "[@click=app.quit]click[/]" in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_a_key_cancels_the_turn_after_a_look_at_what_that_does(tmp_path: Path) -> None:
     app, writer = stage(tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -122,6 +124,7 @@ async def test_a_key_cancels_the_turn_after_a_look_at_what_that_does(tmp_path: P
         await until(pilot, lambda: "Cancel the turn" in seen(pilot))
 
 
+@pytest.mark.slow
 async def test_a_long_session_keeps_its_newest_entries_and_the_end_in_view(tmp_path: Path) -> None:
     app, writer = stage(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -75,6 +75,7 @@ async def go_to_event(pilot: Pilot[Any], screen: ReplayScreen, event: str) -> No
     await until(pilot, lambda: screen._place == place)
 
 
+@pytest.mark.slow
 async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
     folder: Path, size: tuple[int, int]
 ) -> None:
@@ -213,6 +214,7 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
 
 
+@pytest.mark.slow
 async def test_it_plays_by_itself_and_goes_on_when_more_happens(folder: Path) -> None:
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=(120, 36)) as pilot:
@@ -229,6 +231,7 @@ async def test_it_plays_by_itself_and_goes_on_when_more_happens(folder: Path) ->
         await until(pilot, lambda: "reviewer: review_submitted" in seen(pilot))
 
 
+@pytest.mark.slow
 async def test_without_a_recording_it_says_so(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     append(folder, "server", "proposal_submitted", 1)

@@ -110,6 +110,7 @@ async def test_the_form_that_starts_loops_begins_with_who_is_waited_for(tmp_path
     assert loop.participant == "server" and loop.alive
 
 
+@pytest.mark.slow
 async def test_an_answer_continues_with_the_same_programs(tmp_path: Path, programs: Path) -> None:
     folder = support.make(tmp_path / "work" / "cache")
     for name in ("server", "reviewer"):

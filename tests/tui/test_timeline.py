@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
@@ -216,6 +217,7 @@ async def test_filter_by_who_and_what() -> None:
         assert not pane.view.model.filter and pane.view.selected.id == "3"  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_filter_of_a_long_log_takes_in_what_comes_meanwhile() -> None:
     async with Stage().run_test(size=(100, 20)) as pilot:
         pane = await start(pilot, ManyEvents(9_000))

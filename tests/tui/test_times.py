@@ -49,6 +49,7 @@ async def test_who_did_what_when_and_all_figures(tmp_path: Path, size: tuple[int
         await until(pilot, lambda: not isinstance(app.screen, TimesScreen))
 
 
+@pytest.mark.slow
 async def test_it_follows_what_happens(tmp_path: Path) -> None:
     folder = make(tmp_path / HOSTILE)
     app = AcpApp([str(folder)], settings=Settings(utc=True))

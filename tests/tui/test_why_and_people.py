@@ -120,6 +120,7 @@ async def test_the_causes_show_with_their_evidence_and_how_sure_they_are(tmp_pat
         assert "… E2 The machine may have slept  inferred" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_remedy_is_one_key_away_and_knows_whom_it_is_about(tmp_path: Path) -> None:
     app = make_app(stuck(), folder=tmp_path)
@@ -156,6 +157,7 @@ async def test_remedies_bear_their_labels_and_the_key_that_does_them(tmp_path: P
         assert "▸ Hand over  not possible now" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
     app = make_app(make_snapshot(), folder=tmp_path)
@@ -202,6 +204,7 @@ async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path:
         await until(pilot, lambda: "Use `acp stop`" in seen(pilot))
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 @pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) -> None:

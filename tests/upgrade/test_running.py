@@ -29,6 +29,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield found
 
 
+@pytest.mark.slow
 def test_what_the_old_program_started_is_seen_never_doubled_and_stopped(house: House) -> None:
     meeting.sees(house)
     meeting.doubles_nothing(house)

@@ -85,6 +85,7 @@ def test_what_was_seen_and_put_away_stays_so(house: House) -> None:
     assert (again["counts"]["archived"], again["counts"]["need"]) == (0, 4)
 
 
+@pytest.mark.slow
 def test_settings_of_then_are_taken(house: House) -> None:
     told = house.json("launch", house.work / "retries", "owner=local", "--dry-run", "--json",
                       codes=(0, 2))  # fmt: skip
@@ -146,6 +147,7 @@ def test_recordings_go_on_and_stay_readable_by_the_old_program(house: House) -> 
     assert version() == (number, looks + 1)
 
 
+@pytest.mark.slow
 def test_a_record_of_a_loop_is_written_with_all_that_the_old_program_reads(house: House) -> None:
     place = places.loop(house.state, house.work / "retries", "reader")
     spec, state = ((place / name) for name in ("spec.json", "loop.json"))

@@ -50,6 +50,7 @@ def when_at_work(ann: Participant, act) -> object:
     return check
 
 
+@pytest.mark.slow
 def test_the_agent_stays_for_the_next_turn_and_remembers(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat")
     with ann.session:
@@ -67,6 +68,7 @@ def test_the_agent_stays_for_the_next_turn_and_remembers(tmp_path: Path) -> None
     assert ann.processes() == []
 
 
+@pytest.mark.slow
 def test_it_is_put_into_the_mode_that_asks_and_again_when_it_goes_on(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat", ask_mode="default")
     with ann.session:
@@ -77,6 +79,7 @@ def test_it_is_put_into_the_mode_that_asks_and_again_when_it_goes_on(tmp_path: P
         assert "2 prompts in s0, mode default" in ann.said()
 
 
+@pytest.mark.slow
 def test_a_killed_runner_leaves_nobody_and_the_session_goes_on(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="hang chat")
     with ann.session:
@@ -89,6 +92,7 @@ def test_a_killed_runner_leaves_nobody_and_the_session_goes_on(tmp_path: Path) -
         assert "2 prompts in s0, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", [(), ("--launcher",)], ids=["agent", "launcher"])
 def test_a_killed_agent_ends_the_turn_though_a_child_keeps_its_output_open(
     tmp_path: Path, launcher: tuple[str, ...]
@@ -107,6 +111,7 @@ def test_a_killed_agent_ends_the_turn_though_a_child_keeps_its_output_open(
         assert "2 prompts in s0, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 def test_an_agent_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="closed chat")
     with ann.session:
@@ -114,6 +119,7 @@ def test_an_agent_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> N
         assert ann.take_turn().exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["hang", "deaf"])
 def test_a_stopped_turn_takes_its_commands_along(tmp_path: Path, how: str) -> None:
     ann = Participant(tmp_path, behaviour=f"{how} chat")
@@ -126,6 +132,7 @@ def test_a_stopped_turn_takes_its_commands_along(tmp_path: Path, how: str) -> No
         assert "2 prompts in s0, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 def test_a_turn_whose_watcher_died_is_taken_over(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="hang")
     ann.session.__enter__()
@@ -161,6 +168,7 @@ def test_what_no_agent_should_send_harms_nothing(tmp_path: Path) -> None:
         assert "x" * 1000 in Files(ann.session.where).errors.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "why"),
     [
@@ -198,6 +206,7 @@ def test_a_full_context_begins_a_new_session(tmp_path: Path) -> None:
         assert "1 prompts in s1, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 def test_a_session_that_is_lost_costs_its_context_only(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat")
     with ann.session:
@@ -208,6 +217,7 @@ def test_a_session_that_is_lost_costs_its_context_only(tmp_path: Path) -> None:
         assert "1 prompts in s0, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 def test_an_idle_session_ends(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat")
     ann.order = replace(ann.order, idle=0.0)
@@ -251,6 +261,7 @@ def test_a_message_reaches_the_running_turn(tmp_path: Path) -> None:
         assert run.exit_code == 0
 
 
+@pytest.mark.slow
 def test_an_agent_that_takes_no_messages_is_sent_none(tmp_path: Path) -> None:
     ann = Participant(tmp_path, "--shape", "qwen", behaviour="hang")
     replies = []
@@ -266,6 +277,7 @@ def test_an_agent_that_takes_no_messages_is_sent_none(tmp_path: Path) -> None:
     assert replies == [Reply(False, "the agent takes no messages in the middle of a turn")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["hang", "deaf"])
 def test_a_cancelled_turn_leaves_no_command_and_the_session_goes_on(
     tmp_path: Path, how: str

@@ -106,6 +106,7 @@ def test_a_request_of_any_size_can_be_written_down_and_says_that_it_was_cut() ->
     assert len(codec.encode(read)) < 4 << 20
 
 
+@pytest.mark.slow
 @given(JSON, JSON, JSON)
 def test_no_json_makes_reading_fail(call: object, options: object, announced: object) -> None:
     asked = {"id": 1, "params": {"toolCall": call, "options": options, "_meta": call}}

@@ -27,6 +27,7 @@ def late(run: Run) -> str:
     return LATE if run.silent or run.retrying or run.tool else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_answer_of_a_refused_agent_has_its_class(tmp_path: Path, shape: str) -> None:
     names = [name for name in PROMPTED if name.startswith(f"{shape}/")]
@@ -49,6 +50,7 @@ def test_an_agent_without_a_login_is_understood_when_its_session_begins(
         assert failure_of(ann.take_turn(), {}, NOW).kind is FailureClass.LOGIN
 
 
+@pytest.mark.slow
 def test_an_agent_that_worked_until_its_time_was_over_had_no_trouble_with_its_service(
     tmp_path: Path,
 ) -> None:

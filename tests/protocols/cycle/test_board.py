@@ -48,6 +48,7 @@ def test_what_one_agent_finds_out_is_told_to_the_next(tmp_path: Path) -> None:
     assert codes["A80"] == "1 lines are not JSON objects, the first is 2"
 
 
+@pytest.mark.slow
 def test_a_discovery_that_blocks_goes_to_whoever_can_answer_it(tmp_path: Path) -> None:
     row = blocker("The requirement does not name a delimiter")
     ended = conduct(tmp_path, cd=[f"find {row}"])

@@ -77,6 +77,7 @@ def held(root: Path) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_an_option_of_a_decision_is_chosen_with_two_keys(
     tmp_path: Path, size: tuple[int, int]
@@ -104,6 +105,7 @@ async def test_an_option_of_a_decision_is_chosen_with_two_keys(
     assert (made["chosen_option"], made["made_by"]) == ("Refuse the export", "user")
 
 
+@pytest.mark.slow
 async def test_a_decision_is_answered_in_words_after_looking_at_what_changed(
     tmp_path: Path,
 ) -> None:
@@ -135,6 +137,7 @@ async def test_long_options_stand_below_each_other(tmp_path: Path) -> None:
         assert not any("1 " in each and "2 " in each for each in lines if "the rows" in each)
 
 
+@pytest.mark.slow
 async def test_a_blocker_is_resolved_with_what_its_reporter_is_told(tmp_path: Path) -> None:
     root = tmp_path / "export"
     waiting = coordination(blockers=[blocker(description="No account for the test server")])
@@ -154,6 +157,7 @@ async def test_a_blocker_is_resolved_with_what_its_reporter_is_told(tmp_path: Pa
     assert (found["status"], found["resolution"]) == ("workaround", "Use the stand-in")
 
 
+@pytest.mark.slow
 async def test_an_agent_that_failed_is_run_again_with_instructions(tmp_path: Path) -> None:
     root = tmp_path / "export"
     errors = [
@@ -186,6 +190,7 @@ def failing(root: Path, word: str, **changed: Any) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_a_result_with_failing_tests_is_accepted_with_two_keys(
     tmp_path: Path, size: tuple[int, int]
@@ -212,6 +217,7 @@ async def test_a_result_with_failing_tests_is_accepted_with_two_keys(
     assert (made["kind"], made["iteration"]) == ("accept", 1)
 
 
+@pytest.mark.slow
 async def test_a_result_at_the_limit_gets_another_iteration(tmp_path: Path) -> None:
     root = failing(tmp_path / "export", "completed", max_iterations=1)
     async with dashboard(root, tmp_path) as pilot:
@@ -224,6 +230,7 @@ async def test_a_result_at_the_limit_gets_another_iteration(tmp_path: Path) -> N
     assert (now["status"], now["current_iteration"], now["max_iterations"]) == ("running", 2, 2)
 
 
+@pytest.mark.slow
 async def test_the_limit_is_raised_where_the_cycle_asks_for_it(tmp_path: Path) -> None:
     asked = decision(kind="limit", description="Iteration 1 of 1 ended: 2 of 20 tests fail",
                      options=["Allow another iteration", "Accept it as it is", "Stop the cycle"])  # fmt: skip
@@ -351,6 +358,7 @@ def unanswered(root: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 async def test_an_agent_that_did_not_answer_gets_more_feedback_on_its_card(tmp_path: Path) -> None:
     root = unanswered(tmp_path / "export")
     reports(root)

@@ -69,6 +69,7 @@ def holder(project: Path) -> claims.Owner:
     return owner
 
 
+@pytest.mark.slow
 def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Path) -> None:
     said = refused(theirs, "run", "--command", AGENT)
     account, pid = owners.account(os.getuid()), holder(theirs).process.pid
@@ -79,6 +80,7 @@ def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Pat
     assert calls(theirs) == ["ra hold"]
 
 
+@pytest.mark.slow
 def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_only(
     theirs: Path,
 ) -> None:
@@ -98,6 +100,7 @@ def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_on
     wait_for(lambda: not found(), "the claim to be free")
 
 
+@pytest.mark.slow
 def test_what_another_account_decides_is_done_by_the_orchestrator_and_stays(theirs: Path) -> None:
     told = done(theirs, "limit", "9")
     assert (told["state"], state(theirs)["max_iterations"]) == ("done", 9)
@@ -125,6 +128,7 @@ def test_what_the_orchestrator_refuses_is_refused_with_its_words(theirs: Path) -
     assert list((theirs / ".acp" / "run" / "requests").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_requested_says_who_has_to_pick_it_up(theirs: Path) -> None:
     pid = holder(theirs).process.pid
     os.kill(pid, signal.SIGSTOP)
@@ -138,12 +142,14 @@ def test_requested_says_who_has_to_pick_it_up(theirs: Path) -> None:
     wait_for(lambda: state(theirs)["status"] == "paused", "the request to be taken up")
 
 
+@pytest.mark.slow
 def test_stopping_the_cycle_from_another_account_ends_it(theirs: Path) -> None:
     assert done(theirs, "stop", "--reason", "not wanted")["state"] == "done"
     wait_for(lambda: not claims.seen(theirs, CONDUCT).held, "the orchestrator to end")
     assert (state(theirs)["status"], state(theirs)["failure_reason"]) == ("failed", "not wanted")
 
 
+@pytest.mark.slow
 def test_what_is_decided_while_nobody_conducts_is_not_undone_later(
     theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +165,7 @@ def test_what_is_decided_while_nobody_conducts_is_not_undone_later(
     assert calls(theirs) == ["ra hold", "ep work", "cd work", "vas work"]
 
 
+@pytest.mark.slow
 def test_a_killed_orchestrator_and_a_lost_state_folder_run_no_agent_twice_at_once(
     theirs: Path, tmp_path: Path
 ) -> None:

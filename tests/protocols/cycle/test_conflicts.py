@@ -44,6 +44,7 @@ def test_a_plan_that_does_not_fit_goes_to_ep_and_comes_back(tmp_path: Path) -> N
     assert "1. Answer: BLK-001: the plan has no task for the header row" in told
 
 
+@pytest.mark.slow
 def test_a_question_in_issues_md_goes_to_ra(tmp_path: Path) -> None:
     ended = conduct(tmp_path, cd=["question"])
     assert calls(tmp_path)[2:5] == ["cd question", "ra work", "cd work"]
@@ -143,6 +144,7 @@ def test_an_agent_may_write_its_own_fields_and_no_others(tmp_path: Path) -> None
     assert "took over requirements, which an agent changed itself" in timeline
 
 
+@pytest.mark.slow
 def test_paused_it_waits_and_stopped_it_ends_with_its_agent(tmp_path: Path) -> None:
     conducting.start(tmp_path, ra=["hold"], ep=["sleep 60"])
     wait_for(lambda: calls(tmp_path) == ["ra hold"], "ra to begin")

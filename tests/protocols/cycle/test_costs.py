@@ -54,6 +54,7 @@ def cycle_at(minute: int) -> str:
     return f"cycle-v1-20260302T18{minute:02}00-csvexprt"
 
 
+@pytest.mark.slow
 def test_a_deleted_cycle_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
@@ -70,6 +71,7 @@ def test_a_deleted_cycle_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
     assert taken(root) == runs(4)
 
 
+@pytest.mark.slow
 def test_each_cycle_of_a_project_keeps_its_own_costs(tmp_path: Path) -> None:
     for minute in (0, 1):
         run(tmp_path, cycle_at(minute))
@@ -78,6 +80,7 @@ def test_each_cycle_of_a_project_keeps_its_own_costs(tmp_path: Path) -> None:
     assert taken(tmp_path) == runs(4)
 
 
+@pytest.mark.slow
 def test_what_an_earlier_version_noted_counts_unless_the_cycle_began_later(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

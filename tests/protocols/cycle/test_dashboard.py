@@ -165,6 +165,7 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     conducting.wait_for(lambda: cycles.refresh(utc_now()).notices == (), "it to be picked up")
 
 
+@pytest.mark.slow
 def test_an_orchestrator_that_ended_is_started_again_by_an_action(tmp_path: Path) -> None:
     start(tmp_path, ra=["sleep 60"])
     conducting.wait_for(lambda: calls(tmp_path), "ra to begin")

@@ -57,6 +57,7 @@ def diagnosed(root: Path) -> Snapshot:
     return conducting.diagnosed(root)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGED)
 def test_a_damaged_state_is_refused_told_and_mended_alike(tmp_path: Path, how: str) -> None:
     held = begun(tmp_path)

@@ -49,6 +49,7 @@ def left(root: Path) -> list[int]:
     return [each for name in AGENTS for each in left_of(place(str(root), name))]
 
 
+@pytest.mark.slow
 def test_a_cycle_completes_over_live_sessions_with_one_request_allowed_and_one_rejected(
     project: Path,
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_cycle_completes_over_live_sessions_with_one_request_allowed_and_one_r
     assert left(project) == []
 
 
+@pytest.mark.slow
 def test_feedback_reaches_an_agent_at_work(project: Path) -> None:
     begin(project, "act act listen")
     wait_for(lambda: state(project)["agents"]["cd"]["status"] == "running", "CD at work", 120)
@@ -83,6 +85,7 @@ def test_feedback_reaches_an_agent_at_work(project: Path) -> None:
     assert loop.run.number == 1
 
 
+@pytest.mark.slow
 def test_feedback_that_a_killed_orchestrator_delivered_is_not_delivered_again(
     project: Path,
 ) -> None:
@@ -106,6 +109,7 @@ def test_feedback_that_a_killed_orchestrator_delivered_is_not_delivered_again(
     assert Path(loop.log).read_text().count("a person says: ") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["conductor", "agent"])
 def test_a_run_goes_on_whoever_is_killed(project: Path, killed: str) -> None:
     begin(project, "", "ask")

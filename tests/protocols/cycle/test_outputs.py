@@ -50,6 +50,7 @@ def test_what_another_agent_wrote_over_is_put_back_and_said(tmp_path: Path, how:
     assert timeline.count("cd changed ra/requirements.md") == 1
 
 
+@pytest.mark.slow
 def test_what_an_agent_writes_again_itself_is_its_own(tmp_path: Path) -> None:
     code, _ = conduct(tmp_path, cd=["ask ra", "buggy"])
     assert code == 0
@@ -57,6 +58,7 @@ def test_what_an_agent_writes_again_itself_is_its_own(tmp_path: Path) -> None:
     assert "overwrites" not in state(tmp_path)["coordination"]
 
 
+@pytest.mark.slow
 def test_what_a_person_changes_between_two_runs_stays(tmp_path: Path) -> None:
     assert conduct(tmp_path, cd=["ask user"])[0] == 4
     mine = written(tmp_path) + "\n- FR-002: mine\n"
@@ -74,6 +76,7 @@ def lose_copies(root: Path) -> None:
             each.unlink()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_put_back_is_a_persons_to_decide(tmp_path: Path) -> None:
     conducting.start(tmp_path, cd=["hold"])
     conducting.wait_for(lambda: "start cd" in log(tmp_path), "CD to be at work")

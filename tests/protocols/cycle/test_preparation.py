@@ -165,6 +165,7 @@ def test_enough_tests_that_pass_complete_a_cycle_and_too_few_lines_do_not(tmp_pa
     assert "cycle complete: 90 % of the tests pass; required: 90 %" in timeline(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_phase_whose_gate_is_missed_is_not_left_without_a_person(tmp_path: Path) -> None:
     package(tmp_path, auto_iteration__phase_gates=GATES)
     asked = conduct(tmp_path, cd=["broken"], expect=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_tui.app import AcpApp
@@ -23,6 +24,7 @@ async def go_to(pilot: Pilot[Any], name: str) -> None:
     await pilot.press(*name, "enter")
 
 
+@pytest.mark.slow
 async def test_a_cycle_is_looked_at(tmp_path: Path) -> None:
     said = {"timestamp": "2026-03-02T18:12:00+08:00", "source": "vas", "target": "cd",
             "type": "bug_report", "content": "[red]Fix it[/red]"}  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ def check(state: Object, before: Object) -> None:
         assert layout.parts(new) >= layout.parts(old), "versions never go down"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SAID, min_size=4, max_size=40), st.integers(0, 5), st.integers(1, 3))
 def test_any_course_of_things_keeps_the_rules(

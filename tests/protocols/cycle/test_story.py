@@ -17,6 +17,7 @@ from tests.protocols.cycle.making import NOW, read
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
+@pytest.mark.slow
 def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_matches_them(
     tmp_path: Path,
 ) -> None:

@@ -146,6 +146,7 @@ FAILED = {"history": [("work", "fails"), ("act", "decide")], "damage": "", "kept
           "documents": False}  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
 @given(CYCLES)
 @example(FAILED | {"odd": "claims to be created"})

@@ -92,6 +92,7 @@ def agreed(folder: Path, *names: str) -> None:
     age(folder)
 
 
+@pytest.mark.slow
 async def test_a_proposal_is_reviewed_with_what_others_say_of_it(tmp_path: Path) -> None:
     root = made(tmp_path / "cache", "reviewing", "reviewer")
     seq = say(root, "reader", "review_submitted", doc="review.md")
@@ -158,6 +159,7 @@ async def test_open_questions_are_classified_on_the_card(tmp_path: Path) -> None
     assert last(root) == ("server", "question_classified")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)])
 async def test_decisions_are_accepted_with_two_keys(tmp_path: Path, size: tuple[int, int]) -> None:
     root = made(tmp_path / "cache", "classified", "reader")
@@ -206,6 +208,7 @@ async def test_a_deliverable_is_frozen_with_what_its_draft_says(tmp_path: Path) 
     assert "Status: Frozen" in (root / "deliverables/decision.md").read_text()
 
 
+@pytest.mark.slow
 async def test_gates_are_judged_one_by_one_or_at_once(tmp_path: Path) -> None:
     root = made(tmp_path / "cache", "readiness_check", "server")
     edit(root, "readiness.md", f"- [ ] {GATES[0]}", f"- [x] {GATES[0]}")

@@ -212,6 +212,7 @@ _part = st.tuples(st.sampled_from(["Concerns", "Required Changes", "Questions"])
 _review = st.tuples(st.sampled_from(["ann", "ben"]), st.lists(_part, max_size=4))
 
 
+@pytest.mark.slow
 @given(st.lists(_review, max_size=5), st.lists(_text, max_size=4))
 def test_each_raised_point_stands_exactly_once(
     reviews: list[tuple[str, list[tuple[str, list[str]]]]], items: list[str]

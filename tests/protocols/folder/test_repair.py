@@ -136,6 +136,7 @@ def test_what_nobody_remembers_is_not_made_up(tmp_path: Path) -> None:
     assert files(folder) == before
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_goes_to_the_backup(tmp_path: Path, state: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     good = (folder / "events.jsonl").read_bytes()

@@ -105,6 +105,7 @@ class Agents:
 
 
 class TestWithABarePython:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["order-retries", "page-cursors"])
     def test_agents_complete_a_collaboration(
         self, installed: Path, tmp_path: Path, name: str

@@ -177,12 +177,14 @@ MANY = settings(max_examples=examples.MANY, suppress_health_check=list(HealthChe
 MORE = settings(max_examples=examples.MANY // 2, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @ONE
 @given(st.sampled_from(sorted(states.RUNS)), damages)
 def test_verdict_causes_offers_and_refusals_of_a_run_agree(name: str, wrong: list[str]) -> None:
     run_of(name, wrong)
 
 
+@pytest.mark.slow
 @settings(ONE, max_examples=10)
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
 @example("gate open", ["seal gone", "paused"])

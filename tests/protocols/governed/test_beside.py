@@ -43,6 +43,7 @@ def other() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
+@pytest.mark.slow
 def test_nothing_is_written_while_the_other_program_writes(
     tmp_path: Path, other: subprocess.Popen[bytes]
 ) -> None:

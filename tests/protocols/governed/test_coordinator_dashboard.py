@@ -19,6 +19,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
 
 
+@pytest.mark.slow
 async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
     root = begin(tmp_path / "house")
     multi.asks(root, "auth")
@@ -79,6 +80,7 @@ async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> N
     assert state(root)["status"] == "active"
 
 
+@pytest.mark.slow
 async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     app = dashboard(tmp_path, root)

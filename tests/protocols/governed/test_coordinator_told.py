@@ -82,6 +82,7 @@ def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
     assert not list((tmp_path / ".coordinator/hooks").iterdir())
 
 
+@pytest.mark.slow
 def test_a_hook_that_fails_or_hangs_is_noted_and_stops_nothing(tmp_path: Path) -> None:
     bad = script(tmp_path, "bad.sh", "#!/bin/sh\necho cannot >&2\nexit 3\n")
     slow = script(tmp_path, "slow.sh", "#!/bin/sh\ntrap '' TERM\nsleep 600 & wait\n")

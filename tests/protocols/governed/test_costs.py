@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.support import Acp
 from tests.protocols.governed import playing
 
@@ -29,6 +31,7 @@ def begun(root: Path) -> None:
         assert ended.code == 0, ended
 
 
+@pytest.mark.slow
 def test_what_was_done_in_a_deleted_run_is_no_figure_of_the_next_one(tmp_path: Path) -> None:
     root = tmp_path / "hall"
     begun(root)

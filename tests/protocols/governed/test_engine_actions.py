@@ -122,6 +122,7 @@ def test_a_sloppy_result_is_corrected_and_a_careless_one_sent_back(tmp_path: Pat
     stepped(root)
 
 
+@pytest.mark.slow
 def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     dispatch.dispatch(root, None, datetime.now(UTC))
@@ -136,6 +137,7 @@ def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> N
     assert (root / "TALK.md").read_text(encoding="utf-8") == raw + "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["", "TALK.md", "both"])
 def test_what_a_red_line_offers_for_an_interrupted_write_works(
     tmp_path: Path, changed: str

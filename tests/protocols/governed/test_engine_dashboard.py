@@ -123,6 +123,7 @@ async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
     assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
 
 
+@pytest.mark.slow
 async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path) -> None:
     since = datetime(2026, 3, 1, 10, tzinfo=UTC)
     turn = making.turn(assigned_at=since.isoformat())

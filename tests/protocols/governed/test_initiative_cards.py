@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_core.protocols.governed.coordinator import deciding, trust
@@ -65,6 +66,7 @@ async def test_a_cross_repo_gate_is_approved_with_two_keys(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.slow
 async def test_one_workstream_alone_is_sent_back_with_what_is_missing(tmp_path: Path) -> None:
     root = at_the_gate(tmp_path / "house")
     async with dashboard(root, tmp_path, (80, 24)) as pilot:
@@ -79,6 +81,7 @@ async def test_one_workstream_alone_is_sent_back_with_what_is_missing(tmp_path: 
     assert "Write PLAN.md" in (root / ".coordinator/ledger.jsonl").read_text()
 
 
+@pytest.mark.slow
 async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
@@ -102,6 +105,7 @@ async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Pa
     assert state(root)["status"] == "active" and state(root, "web")["phase"] == "implementation"
 
 
+@pytest.mark.slow
 async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
     told = script(tmp_path / "house", "tell.sh")
     root = begin(tmp_path / "house", ("auth", "web"), hooks={"on_barrier_reached": told})

@@ -60,6 +60,7 @@ def test_a_turn_is_taken_in_a_live_session_with_one_request_allowed_and_one_reje
     assert acp("governed", "accept-turn", root).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["conductor", "runner", "agent"])
 def test_a_turn_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     root = make(tmp_path)
@@ -82,6 +83,7 @@ def test_a_turn_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     assert [state for state, _ in record()].count("allow") == 1
 
 
+@pytest.mark.slow
 def test_a_program_that_holds_no_session_is_started_for_the_turn(tmp_path: Path) -> None:
     root = make(tmp_path, "--protocol", "2")
     assert acp("governed", "step", root).returncode == 0

@@ -267,6 +267,7 @@ ONE = settings(max_examples=15, derandomize=True, suppress_health_check=list(Hea
 MANY = settings(max_examples=examples.MANY, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @ONE
 @given(stores.specs, damages, st.integers(0, 40))
 def test_verdict_causes_offers_and_refusals_agree(

@@ -196,6 +196,7 @@ def test_messages_of_one_conversation_are_answered_in_order(tmp_path: Path) -> N
         assert notes.read_text().split() == ["0", "1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 def test_one_that_takes_too_long_or_whose_task_is_canceled_is_ended_for_good(
     tmp_path: Path,
 ) -> None:

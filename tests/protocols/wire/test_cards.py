@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_core.protocols.wire.conduct.agent.place import folder_of
@@ -86,6 +87,7 @@ async def test_an_answer_of_ones_own_is_written_on_the_card(tmp_path: Path) -> N
             await stage.until(pilot, lambda: get(a, f"/tasks/{task}")["status"] == "working")
 
 
+@pytest.mark.slow
 async def test_a_task_is_canceled_only_at_the_second_time(tmp_path: Path) -> None:
     with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:
         task = await asyncio.to_thread(ask, a, b, text("Send me the figures."))

@@ -141,6 +141,7 @@ def shown(agent: Collaboration, what: Callable[[tuple[str, ...]], bool]) -> bool
     return bool(panel.rows) and what(panel.rows[0].cells)
 
 
+@pytest.mark.slow
 def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Collaboration) -> None:
     with slow(a) as peer:
         for n in range(3):
@@ -291,6 +292,7 @@ def test_what_mends_a_cause_is_offered_as_long_as_the_cause_is_shown(
     until(lambda: not why(seen, HOUR), "the end of the task")
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_not_answer(a: Process) -> None:
     seen = elsewhere.RemoteAgent(a.url)
     try:

@@ -123,6 +123,7 @@ def test_only_so_many_connections_are_held(tmp_path: Path) -> None:
         until(again, "that there is room again")
 
 
+@pytest.mark.slow
 def test_questions_whose_asker_is_gone_count_as_long_as_they_go_on(tmp_path: Path) -> None:
     with served(tmp_path, limits=Limits(connections=4)) as agent:
         agent.http.close()

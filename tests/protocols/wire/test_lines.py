@@ -149,6 +149,7 @@ def test_without_the_token_nothing_is_told(agent: Served) -> None:
     assert agent.get("/peers") == []
 
 
+@pytest.mark.slow
 def test_strangers_who_say_nothing_keep_nobody_out(agent: Served) -> None:
     assert agent.agent.tcp_link
     idle = [Lines(agent.agent.tcp_link) for _ in range(80)]
@@ -189,6 +190,7 @@ def test_half_a_line_counts_for_nothing(agent: Served) -> None:
     assert said(agent) == ["whole"]
 
 
+@pytest.mark.slow
 def test_who_talks_too_fast_is_slowed_down_and_loses_nothing(tmp_path: Path) -> None:
     with served(tmp_path, "Host", tcp_port=0, limits=Limits(frames=50)) as agent:
         with line(agent) as fast, line(agent) as slow:

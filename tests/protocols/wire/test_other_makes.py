@@ -33,6 +33,7 @@ def card(snapshot: Any) -> dict[str, str]:
     return dict(panel(snapshot, "card"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [First, Newest])
 def test_all_that_happens_there_is_seen_as_it_happens(make: type[First]) -> None:
     there = make()
@@ -89,6 +90,7 @@ def test_nothing_comes_twice_after_the_connection_broke_or_somebody_looks_again(
             ]
 
 
+@pytest.mark.slow
 def test_an_agent_that_answers_one_request_at_a_time_stays_free_for_others() -> None:
     there = First()
     with running(there) as url, opened(url) as here:
@@ -151,6 +153,7 @@ def test_its_stream_is_printed_by_the_names_of_the_specification(make: type[Firs
         assert asyncio.run(follow(url)) == [("acp.message", "m1"), ("acp.status", ("t", "working"))]
 
 
+@pytest.mark.slow
 def test_what_can_be_done_is_done_there() -> None:
     there = First()
     there.begin("task_1", "two and two")

@@ -154,6 +154,7 @@ def test_signatures_are_verified_and_told(tmp_path: Path) -> None:
         assert card["trust"] == {"scheme": "hmac-sha256", "enabled": True}
 
 
+@pytest.mark.slow
 def test_connecting_to_what_is_no_agent(two: tuple[Served, Served]) -> None:
     a, b = two
     for link in ("", "http://x/", "acp://host", "acp://127.0.0.1:99999/t", "acp://h:1/a b", a.link):

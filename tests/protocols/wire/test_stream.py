@@ -131,6 +131,7 @@ def test_what_became_of_a_task_that_is_over_is_told_again(tmp_path: Path) -> Non
         assert list(events(rest.splitlines()))[1:] == whole[3:]
 
 
+@pytest.mark.slow
 def test_what_is_no_longer_kept_is_told(tmp_path: Path) -> None:
     with served(tmp_path, retention=Retention(log=100, slack=0)) as agent:
         for n in range(11):  # 1100 entries: pruning happens at each thousand

@@ -262,6 +262,7 @@ CARD = b'{"type":"acp.agent_card","card":{"name":"Rogue"}}'
 FLOOD = b"".join(b'id: %d\ndata: {"x":"%s"}\n\n' % (n, b"x" * 9999) for n in range(2, 3000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [

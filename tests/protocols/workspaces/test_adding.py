@@ -15,6 +15,7 @@ from tests.protocols.workspaces.running import acp, begun, entries, now, prepare
 BASE = "agent-workspaces"
 
 
+@pytest.mark.slow
 def test_what_a_partial_lacks_is_done_by_one_more(tmp_path: Path) -> None:
     root, own = prepare(tmp_path / "run", "ann", "ben"), tmp_path / "own"
     assert acp("dispatch", root, "--", *program(own, ben="partial")).code == 1

@@ -65,6 +65,7 @@ def decisions(root: Path) -> list[tuple[str, str, str]]:
     return [(each["agent"], each["decision"], each["reason"]) for each in told["decisions"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_a_partial_result_is_accepted_with_its_reason(
     tmp_path: Path, size: tuple[int, int]
@@ -177,6 +178,7 @@ async def test_a_conflict_is_resolved_with_both_versions_in_sight(
     )
 
 
+@pytest.mark.slow
 async def test_a_conflict_is_dismissed_with_a_reason(tmp_path: Path) -> None:
     root = conflicting(tmp_path / "queues", category="coverage", topic="storage")
     async with dashboard(root, tmp_path) as pilot:
@@ -229,6 +231,7 @@ def drafted(root: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_the_final_output_is_approved_with_two_keys(
     tmp_path: Path, size: tuple[int, int]
@@ -254,6 +257,7 @@ async def test_the_final_output_is_approved_with_two_keys(
     assert running.now(root).status is Status.COMPLETED
 
 
+@pytest.mark.slow
 async def test_the_final_output_is_approved_with_a_gap_that_is_noted(tmp_path: Path) -> None:
     root = drafted(tmp_path / "queues")
     async with dashboard(root, tmp_path) as pilot:

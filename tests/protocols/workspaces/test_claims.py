@@ -43,6 +43,7 @@ def test_a_second_account_is_refused_with_the_name_of_the_first(
     assert begun(tmp_path / "own") == ["ann"]
 
 
+@pytest.mark.slow
 def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

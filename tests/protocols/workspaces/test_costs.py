@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.support import Acp
 from tests.protocols.workspaces.running import acp, prepare, program
 from tests.support import paid
@@ -34,6 +36,7 @@ def stats(root: Path) -> dict[str, Any]:
     return dict(told)
 
 
+@pytest.mark.slow
 def test_a_deleted_run_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
     root = tmp_path / "run"
     root.mkdir()

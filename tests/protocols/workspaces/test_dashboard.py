@@ -53,6 +53,7 @@ def ready(screen: object) -> bool:
     return all(each.query("SelectCurrent #label") for each in form.query(Select))
 
 
+@pytest.mark.slow
 async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
     root = run(tmp_path / "queues")
     agent(root, "ben", "partial")

@@ -96,6 +96,7 @@ def seen(root: Path) -> Snapshot:
     return open_workspaces(str(root)).refresh(utc_now())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_every_write_is_refused_and_everybody_says_the_same(
     tmp_path: Path, damage: Callable[[Path], None]
@@ -131,6 +132,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_cure_that_is_printed_mends_it(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     root = through(tmp_path)
@@ -147,6 +149,7 @@ def test_the_cure_that_is_printed_mends_it(tmp_path: Path, damage: Callable[[Pat
     assert states(root)["ben"] == "partial (accept)"
 
 
+@pytest.mark.slow
 def test_a_lost_manifest_is_made_anew_of_prompts_and_workspaces(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", "cat", after="ben=ann")
     acp("dispatch", root, "--", *program(tmp_path / "own", ben=["lost", "success"]))
@@ -179,6 +182,7 @@ def test_a_lost_manifest_is_missed_although_another_writing_was_interrupted(tmp_
     assert entries(root)["ann"] and not now(root).obstacles
 
 
+@pytest.mark.slow
 def test_a_manifest_that_was_torn_just_now_is_mended_once_nobody_can_be_writing_it(
     tmp_path: Path,
 ) -> None:

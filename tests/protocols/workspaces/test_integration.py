@@ -32,6 +32,7 @@ def conflict_ids(root: Path) -> list[str]:
     return [each["id"] for each in told("conflicts", root)["conflicts"]]
 
 
+@pytest.mark.slow
 def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     root, own = prepare(tmp_path / "run", *FIVE), tmp_path / "own"
     words = program(own, **{**FIVE, "cat": ["failure", "success"]})

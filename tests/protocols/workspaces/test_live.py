@@ -28,6 +28,7 @@ def dispatch(root: Path, *more: str) -> tuple[str, ...]:
     return ("workspaces", "dispatch", str(root), "--agent", "mine", *more)
 
 
+@pytest.mark.slow
 def test_a_task_is_done_in_a_live_session_with_one_request_allowed_and_one_rejected(
     tmp_path: Path,
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_task_is_done_in_a_live_session_with_one_request_allowed_and_one_rejec
     assert left_of(place(str(root), "ann")) == []
 
 
+@pytest.mark.slow
 def test_a_sub_agent_writes_into_its_own_workspace_only(tmp_path: Path) -> None:
     root = tmp_path / "queues"
     own, other = (root / "agent-workspaces" / name for name in ("ann", "shared"))
@@ -63,6 +65,7 @@ def test_a_sub_agent_writes_into_its_own_workspace_only(tmp_path: Path) -> None:
     assert entries(root)["ann"]["outside"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["conductor", "agent"])
 def test_a_task_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     root = make(tmp_path)
@@ -85,6 +88,7 @@ def test_a_task_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
     assert left_of(place(str(root), "ann")) == []
 
 
+@pytest.mark.slow
 def test_after_two_crashes_the_program_is_started_without_a_session(tmp_path: Path) -> None:
     root = make(tmp_path, behaviour="crash crash")
     assert acp(*dispatch(root)).returncode == 0

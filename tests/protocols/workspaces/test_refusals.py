@@ -49,12 +49,14 @@ def test_a_conflict_of_a_category_that_nobody_knows_is_not_resolved(tmp_path: Pa
     assert acp(*words, "--because", "sourced").code == 0
 
 
+@pytest.mark.slow
 def test_a_version_of_somebody_without_a_part_in_it_does_not_hold(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run")
     told = refused(root, "resolve", "c1", "--keep", "cat", "--because", "sourced")
     assert "'cat' is not part of c1: the conflict is between ann and ben" in told
 
 
+@pytest.mark.slow
 def test_a_conflict_that_does_not_name_two_agents_is_only_dismissed(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run", agents=["ann"])
     told = refused(root, "resolve", "c1", "--keep", "ann", "--because", "sourced")

@@ -89,6 +89,7 @@ def test_the_gaps_of_another_orchestrator_are_told_of(tmp_path: Path) -> None:
     assert [need.code for need in read(tmp_path).needs] == ["gaps"]
 
 
+@pytest.mark.slow
 def test_what_is_returned_with_prose_is_kept_as_text(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben")
     words = program(tmp_path / "own", ann=["contradict", "success"])
@@ -110,6 +111,7 @@ def test_a_name_that_cannot_be_one_is_said_in_english(tmp_path: Path, name: str,
     assert f"is not a valid name of {what}" in refused.text
 
 
+@pytest.mark.slow
 def test_a_limit_can_be_given_when_agents_are_dispatched(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann")
     words = program(tmp_path / "own", ann="silent")
@@ -118,6 +120,7 @@ def test_a_limit_can_be_given_when_agents_are_dispatched(tmp_path: Path) -> None
     assert "not finished after 1 s" in entries(root)["ann"]["exit"]
 
 
+@pytest.mark.slow
 def test_the_limit_of_the_settings_holds_for_agents_and_for_the_one_that_integrates(
     tmp_path: Path,
 ) -> None:
