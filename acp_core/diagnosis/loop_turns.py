@@ -28,7 +28,7 @@ def of_turn(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     yield from _living(case, turn, loop) if loop.alive else _dead(case, turn, loop)
 
 
-def beside(case: Case, waited: set[str]) -> Iterator[Cause]:
+def of_others(case: Case, waited: set[str]) -> Iterator[Cause]:
     """What is wrong with loops whoever's turn it is: programs that stay, budgets that run out.
 
     Args:

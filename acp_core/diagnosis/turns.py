@@ -29,7 +29,7 @@ def causes(case: Case) -> Iterator[Cause]:
     if case.loops:
         from acp_core.diagnosis import loop_turns
 
-        yield from loop_turns.beside(case, waited)
+        yield from loop_turns.of_others(case, waited)
     for participant in case.snapshot.participants:
         cause = _duplicate(case, participant.id)
         if cause:

@@ -103,7 +103,7 @@ class Tree:
             OSError: it cannot be kept.
         """
         when = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.replace("/", "__"))[:120].lstrip(".") or "file"
+        plain = _plain_name(path)
         at = f"{KEPT}/{plain}.{when}.{host}"
         number = 1
         while (there := self.read(at)) is not None and there != data:
@@ -112,9 +112,9 @@ class Tree:
         self.replace(at, data)
         return at
 
-    def kept(self, path: str) -> list[str]:
+    def kept_copies(self, path: str) -> list[str]:
         """What was kept of a document, the latest last."""
-        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.replace("/", "__"))[:120].lstrip(".") or "file"
+        plain = _plain_name(path)
         try:
             names = os.listdir(os.path.join(self.folder, KEPT))
         except OSError:
@@ -173,3 +173,8 @@ def _open_to_group(folder: Path) -> None:
 
 _LINK = frozenset({errno.ELOOP, errno.ENOTDIR, getattr(errno, "EMLINK", errno.ELOOP)})
 """What opening a link without following it says, by system."""
+
+
+def _plain_name(path: str) -> str:
+    """A file's name for a document of any path."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", path.replace("/", "__"))[:120].lstrip(".") or "file"

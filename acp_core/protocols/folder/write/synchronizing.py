@@ -108,7 +108,7 @@ def settle(folder: str, name: str, *, mine: bool) -> str:
     if reason := names.against(name):
         raise Refused(f"{clean_line(name, 200)} is not shared: {reason}")
     tree = Tree(folder)
-    kept = [each for each in tree.kept(name) if not each.endswith(".settled")]
+    kept = [each for each in tree.kept_copies(name) if not each.endswith(".settled")]
     if not kept:
         raise Refused(f"nothing is kept of {clean_line(name, 200)}")
     with manifests.held(folder):
