@@ -205,7 +205,11 @@ def test_a_governed_run_with_opencode(programs: Programs, tmp_path: Path) -> Non
     accept(root, "approve-completion")
     assert json.loads(acp("governed", "status", root, "--json").stdout)["status"] == "completed"
     assert answered_once()
-    assert not any(left_of(place(str(root), role)) for role in ("pm", "dev", "qa"))
+    until(
+        lambda: not any(left_of(place(str(root), role)) for role in ("pm", "dev", "qa")),
+        "the end of everybody",
+        PATIENCE,
+    )
 
 
 def accept(root: Path, gate: str) -> None:
@@ -241,7 +245,11 @@ def test_workspaces_with_qwen_and_gemini(programs: Programs, tmp_path: Path) -> 
     shown = acp("workspaces", "status", root)
     assert shown.stdout.count("success") >= 2, shown.stdout
     assert answered_once()
-    assert not any(left_of(place(str(root), name)) for name in ("ann", "ben"))
+    until(
+        lambda: not any(left_of(place(str(root), name)) for name in ("ann", "ben")),
+        "the end of everybody",
+        PATIENCE,
+    )
 
 
 def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_loop_waits_where_its_participant_acts_elsewhere(
     launch(b, "writer")
 
     def told() -> bool:
-        return "writer acts on host a" in b.acp("ps", str(b.folder)).stdout
+        return "writer acts on host a" in b.acp("ps", str(b.folder), "--json").stdout
 
     wait_for(told, "the loop to say where the writer acts")
     assert len(b.log()) == 3
