@@ -167,6 +167,12 @@ def cures(seen: Snapshot) -> list[tuple[Cause, str]]:
     return found
 
 
+def asks(words: list[str], said: str) -> bool:
+    """Whether a command that was run as printed asks for what its reader has to choose."""
+    left = [word for word in words if word.isupper()]  # what stands for it, as NAME
+    return bool(ASKED.search(said)) or any(f"error: {word!r} must" in said for word in left)
+
+
 def check_cures(folder: Path) -> None:
     """Every command that is printed as a cure exits 0 and changes the cause, or asks for a choice."""
     _, seen = read(folder)
@@ -180,7 +186,7 @@ def check_cures(folder: Path) -> None:
             state = {"ACP_STATE": f"{place}/state", "ACP_CONFIG": f"{place}/config", "HOME": place,
                      "PATH": "/usr/bin:/bin"}  # fmt: skip
             ran = forked.run(tuple(words), Path(place), state, "")
-            if ran.returncode and ASKED.search(ran.stdout + ran.stderr):
+            if ran.returncode and asks(words, ran.stdout + ran.stderr):
                 continue
             left = words[0] == "repair" and "cannot be repaired" in ran.stdout + ran.stderr
             _, after = read(copy)
