@@ -105,8 +105,10 @@ class Findings(RowList):
 
 
 def _parts(data: PaneData) -> tuple[object, ...]:
-    """What shows of a Snapshot, to be compared: the same objects have the same numbers."""
-    return id(data.snapshot.findings), id(data.snapshot.verdict), data.need and data.need.text
+    """What shows of a Snapshot, to be compared."""
+    snapshot = data.snapshot
+    titles = [document.title for document in snapshot.documents]
+    return snapshot.findings, snapshot.verdict, data.need and data.need.text, titles
 
 
 def title(snapshot: Snapshot | None) -> str:
