@@ -131,7 +131,9 @@ def test_a_git_that_does_not_answer_now_fails_no_turn(
             capsys.readouterr()
             assert governed([*words, str(root)]) == 2
         said = capsys.readouterr().err
-        assert said.count("\n") == 1 and "read now: git did not answer within 0.2 s. Try" in said, said
+        assert said.count("\n") == 1 and "read now: git did not answer within 0.2 s. Try" in said, (
+            said
+        )
         assert run_files(root) == before
 
     refused("step")
