@@ -9,7 +9,6 @@ from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
-
 from acp_tui.keys import rank
 from acp_tui.text import safe_line, width
 
