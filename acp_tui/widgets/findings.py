@@ -67,8 +67,7 @@ class Findings(RowList):
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
         self.empty = empty(snapshot.verdict)
-        above = data.need.text if data.need is not None else ""
-        self.items = tuple(items(snapshot.findings, titles, self.called, above))
+        self.items = tuple(items(snapshot.findings, titles, self.called, _stands_above(data)))
 
     @property
     def finding(self) -> Finding | None:
@@ -108,7 +107,13 @@ def _parts(data: PaneData) -> tuple[object, ...]:
     """What shows of a Snapshot, to be compared."""
     snapshot = data.snapshot
     titles = [document.title for document in snapshot.documents]
-    return snapshot.findings, snapshot.verdict, data.need and data.need.text, titles
+    return snapshot.findings, snapshot.verdict, _stands_above(data), titles
+
+
+def _stands_above(data: PaneData) -> str:
+    """The message that the headline shows as the need in hand; "" where it is none of the findings."""
+    text = data.need.text if data.need is not None else ""
+    return text if any(finding.message == text for finding in data.snapshot.findings) else ""
 
 
 def title(snapshot: Snapshot | None) -> str:
