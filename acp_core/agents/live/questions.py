@@ -117,7 +117,8 @@ def read_form(message: Mapping[str, Any]) -> Form:
 def permitted(request: PermissionRequest, said: Sequence[str]) -> dict[str, Any]:
     """The answer to a request for permission that is a question in disguise.
 
-    It is never allowed without an answer: the program would take that for one.
+    It is never allowed without an answer, which the program would take for one, nor where it is
+    about more than questions: whoever answers these allows nothing else.
 
     Args:
         request: what was asked.
@@ -128,6 +129,9 @@ def permitted(request: PermissionRequest, said: Sequence[str]) -> dict[str, Any]
         for number, answer in enumerate(said)
         if answer.strip()
     }
+    more = request.command is not None or request.diffs or request.locations or request.tool
+    if more:
+        answers = {}
     option = request.option(ALLOW_ONCE if answers else REJECT_ONCE)
     if option is None:
         return NOT_ALLOWED

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acp_core.agents.live import answers
 from acp_core.agents.live.gate import Gate, Judged
 from acp_core.agents.live.policy import Decision
-from acp_core.agents.live.questions import MOST, read_form
+from acp_core.agents.live.questions import MOST, permitted, read_form, shown
 from acp_core.agents.live.requests import parse
 from acp_core.agents.live.state import Order
 from acp_core.model.clock import utc_now
@@ -202,9 +202,22 @@ async def test_a_form_that_nobody_waits_for_any_more_is_cancelled() -> None:
     assert answers.waiting() == () and states() == [("withdrawn", "acp", "Please answer.")]
 
 
-def test_a_choice_is_answered_as_it_is_shown_and_told_as_it_was_written() -> None:
-    from acp_core.agents.live.questions import permitted, shown
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rawInput": {"command": "rm -rf build"}},
+        {"locations": [{"path": "/project/a.txt"}]},
+        {"content": [{"type": "diff", "path": "/project/a.txt", "newText": ""}]},
+    ],
+)
+def test_who_answers_a_question_allows_nothing_else(more: dict[str, Any]) -> None:
+    asked = messages.question()
+    asked["params"]["toolCall"] |= more
+    answer = permitted(parse(asked), ["A"])
+    assert answer == {"outcome": {"outcome": "selected", "optionId": "no"}}
 
+
+def test_a_choice_is_answered_as_it_is_shown_and_told_as_it_was_written() -> None:
     asked = messages.question()
     label = "git\x1b[31m " + "x" * 200
     asked["params"]["toolCall"]["_meta"]["qwenQuestions"][0]["options"][0]["label"] = label

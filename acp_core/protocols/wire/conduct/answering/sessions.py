@@ -29,6 +29,7 @@ from acp_core.agents.program import Program
 from acp_core.agents.shielded import OUT, Ended
 from acp_core.agents.spawn import SpawnError
 from acp_core.files import modes
+from acp_core.files.text import clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 
 WARM = 4
@@ -133,7 +134,7 @@ class Sessions:
 
     async def close(self) -> None:
         """End all sessions, with everything that their programs started."""
-        await asyncio.gather(*map(self._end, list(self._sessions)))
+        await asyncio.gather(*map(self._end, list(self._sessions)), return_exceptions=True)
 
     def _place(self, name: str) -> Place:
         return Place(self._folder / hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32])
@@ -166,8 +167,9 @@ class Sessions:
         return live_turns.start(where, self._command(where, material, prompt), number, journal)
 
     def _command(self, where: Place, material: Material, prompt: Path) -> LiveCommand:
+        sender = clean_name(material.sender, 64)
         scope = TurnScope(
-            f"answer {material.sender}" if material.sender else "answer a message",
+            f"answer {sender}" if sender else "answer a message",
             folders=(self._program.workdir,),
             permissions=self._permissions,
         )
