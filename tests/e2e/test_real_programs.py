@@ -298,7 +298,7 @@ def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: 
     assert acp("launch", folder, *team).returncode == 0
     answer_question(folder, "postgres")
     opened = request(folder, f"touch {yes}")
-    assert "postgres" in log(folder, "server")  # its model was told
+    until(lambda: has_heard(folder, "server", "postgres"), "the answer in its tool", PATIENCE)
 
     holder, agent = session(folder, "server")
     for pid in (agent, state(folder, "server").pid, holder):
@@ -314,8 +314,14 @@ def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: 
 
     answer_question(folder, "git, with a mirror")
     allow_all(folder, lambda: len(events(folder)) > 2)
-    assert "git, with a mirror" in log(folder, "reader")
+    until(lambda: has_heard(folder, "reader", "git, with a mirror"), "the answer in its tool", PATIENCE)  # fmt: skip
     assert is_valid(folder) and answered_once()
+
+
+def has_heard(folder: Path, participant: str, answer: str) -> bool:
+    """Whether an answer is in what the agent's own tool gave to its model."""
+    lines = log(folder, participant).splitlines()
+    return any(answer in each and not each.endswith(f"answered: {answer}") for each in lines)
 
 
 def answer_question(folder: Path, answer: str) -> None:
