@@ -222,6 +222,10 @@ def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: st
     assert resumed == (killed != "loop")
     taken = wait_for_turns(folder, "server", 1 if killed == "loop" else 2)
     assert len({each["session"] for each in taken if each["session"]}) == 1
+    run = facts(state(folder, "server"))["run"]
+    assert isinstance(run, dict)
+    opened = "" if killed == "loop" else f"resumed session {taken_session(folder)}"
+    assert (run["opened"], taken[-1]["opened"]) == (opened, opened)
 
 
 @pytest.mark.slow
