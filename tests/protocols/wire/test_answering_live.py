@@ -100,6 +100,16 @@ def test_what_strangers_make_it_ask_for_is_rejected(tmp_path: Path) -> None:
     assert not (tmp_path / "a" / "asked").exists()
 
 
+def test_the_owner_reads_why_no_live_session_is_held(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    setup = live(tmp_path / "a")
+    gone = replace(setup, preset=replace(setup.preset, live=("no-such-agent",)))
+    with served(tmp_path, "A", on_message=gone) as agent:
+        assert answer(agent, "Ann", "c1") == "I was started for this."
+    assert "no live session: no-such-agent: not found on PATH" in caplog.text
+
+
 @pytest.mark.slow
 def test_a_program_that_can_hold_no_session_is_started_for_each_answer(tmp_path: Path) -> None:
     other = live(tmp_path / "a", "--protocol", "2")

@@ -29,6 +29,7 @@ logger = logging.getLogger("acp.wire")
 FOLDER, SESSIONS = "answers", "sessions"
 TRIES = 3  # runs of one job of whose end nothing is known
 FOLDERS = 30  # of runs that are over, kept to look into
+_NOT_LIVE = "no live session: %s; the program is started for each answer"
 _PATIENCE = 5.0  # seconds until what could not be done is tried again
 
 
@@ -71,6 +72,8 @@ class Answering:
 
     async def prepare(self) -> None:
         """Make ready, and find what was begun before."""
+        if self._program.not_live and not self._setup.once:
+            logger.warning(_NOT_LIVE, self._program.not_live)
         await self._agent.store.write(jobs.prepare)
         self._begun = await self._agent.store.read(jobs.unfinished)
 
@@ -220,7 +223,7 @@ class Answering:
         if not is_live:
             return ended.exit.code is None and ended.exit.signal is None
         if why := live_turns.unusable(folder / shielded.OUT):
-            logger.warning("no live session: %s; the program is started for each answer", why)
+            logger.warning(_NOT_LIVE, why)
             self._live = False
             return True
         return live_turns.crashed(folder / shielded.OUT)
