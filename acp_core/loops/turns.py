@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from acp_core.agents import folder_trust
 from acp_core.agents.background import importable
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.turn import LiveCommand
@@ -290,7 +291,9 @@ class Loop:
 
     def _server(self) -> ToolServer:
         """The server of the participant's tools; nothing is loaded for an agent that gets none."""
-        if not (self._liveness.program.live or self._preset.tools):
+        program = self._liveness.program
+        gets_any = program.live or self._preset.tools
+        if not gets_any or folder_trust.missing(self._preset, program.workdir):
             return NO_TOOLS
         from acp_core.loops.tool_server import server_of
 

@@ -281,3 +281,60 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     assert "I heard: I quote" in log(root, "cd")
     assert answered_once()
     until(lambda: not any(left_of(place(str(root), name)) for name in AGENTS), "everybody's end")
+
+
+def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: Path) -> None:
+    folder, yes = tmp_path / "cache", tmp_path / "yes"
+    named = ["--participant", "server", "--participant", "reader"]
+    words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
+    assert acp("init", "--folder", folder, *named, *words).returncode == 0
+    choices = [{"label": "git", "description": "a"}, {"label": "postgres", "description": "b"}]
+    asked = {"question": "Which store?", "header": "Store", "options": choices, "multiSelect": False}  # fmt: skip
+    programs.more(
+        ("You are `server`", [["use", "ask_user_question", {"questions": [asked]}], ["run", f"touch {yes}"]]),
+        ("You are `reader`", [["use", "AskUserQuestion", {"questions": [asked]}]]),
+    )  # fmt: skip
+    team = ("server=qwen", "reader=claude", "--permissions", "edits", "--yes")
+    assert acp("launch", folder, *team).returncode == 0
+    answer_question(folder, "postgres")
+    opened = request(folder, f"touch {yes}")
+    until(lambda: has_heard(folder, "server", "postgres"), "the answer in its tool", PATIENCE)
+
+    holder, agent = session(folder, "server")
+    for pid in (agent, state(folder, "server").pid, holder):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    with pytest.raises(Refused):
+        answers.answer(opened, Verdict.ALLOW, "ann", utc_now())
+    again = ("server=qwen", "--permissions", "edits", "--yes")
+    assert acp("launch", folder, *again).returncode == 0
+    until(lambda: any(each.participant == "server" for each in answers.waiting(str(folder))) or len(events(folder)) > 1, "the turn to go on", PATIENCE)  # fmt: skip
+    allow_all(folder, lambda: len(events(folder)) > 1)
+    assert [each["event"] for each in events(folder)[1:2]] == ["proposal_submitted"]
+
+    answer_question(folder, "git, with a mirror")
+    allow_all(folder, lambda: len(events(folder)) > 2)
+    until(lambda: has_heard(folder, "reader", "git, with a mirror"), "the answer in its tool", PATIENCE)  # fmt: skip
+    assert is_valid(folder) and answered_once()
+
+
+def has_heard(folder: Path, participant: str, answer: str) -> bool:
+    """Whether an answer is in what the agent's own tool gave to its model."""
+    lines = log(folder, participant).splitlines()
+    return any(answer in each and not each.endswith(f"answered: {answer}") for each in lines)
+
+
+def answer_question(folder: Path, answer: str) -> None:
+    """Answer the question that an agent asks; whatever else is asked before is allowed."""
+
+    def asked() -> OpenRequest | None:
+        found = answers.waiting(str(folder))
+        for each in found:
+            if not each.request.questions:
+                allow(each)
+        return next((each for each in found if each.request.questions), None)
+
+    opened = until(asked, "a question", PATIENCE)
+    assert opened is not None
+    ended = acp("answer", folder, opened.id, "reject", "--message", answer)
+    assert ended.returncode == 0, ended.stderr

@@ -27,7 +27,8 @@ class Order:
         argv, cwd, env: the agent's program, as it is started.
         ask_mode: the permission mode that makes it ask us; "" where it needs none.
         folders: which the agent may use besides ``cwd``.
-        idle: seconds without a turn after which it ends.
+        idle: seconds without a turn after which it ends; ``alone`` the same where nobody holds the
+            participant's lock.
         folder, participant: the collaboration, and whose turns are taken.
         title: the program, for people.
         rejection_ends_turn: the agent ends its turn when a request of it is rejected.
@@ -43,6 +44,7 @@ class Order:
     ask_mode: str = ""
     folders: tuple[str, ...] = ()
     idle: float = 600.0
+    alone: float = 30.0
     folder: str = ""
     participant: str = ""
     title: str = ""
