@@ -11,6 +11,7 @@ import pytest
 
 from acp_core.files import atomic
 from acp_core.files.sync import sync_folder
+from tests.files.descriptors import open_below
 
 
 def full(*args: Any, **more: Any) -> Any:
@@ -67,6 +68,5 @@ def _no_links(*args: Any, **more: Any) -> None:
 
 def test_a_sync_leaves_no_file_open(tmp_path: Path) -> None:
     """A dashboard or a loop that runs for weeks would come to an end of them."""
-    before = set(os.listdir("/proc/self/fd"))
     sync_folder(str(tmp_path))
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == []

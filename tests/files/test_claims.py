@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from acp_core.files import claims, mounts, owners
 from acp_core.files.claims import CONDUCT, ClaimError, Held, Lost, Owner
 from acp_core.files.owners import Process
+from tests.files.descriptors import open_below
 
 ALICE = claims.of_participant("alice")
 
@@ -217,10 +218,9 @@ def test_what_is_no_file_is_no_lock_and_does_not_stay_open(tmp_path: Path) -> No
     lock = claims.lock_of(tmp_path, CONDUCT)
     lock.unlink()
     os.mkfifo(lock)
-    before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(ClaimError, match="is not a regular file"):
         claims.take(tmp_path, CONDUCT)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == []
 
 
 def test_a_file_system_without_locks_is_refused(
@@ -258,10 +258,9 @@ def test_a_lock_that_is_held_and_one_that_cannot_be_are_told_apart(
 
     monkeypatch.setattr("acp_core.files.claims._PATIENCE", 0.0)
     monkeypatch.setattr(fcntl, "flock", refuse)
-    before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(error, match=said):
         claims.take(tmp_path, CONDUCT)
-    assert set(os.listdir("/proc/self/fd")) == before  # a loop asks again for weeks
+    assert open_below(tmp_path) == []  # a loop asks again for weeks
 
 
 def test_over_a_network_an_unended_holder_of_another_host_is_not_taken_for_dead(
@@ -305,7 +304,6 @@ def test_whoever_lets_go_twice_does_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its number may be another file's by then; and no lock that was tried stays open."""
-    before = set(os.listdir("/proc/self/fd"))
     real, replaced = fcntl.flock, []
 
     def replace_once(fd: int, how: int) -> None:
@@ -318,7 +316,7 @@ def test_whoever_lets_go_twice_does_so_once(
     claim = claims.take(tmp_path, CONDUCT)
     claim.release()
     claim.release()
-    assert replaced and set(os.listdir("/proc/self/fd")) == before
+    assert replaced and open_below(tmp_path) == []
 
 
 # --- programs that outlive their holder --------------------------------------------------------
