@@ -57,7 +57,7 @@ def draft(body: Json) -> Draft:
         role = "user"
     if role not in ROLES or not isinstance(role, str):
         raise invalid('role: must be "user" or "agent"')
-    take(body, "ts")
+    take(body, "ts")  # checked alone: the envelope keeps it as it was written
     return Draft(
         parts=parts,
         role=role,
@@ -194,10 +194,7 @@ def _text(longest: int) -> Field:
 _ID: Json = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID}
 _IDENT = Field(ident, {**_ID, "pattern": r"^[^\x00-\x1f\x7f]+$"})
 _PATH_IDENT = Field(path_ident, {**_ID, "pattern": r"^[A-Za-z0-9_\-]+$"})
-_TIME = Field(
-    time,
-    {"type": ["string", "null"], "format": "date-time"},
-)
+_TIME = Field(time, {"type": ["string", "null"], "format": "date-time"})
 _FLAG = Field(flag, {"type": ["boolean", "null"]})
 _PARTS: Json = {
     "type": ["array", "null"],
