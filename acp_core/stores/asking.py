@@ -72,7 +72,7 @@ def who(request: Asked) -> str:
     """Who asks, as far as that is proven."""
     if request.proven:
         return request.proven
-    return f"somebody who says that it is {request.by}" if request.by else "somebody unnamed"
+    return f"an account that says that it is {request.by}" if request.by else "an unnamed account"
 
 
 class Ledger:

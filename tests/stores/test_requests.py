@@ -124,7 +124,9 @@ def test_a_participant_is_moved_by_asking_the_host_that_is_to_take_it(share: Sha
         ran = a.append("writer", "blocked", "--reply-to", "2")
         assert ran.returncode == 7 and "writer acts on host b" in ran.stderr
     b.appended("writer", "blocked", "--reply-to", "2")
-    assert "ask" in {each["name"] for each in json.loads(a.done("act", str(a.folder), "--json"))["actions"]}
+    assert "ask" in {
+        each["name"] for each in json.loads(a.done("act", str(a.folder), "--json"))["actions"]
+    }
     assert "writer acts on a (" not in a.done("hosts", str(a.folder))
 
 
@@ -151,7 +153,7 @@ def test_who_asks_is_named_as_far_as_it_is_proven(
     assert [each.state for each in found] == ["refused"] * 3
     assert {each.id for each in found} == {each.id for each in forged}
     lines = a.done("hosts", str(a.folder))
-    by = "somebody who says that it is anna on a" if "git+" in address else "admin"
+    by = "an account that says that it is anna on a" if "git+" in address else "admin"
     assert f"{by} asked b to run reader" in lines
     assert "\x1b" not in lines and "\x1b" not in json.dumps(told(a), ensure_ascii=False)
 
