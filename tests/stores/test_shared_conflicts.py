@@ -100,6 +100,8 @@ def test_events_that_gave_way_are_appended_again(tmp_path: Path) -> None:
     b.write("review.md", b.read("review.md").decode() + "\n\n".join(("", *review)) + "\n")
     script(b)
     script(b, seq=4, event="completed", summary="Out of turn", reply_to=3)
+    script(b, seq=5, event="blocked", summary="It replies to an event that gave way", reply_to=3)
+    script(b, seq=6, event="blocked", summary="It replies to nothing", reply_to=4)
     reviewed(a, "critic")
     assert "`acp sync --again` appends those that are still allowed" in b.sync()
     assert AWAY in findings(b)
@@ -111,9 +113,12 @@ def test_events_that_gave_way_are_appended_again(tmp_path: Path) -> None:
         assert ran.returncode == 2
         assert "seq 3 review_submitted from reader: appended as seq 4" in ran.stdout
         assert "seq 4 completed from reader: " in ran.stdout
+        assert "seq 5 blocked from reader: appended as seq 5" in ran.stdout
+        assert "seq 6 blocked from reader: not appended: it replies to an event that" in ran.stdout
     together(a, b)
-    assert [each["summary"] for each in a.log()[3:]] == ["By a script"]
-    assert a.log()[3]["reply_to"] == 2
+    assert [(each["event"], each["reply_to"]) for each in a.log()[3:]] == [
+        ("review_submitted", 2), ("blocked", 4),
+    ]  # fmt: skip
     b.sync("--theirs", "events.jsonl")
     assert AWAY not in findings(b)
     ran = b.acp("sync", str(b.folder), "--again")
