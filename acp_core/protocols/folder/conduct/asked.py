@@ -132,9 +132,9 @@ class Requests:
         """Why a request is refused; "" where nothing speaks against it."""
         if request.verb not in asking.VERBS:
             return "this is not a request that this version of acp knows"
-        if request.verb not in hosts.accepted():
-            return f"the owner of {self._host} does not accept {request.verb} requests"
         try:
+            if request.verb not in hosts.accepted():
+                return f"the owner of {self._host} does not accept {request.verb} requests"
             if request.participant not in schema.participant_ids(read_protocol(self._folder)):
                 return "the collaboration has no participant of that name"
         except Refused as error:
@@ -168,6 +168,7 @@ class Requests:
             stderr=subprocess.DEVNULL,
             cwd="/",
             env=environment(),
+            start_new_session=True,  # an interrupt of this process is not meant for it
         )
         with contextlib.suppress(OSError):
             assert process.stdin is not None
