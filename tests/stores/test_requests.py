@@ -26,18 +26,23 @@ Share = Callable[[], tuple[str, Host, Host]]
 @pytest.fixture(params=["git", pytest.param("postgres", marks=pytest.mark.slow)])
 def share(request: pytest.FixtureRequest, tmp_path: Path) -> Share:
     """Makes two hosts that share a collaboration of a writer and a reader, and names its address."""
-    is_git = request.param == "git"
-    url = str(repository(tmp_path)) if is_git else request.getfixturevalue("database")
+    if request.param == "git":
+        return lambda: over_git(tmp_path)
+    url = request.getfixturevalue("database")
+    return lambda: over(tmp_path, url, f"{url}#{ID}")
 
-    def made() -> tuple[str, Host, Host]:
-        a, b = Host("a", tmp_path), Host("b", tmp_path)
-        started(a)
-        a.done("share", str(a.folder), url, "--id", ID, "--yes")
-        address = f"git+file://{url}#{ID}" if is_git else f"{url}#{ID}"
-        b.done("join", address, str(b.folder))
-        return address, a, b
 
-    return made
+def over_git(place: Path) -> tuple[str, Host, Host]:
+    store = repository(place)
+    return over(place, str(store), f"git+file://{store}#{ID}")
+
+
+def over(place: Path, url: str, address: str) -> tuple[str, Host, Host]:
+    a, b = Host("a", place), Host("b", place)
+    started(a)
+    a.done("share", str(a.folder), url, "--id", ID, "--yes")
+    b.done("join", address, str(b.folder))
+    return address, a, b
 
 
 def accepts(host: Host, *verbs: str) -> None:
@@ -88,8 +93,8 @@ def heard_of(host: Host, name: str) -> None:
 
 
 def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
-    _, a, b = share()
-    assert "b refuses requests from other hosts" in b.done("join", _, str(b.home / "again"))
+    address, a, b = share()
+    assert "b refuses requests from other hosts" in b.done("join", address, str(b.home / "again"))
     code, said = ask(a, "stop", "reader")
     assert code == 2 and "no host named b was heard of (hosts: none)" in said
     with syncing(b):
@@ -111,6 +116,7 @@ def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
     assert " asked b to stop reader's loop: refused: the owner of b does not accept stop" in lines
 
 
+@pytest.mark.slow
 def test_a_participant_is_moved_by_asking_the_host_that_is_to_take_it(share: Share) -> None:
     _, a, b = share()
     accepts(b, "take", "start")
@@ -195,11 +201,9 @@ def test_nobody_accepts_what_is_no_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_loop_on_another_host_is_stopped_messaged_and_started_again(
-    share: Share, tmp_path: Path
-) -> None:
+def test_a_loop_on_another_host_is_stopped_messaged_and_started_again(tmp_path: Path) -> None:
     """Its owner launched it there; others only ask for that."""
-    _, a, b = share()
+    _, a, b = over_git(tmp_path)
     accepts(b, "start", "stop", "nudge")
     text = tmp_path / "behaviour"
     text.write_text("hang", encoding="utf-8")

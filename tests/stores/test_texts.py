@@ -104,6 +104,7 @@ def test_a_participant_that_acts_elsewhere(tmp_path: Path) -> None:
     assert ran.returncode == 2 and "'nobody' is not listed in protocol.json" in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_ahead(tmp_path: Path) -> None:
     _, (a, b) = shared(tmp_path, "a", "b")
     proposed(a)
