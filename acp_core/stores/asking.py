@@ -25,6 +25,11 @@ from acp_core.person.settings import REQUESTS
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, InDoubt
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing can be run there
+    fcntl = None  # type: ignore[assignment]
+
 VERBS = REQUESTS
 DONE, REFUSED, EXPIRED, UNKNOWN = "done", "refused", "expired", "unknown"
 STATES = (DONE, REFUSED, EXPIRED, UNKNOWN)
@@ -88,6 +93,33 @@ class Ledger:
     def __init__(self, address: Address, host: str) -> None:
         name = hashlib.sha256(f"{address.text}\0{host}".encode()).hexdigest()[:32]
         self._path = state_folder() / "asked" / f"{name}.json"
+        self._turn: int | None = None
+
+    def hold(self) -> bool:
+        """Be the process that does what is asked for, from now until `close`; False where another is.
+
+        A host may have the collaboration in two folders, each with a process.
+        """
+        if self._turn is not None:
+            return True
+        if fcntl is None:
+            return False
+        modes.private_folder(self._path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(self._path.with_suffix(".turn"), flags, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            return False
+        self._turn = fd
+        return True
+
+    def close(self) -> None:
+        """Let another process do what is asked for."""
+        if self._turn is not None:
+            os.close(self._turn)
+            self._turn = None
 
     def looked(self, now: float) -> float:
         """Note a look at the requests; how many seconds the last one was ago, infinite for none.

@@ -97,7 +97,9 @@ def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
     assert "b refuses requests from other hosts" in b.done("join", address, str(b.home / "again"))
     code, said = ask(a, "stop", "reader")
     assert code == 2 and "no host named b was heard of (hosts: none)" in said
-    with syncing(b):
+    other = Host("b2", b.home)
+    other.folder, other.env = b.home / "again", b.env
+    with syncing(b), syncing(other):
         heard_of(a, "b")
         assert ask(a, "stop", "reader") == (
             2, "error: b: refused: the owner of b does not accept stop requests",
@@ -187,6 +189,20 @@ def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.Mon
     }  # fmt: skip
     lines = a.done("hosts", str(a.folder))
     assert "acp was interrupted while it did this" in lines and "acts on b" not in lines
+
+
+def test_of_two_folders_on_a_host_one_does_what_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one process is doing is not taken by another for something that was interrupted."""
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    address = parse(f"/srv/store.git#{ID}")
+    first, second, other = Ledger(address, "b"), Ledger(address, "b"), Ledger(address, "c")
+    assert first.hold() and first.hold() and not second.hold() and other.hold()
+    first.close()
+    assert second.hold()
+    for each in (second, other):
+        each.close()
 
 
 def test_nobody_accepts_what_is_no_request(tmp_path: Path) -> None:

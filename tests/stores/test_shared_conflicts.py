@@ -166,6 +166,9 @@ def test_a_group_of_accounts_may_write_in_a_folder(tmp_path: Path) -> None:
     (host.folder / "notes" / "why.md").write_text("Because.\n")
     (host.folder / "link.md").symlink_to("/etc/hostname")
     (host.folder / ".git").mkdir(mode=0o700)
+    private = tmp_path / "private"
+    private.touch(mode=0o600)
+    (host.folder / "planted.md").hardlink_to(private)
     share = ("share", str(host.folder))
     ran = host.acp(*share, "--group", "no-such-group", "--yes")
     assert ran.returncode == 2 and "no group named no-such-group" in ran.stderr
@@ -178,7 +181,7 @@ def test_a_group_of_accounts_may_write_in_a_folder(tmp_path: Path) -> None:
         assert mode(path) & 0o2070 == 0o2070, path
     for path in (host.folder / "events.jsonl", host.folder / "notes" / "why.md"):
         assert mode(path) & 0o060 == 0o060, path
-    assert mode(host.folder / ".git") == 0o700
+    assert mode(host.folder / ".git") == 0o700 and mode(private) == 0o600
     ran = host.acp(*share, str(repository(tmp_path)), "--exclusive", "--yes")
     assert ran.returncode == 2 and "belongs to a group that writes there" in ran.stderr
     host.write("proposal.md", "# P\n")

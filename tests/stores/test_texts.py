@@ -89,6 +89,9 @@ def test_a_store_that_is_away(tmp_path: Path) -> None:
     assert ran.returncode == 6
     assert f"not appended: the store file://{store} cannot be reached (" in ran.stderr
     assert "Your documents are untouched; run the same command again" in ran.stderr
+    for words in (("ask", str(a.folder), "b", "stop", "reader"), ("hosts", str(a.folder))):
+        ran = a.acp(*words)
+        assert ran.returncode == 6 and " cannot be reached (" in ran.stderr
 
 
 def test_a_participant_that_acts_elsewhere(tmp_path: Path) -> None:

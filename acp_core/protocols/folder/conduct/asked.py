@@ -86,6 +86,8 @@ class Requests:
         if began < self._next:
             return
         self._next = began + _LOOK
+        if not self._ledger.hold():
+            return
         found = self._engine.requests(self._host)
         now = time.monotonic()
         if now - began > _LONG:
@@ -95,6 +97,10 @@ class Requests:
             if not request.state:
                 self._take(request, absence)
         self._tell()
+
+    def close(self) -> None:
+        """Let another process of this account do what is asked for from now on."""
+        self._ledger.close()
 
     def _absence(self, now: float) -> float:
         """For how long nobody looked here: what is found now may be as old."""

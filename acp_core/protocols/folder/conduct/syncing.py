@@ -88,6 +88,8 @@ def run(
                 time.sleep(_STEP)
         except KeyboardInterrupt:
             return 130
+        finally:
+            process.close()
     return 0
 
 
@@ -153,6 +155,10 @@ class Process:
             if synced.came or synced.left or not self._next:
                 self.say(f"seq {synced.done.base.tip.seq}", came=synced.came, left=synced.left)
         self._next = time.monotonic() + self._pause
+
+    def close(self) -> None:
+        """Nothing more is done by it."""
+        self._requests.close()
 
     def _note(self, reason: str) -> None:
         """Say in the folder whether the store is reached: loops look again when that changes."""

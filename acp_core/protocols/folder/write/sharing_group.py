@@ -77,6 +77,8 @@ def _give(path: str, number: int, group: str) -> int:
     fd = os.open(path, _FLAGS)
     try:
         found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+            return 0  # it is another file, too, which an agent may have given this name
         mode = stat.S_IMODE(found.st_mode)
         wanted = mode | (_FOLDER if stat.S_ISDIR(found.st_mode) else _FILE)
         if found.st_gid == number and mode == wanted:
