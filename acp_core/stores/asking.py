@@ -30,6 +30,7 @@ try:
 except ImportError:  # Windows: nothing can be run there
     fcntl = None  # type: ignore[assignment]
 
+_SUPPORTED = fcntl is not None
 VERBS = REQUESTS
 DONE, REFUSED, EXPIRED, UNKNOWN = "done", "refused", "expired", "unknown"
 STATES = (DONE, REFUSED, EXPIRED, UNKNOWN)
@@ -102,7 +103,7 @@ class Ledger:
         """
         if self._turn is not None:
             return True
-        if fcntl is None:
+        if not _SUPPORTED:
             return False
         modes.private_folder(self._path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
