@@ -21,7 +21,7 @@ def ended() -> Iterator[list[Host]]:
     yield hosts
     for host in hosts:
         if (host.folder / "protocol.json").exists():
-            host.acp("stop", str(host.folder), "--yes")
+            host.acp("stop", str(host.folder))
 
 
 def launch(host: Host, who: str) -> None:
