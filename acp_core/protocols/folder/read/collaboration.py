@@ -24,6 +24,7 @@ from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
+from acp_core.protocols.folder.read import kept
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine
 from acp_core.protocols.folder.view.build import Builder
@@ -102,6 +103,8 @@ class FolderCollaboration(Collaboration):
 
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
+        if self.facts.kept:
+            folders.add(Path(self.key, kept.FOLDER))
         root = self.facts.root.path
         for declared in self.facts.deliverables:
             path = declared.file.path
@@ -230,6 +233,13 @@ class FolderCollaboration(Collaboration):
 
     def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
         return self._turns.conclude(participant, brief, by, now)
+
+    def leave(self, participant: str) -> str:
+        if not self._is_shared():
+            return ""
+        from acp_core.protocols.folder.conduct import shared_turns  # only shared ones need it
+
+        return shared_turns.leave(self.key, participant)
 
     @cached_property
     def _turns(self) -> Turns:
