@@ -366,6 +366,7 @@ class Session:
             if attempt.stop(why):
                 self.say(f"stopping the program: {why}")
                 run = replace(run, stopped=why)
+                self.update(run=run)  # whoever takes over must know it
             self._show(run)
             self.signals.wait(self._tick)
         self._say_all(output.end(time.time()))
