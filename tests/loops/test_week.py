@@ -140,6 +140,7 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
         shown = state(folder, who).shown
         assert shown.live == ("yes" if agents is resident else "")
         assert left_of(place(str(folder), who)) == []
+    assert ("is resumed" in logs) == (agents is resident)  # after the restart, too
 
 
 def is_done(folder: Path, who: str) -> bool:
