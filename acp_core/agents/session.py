@@ -303,10 +303,7 @@ class Session:
             self._hold.note_child(pid)
 
     def unfinished(self) -> Run | None:
-        """A run that an earlier session began and did not see the end of, once.
-
-        Watch it with `take_over`.
-        """
+        """A run that an earlier session began and did not see the end of, once: see `take_over`."""
         run, self._unfinished = self._unfinished, None
         return run
 

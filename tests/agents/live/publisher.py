@@ -22,7 +22,9 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
     """Ask, wait, and do."""
     made = messages.shell(program, command)
     if command.startswith("edit "):
-        new = next((each.removeprefix("new=") for each in how if each.startswith("new=")), "three\n")
+        new = next(
+            (each.removeprefix("new=") for each in how if each.startswith("new=")), "three\n"
+        )
         made = messages.edit(program, command.removeprefix("edit "), "two\n", new)
     if command == "question":
         made = messages.question()
