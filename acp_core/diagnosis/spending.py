@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 
+from acp_core.agents import caps
 from acp_core.agents.budgets import Use, doubled, raised
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.diagnosis.words import of_run, where
 from acp_core.loops.acts.names import HAND_OVER, RAISE, STOP_LOOP
 from acp_core.model import Cause, Status, Turn
+from acp_core.model.errors import Refused
+from acp_core.person.settings import SettingsError
 from acp_core.protocols.kit.diagnosis import Case, safe_id
 
 
@@ -18,10 +22,24 @@ def of_assignments(case: Case) -> Iterator[Cause]:
     if case.snapshot.status is not Status.ACTIVE:
         return
     for runner in case.loops:
-        if runner.shown.capped and runner.phase is Phase.GAVE_UP:
+        held = runner.shown.capped and runner.phase is Phase.GAVE_UP
+        waits = runner.alive and runner.shown.ended is None
+        if held and (waits or not _is_raised(runner, case.clock.now)):
             yield replace(_over_budget(safe_id(runner.participant), runner, "agent"), others=())
     for cause in nearly_over(case.loops):
         yield replace(cause, others=())
+
+
+def _is_raised(runner: RunnerState, now: datetime) -> bool:
+    """Whether a person raised the budgets of an agent since nobody conducts it any more."""
+    shown = runner.shown
+    try:
+        found = caps.in_force(runner.folder, runner.participant, shown.run_id, lambda: now)()
+    except (Refused, SettingsError):
+        return False
+    amounts = {(cap.scope, cap.unit): cap.amount for cap in found}
+    over = [use for use in shown.budget if use.is_over]
+    return all(amounts.get((use.scope, use.unit), 0.0) > use.spent for use in over)
 
 
 def over_budget(turn: Turn, loop: RunnerState) -> Cause:

@@ -49,7 +49,7 @@ def bind_raise(context: Context, now: datetime) -> Action:
         if not changed:
             raise Refused(f"{values.participant} has no budget {cap.scope} in {cap.unit}")
         told = f"The budget is now {cap}"
-        if not loop.alive:
+        if not loop.alive or loop.shown.ended is not None:
             return Outcome(OutcomeState.DONE, f"{told}; start {values.participant} again.")
         if within(lambda: not about.loop(values.participant).shown.capped, PATIENCE):
             return Outcome(OutcomeState.DONE, f"{told}; {values.participant} continues.")

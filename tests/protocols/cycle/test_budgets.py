@@ -53,7 +53,7 @@ def test_a_capped_agent_is_parked_with_a_need_and_the_cycle_completes_when_it_is
 
 
 def test_an_orchestrator_that_leaves_where_a_person_is_waited_for_leaves_a_capped_agent(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begin(tmp_path, "--budget", "participant=0.2usd", "--no-run")
     for _ in range(2):
@@ -65,6 +65,11 @@ def test_an_orchestrator_that_leaves_where_a_person_is_waited_for_leaves_a_cappe
     assert state(tmp_path)["agents"]["ep"]["status"] == "running"
     _, snapshot = diagnosed(tmp_path)
     assert "raise_budget" in {need.action for need in snapshot.needs}
+    words = ["act", str(tmp_path), "raise_budget", "--budget", "collaboration=9usd", "--yes"]
+    assert acp_main(words, lambda paths, settings: 99) == 0
+    assert "start ep again" in capsys.readouterr().out
+    _, snapshot = diagnosed(tmp_path)
+    assert "raise_budget" not in {need.action for need in snapshot.needs}
     code, out, err = acp("run", "--foreground", "--folder", str(tmp_path), "--budget", "turn=x")
     assert code == 2 and "must be an amount such as" in err
 
