@@ -336,7 +336,10 @@ def _command(
 ) -> Command | LiveCommand:
     env = {work.variable: work.mark(number)}
     if not _is_live(session, program):
-        return program.command(prompt, path, str(session.where.drafts), env, server=server)
+        scope = work.scope()
+        own = scope.folders[0] if scope.confined else ""
+        drafts = str(session.where.drafts)
+        return program.command(prompt, path, drafts, env, server=server, own=own)
     return live_commands.command(
         program,
         session.where,
