@@ -126,7 +126,8 @@ def test_on_the_fleet_in_the_inbox_and_on_cards_it_is_text(folder: Path) -> None
         assert all(each.end().startswith("reject by ") for each in programs)
 
 
-@kinds
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", REQUESTS)
 def test_commands_print_it_as_text(folder: Path, kind: str) -> None:
     with REQUESTS[kind](folder) as asked:
         id = asked.opened.id
