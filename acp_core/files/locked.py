@@ -247,6 +247,21 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
             os.close(fd)
 
 
+def is_locked(path: str) -> bool:
+    """Whether somebody holds the lock of a log now; False where that cannot be told."""
+    try:
+        fd = _open(path)
+    except LogError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _BUSY
+    finally:
+        os.close(fd)
+    return False
+
+
 def _require_flock() -> None:
     if fcntl is None:
         raise LogError("acp is read-only here: this system does not support flock")

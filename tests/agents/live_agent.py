@@ -15,7 +15,7 @@ close its output and stay; ``both`` ask for one command that no policy knows, th
 that asks for nothing as a notification, then ask for one command;
 ``edit=PATH,PATH`` write these files, each if it may, then do it; a row of `tests.agents.service_errors`
 fail as that program does; ``tools`` do it, and append by the tools of the server that the session
-names instead of commands.
+names instead of commands; ``use=TOOL`` use such a tool, say what it answers, then do it.
 
 With ``--command``, its work is one command, of a folder collaboration or not: it gets the prompt as
 its input, and what it prints is the agent's answer.
@@ -180,6 +180,16 @@ class LiveAgent:
             return self.do_command(prompt)
         self.update("agent_message_chunk", content={"type": "text", "text": "I take my turn."})
         return self.work(Worker(prompt, self))
+
+    def do_use(self, prompt: str) -> str:
+        """Use a tool of the server that the session names, if it may, say what it answers, and do it."""
+        tool = self.files
+        if self.may(
+            f"call-{agent_number(self, 0)}", tool, f"mcp__{self.servers[0]['name']}__{tool}"
+        ):
+            result = ToolWorker(prompt, self).use(tool, {})
+            self.say(f"{tool} answers: {result['content'][0]['text']}\n")
+        return self.do_act(prompt)
 
     def do_tools(self, prompt: str) -> str:
         return self.work(ToolWorker(prompt, self))
@@ -457,8 +467,8 @@ def agent_number(agent: LiveAgent, number: int) -> str:
     return f"{len(agent.memory())}-{number}"
 
 
-def main(name: str = "agent") -> None:
-    """Hold sessions until the input ends."""
+def options() -> argparse.ArgumentParser:
+    """The options of the stand-in."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--shape", choices=OPTIONS, default="claude")
     parser.add_argument("--home", type=Path, required=True)
@@ -470,7 +480,12 @@ def main(name: str = "agent") -> None:
     parser.add_argument("--mute", action="store_true", help="answer nothing")
     parser.add_argument("--no-resume", action="store_true")
     parser.add_argument("--launcher", action="store_true", help="work in a child that keeps the pipes")  # fmt: skip
-    given, _ = parser.parse_known_args()
+    return parser
+
+
+def main(name: str = "agent") -> None:
+    """Hold sessions until the input ends."""
+    given, _ = options().parse_known_args()
     given.home.mkdir(parents=True, exist_ok=True)
     if given.launcher:
         words = [each for each in sys.argv if each != "--launcher"]

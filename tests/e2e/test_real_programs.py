@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(installed() is None, reason=f"{VARIABLE} names no folder of the programs"),
 ]
+ONCE = {"ann": "claude", "ben": "codex", "cat": "opencode", "dan": "gemini", "eve": "qwen"}
 PATIENCE = 240.0  # seconds; nothing passes or fails by being quicker
 
 
@@ -50,6 +52,13 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Progra
     yield made
     stop_all()
     made.close()
+
+
+@pytest.fixture
+def beside() -> Iterator[Path]:
+    """A folder that does not lie in /tmp, which one program's sandbox opens for everybody."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        yield Path(os.path.realpath(made))
 
 
 def dashboard(folder: Path) -> Terminal:
@@ -250,6 +259,30 @@ def test_workspaces_with_qwen_and_gemini(programs: Programs, tmp_path: Path) -> 
         "the end of everybody",
         PATIENCE,
     )
+
+
+def test_agents_that_are_started_for_each_attempt_change_files_in_their_workspaces_only(
+    programs: Programs, beside: Path
+) -> None:
+    root = beside / "queues"
+    tasks = [word for name in ONCE for word in ("--agent", f"{name}=Compare the queues.")]
+    assert acp("workspaces", "init", root, "--task", "a comparison", *tasks).returncode == 0
+    playing.git(root, "init", "-q")  # one program names files from the repository's root
+    shared = root / "agent-workspaces/shared"
+    shared.mkdir(exist_ok=True)
+    strange = {name: [shared / f"{name}.md", root / f"{name}.md"] for name in ONCE}
+    programs.more(
+        *(
+            (f"AGENT NAME: {name}", [["write", str(path), "Mine.\n"] for path in paths])
+            for name, paths in strange.items()
+        )
+    )
+    team = [word for name, preset in ONCE.items() for word in ("--agent", f"{name}={preset}")]
+    ended = acp("workspaces", "dispatch", root, *team, "--once", "--jobs", "2")
+    assert [str(each) for paths in strange.values() for each in paths if each.exists()] == []
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    entries = json.loads((root / "agent-workspaces/.coord/manifest.json").read_text())["agents"]
+    assert [each["outside"] for each in entries] == [[]] * len(ONCE)
 
 
 def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> None:

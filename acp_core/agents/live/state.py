@@ -86,6 +86,7 @@ class TurnScope:
         kept: names below those that it may not change without being asked about.
         confined: a change elsewhere is rejected; no person is asked.
         permissions: the policy; "" for that of the settings.
+        tools: the tools of our own server that were given to the program.
     """
 
     what: str = ""
@@ -94,6 +95,7 @@ class TurnScope:
     kept: tuple[str, ...] = ()
     confined: bool = False
     permissions: str = ""
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

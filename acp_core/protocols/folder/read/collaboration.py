@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.files import markdown
 from acp_core.files.journal import read_line
+from acp_core.files.locked import is_locked
 from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
@@ -95,6 +96,9 @@ class FolderCollaboration(Collaboration):
     def refresh(self, now: datetime) -> Snapshot:
         changed = self.facts.refresh(now.timestamp())
         last = self._last
+        if last is not None and _is_half_appended(self.facts):
+            self.facts.unsettled = "an event is being appended"
+            self.facts.recheck = now.timestamp() + GRACE
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
             self._last = self._builder.snapshot(self.facts, now)
@@ -246,6 +250,12 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.conduct.turns import Turns  # only loops need it
 
         return Turns(self.key)
+
+
+def _is_half_appended(facts: Facts) -> bool:
+    """Whether a review stands in review.md whose event is just being appended."""
+    headings = facts.pairing.without_review
+    return any(not event for _, event, _ in headings) and is_locked(facts.path(schema.LOG_FILE))
 
 
 def _nearest_folder(folder: str, root: str) -> str:
