@@ -38,7 +38,7 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         for fact in (
             "pm finished its turn and asks to enter implementation",
             "“Planned the lamp.”",
-            "OBJ-001  high  No switch.",
+            "! OBJ-001  high  No switch.",
             "DEC-001  One lamp.  because Hall.",
             f"✓ {ROADMAP}",
             "1  Accept",
@@ -96,6 +96,7 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
         screen = await open_card(pilot)
         shown = seen(pilot)
         assert "pm asks to enter implementation" in shown
+        assert "enter: open" in shown  # the row says which document
         assert "✗ .planning/SYSTEM_SPEC.md" in shown and "OBJ-001  high  No switch." in shown
         await pilot.press("2")
         await until(pilot, lambda: "What is missing" in seen(pilot))
@@ -105,6 +106,21 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     ledger = (root / ".agentxchain/decision-ledger.jsonl").read_text()
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
+
+
+async def test_an_objection_is_resolved_before_its_gate_is_decided(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        assert "! OBJ-001  high  No switch. (pm, open)" in seen(pilot)
+        await pilot.press("3")
+        await until(pilot, lambda: "How, or why" in seen(pilot))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: pilot.app.screen is not screen)
+        await until(pilot, lambda: "resolved_by_human" in json.dumps(states.state(root)))
+        await open_card(pilot)
+        assert "OBJ-001" not in seen(pilot) and "Resolve an objection" not in seen(pilot)
+    assert status(root) == ("paused", "planning")
 
 
 async def test_a_verdict_on_what_has_changed_since_is_refused_and_the_matter_shown_anew(

@@ -65,6 +65,21 @@ async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_
         assert program.end().endswith(": Keep two")
 
 
+async def test_a_question_is_answered_with_one_of_its_choices(folder: Path, tmp_path: Path) -> None:
+    with asking(folder, "question", program="qwen") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            screen = await open_card(pilot)
+            for fact in ("reviewer's agent asks you: Which one?", "1  Answer: A", "2  Answer: B",
+                         "3  Answer in your own words", "4  Do not answer"):  # fmt: skip
+                assert fact in seen(pilot), fact
+            assert not any(
+                "Which one?" in text for each in screen.facts.items for text, _ in each.pieces
+            )
+            await pilot.press("2")
+            await answered(pilot)
+        assert program.end().endswith(": B")
+
+
 async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
     folder: Path, tmp_path: Path
 ) -> None:
