@@ -15,7 +15,7 @@ from textual.reactive import var
 
 from acp_core.model import Target
 from acp_tui import keys
-from acp_tui.text import fit, safe_line, width
+from acp_tui.text import end_of, fit, safe_line, width
 from acp_tui.widgets.lines import Lines, Piece, Row, cut
 from acp_tui.widgets.wrap import wrap
 
@@ -41,7 +41,7 @@ class Item:
     ``pieces`` always show; ``details`` (each a text and a style) only while it is
     selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further
     rows of its text begin. A ``heading`` cannot be
-    selected. ``key`` finds it again in a newer list.
+    selected; one that is a ``path`` takes one row. ``key`` finds it again in a newer list.
     """
 
     pieces: Row
@@ -49,6 +49,7 @@ class Item:
     target: Target = NOWHERE
     indent: int = 2
     heading: bool = False
+    path: bool = False
     key: str = ""
     full: str = ""
 
@@ -210,8 +211,8 @@ class RowList(Lines):
 
     def _rows(self, item: Item) -> list[Row]:
         """An item's text in rows, further ones indented."""
-        pieces = [(safe_line(text), style) for text, style in item.pieces]
         cells = self._width - GUTTER
+        pieces = _shown(item, cells)
         indent = min(item.indent, cells // 2)
         rows: list[Row] = []
         for number, (start, end) in enumerate(self._spans(item, cells)):
@@ -221,7 +222,7 @@ class RowList(Lines):
 
     def _spans(self, item: Item, cells: int) -> list[tuple[int, int]]:
         """Which characters of an item's text stand in each of its rows."""
-        text = "".join(safe_line(text) for text, _ in item.pieces)
+        text = "".join(text for text, _ in _shown(item, cells))
         return wrap(text, cells, cells - min(item.indent, cells // 2))
 
     def _detail_rows(self, item: Item) -> list[Row]:
@@ -316,6 +317,13 @@ class RowList(Lines):
             self._arrange()
         if self._unseen:
             self.select(self.cursor)
+
+
+def _shown(item: Item, cells: int) -> list[Piece]:
+    """An item's text, before it is put into rows of so many cells."""
+    if item.path:
+        return [(end_of("".join(text for text, _ in item.pieces), cells), item.pieces[0][1])]
+    return [(safe_line(text), style) for text, style in item.pieces]
 
 
 def _same(item: Item, before: Item) -> bool:
