@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
@@ -13,6 +13,7 @@ from acp_tui.text import fit, join, safe_line, width
 from acp_tui.widgets.row_list import Item, RowList
 
 _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
+_WHOLE = ("create", "script")  # of these the whole text is shown, not a difference
 GAP = 2
 """Cells between the titles and the rows."""
 
@@ -35,6 +36,7 @@ class CardFacts(RowList):
 
 def items_of(card: Card) -> tuple[Item, ...]:
     """The rows of a card, each with what it points to."""
+    whole = {each.path for each in card.changes if each.verb in _WHOLE}
     wide = max((width(section.title) for section in card.sections), default=0)
     items = []
     for section in card.sections:
@@ -47,17 +49,23 @@ def items_of(card: Card) -> tuple[Item, ...]:
         signed = any(map(of_row, section.rows))
         for number, row in enumerate(section.rows):
             pieces = _pieces(row, lead, signed)
-            items.append(_item(title, pieces, wide, row.target, f"{section.title} {number}"))
+            item = _item(title, pieces, wide, row.target, f"{section.title} {number}", whole)
+            items.append(item)
             title = ""
     return tuple(items)
 
 
 def _item(
-    title: str, pieces: tuple[tuple[str, str], ...], wide: int, target: Target, key: str
+    title: str,
+    pieces: tuple[tuple[str, str], ...],
+    wide: int,
+    target: Target,
+    key: str,
+    whole: Collection[str] = (),
 ) -> Item:
     hints = []
     if target.change is not None:
-        hints.append(("enter: what changed", "primary"))
+        hints.append(("enter: open" if target.change in whole else "enter: what changed", "primary"))
     elif target.document is not None:
         near = safe_line("/".join(target.document.split("/")[-2:]))  # a whole path takes three rows
         is_said = any(near in text for text, _ in pieces)

@@ -117,6 +117,7 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
             "scripts that you have not allowed",
             "./coordinator-hooks/tell.sh sha256",
             "1 Allow these scripts",
+            "enter: open",
         )
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))

@@ -101,7 +101,8 @@ async def test_an_agent_that_failed_is_run_again_with_feedback_for_its_next_prom
     lost = [{"file": f"{ORIGIN}/agent-workspaces/ben/prices.md", "description": "Prices"}]
     agent(root, "ben", "failure", outputs=lost)
     async with dashboard(root, tmp_path) as pilot:
-        await open_card(pilot)
+        screen = await open_card(pilot)
+        assert screen._chosen == 0  # none of several is meant
         shown = seen(pilot)
         assert "ben failed" in shown and "The rest is missing." in shown
         assert "✗ prices.md  is missing" in shown

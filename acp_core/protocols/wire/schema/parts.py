@@ -72,8 +72,13 @@ def spoken(parts: object) -> str:
     """The texts of parts in one line; where there is none, what else there is, in words."""
     listed = [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
     texts = [each.get("content") for each in listed if each.get("type") == "text"]
-    words = " ".join(" ".join(each for each in texts if isinstance(each, str)).split())
-    return words or shown_text(parts)
+    words = in_line(" ".join(each for each in texts if isinstance(each, str)))
+    return words or in_line(shown_text(parts))
+
+
+def in_line(text: str) -> str:
+    """A text as one line: between its words stands one blank."""
+    return " ".join(text.split())
 
 
 def _part_text(part: object) -> str:

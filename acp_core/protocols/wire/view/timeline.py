@@ -14,7 +14,7 @@ from acp_core.model import Event, Tone
 from acp_core.model.format import exact
 from acp_core.protocols.wire.schema import Json, lenient, time_of
 from acp_core.protocols.wire.schema.lenient import fields_of
-from acp_core.protocols.wire.schema.parts import shown_text, spoken
+from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken
 from acp_core.protocols.wire.schema.tasks import Content, Task
 from acp_core.protocols.wire.write.database import Entry
 
@@ -142,7 +142,7 @@ def message_of(entry: Entry) -> Message | None:
         signed(body),
         text(body.get("context_id")) or "",
         time_of(body.get("ts")),
-        clean_line(shown_text(body.get("parts")), 200),
+        clean_line(in_line(shown_text(body.get("parts"))), 200),
     )
 
 
@@ -277,7 +277,7 @@ def _described(
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
     what = "reply" if entry.kind == "acp.reply" else "message"
     what += f" to {whom}" if whom else ""
-    words = shown_text(body.get("parts"))
+    words = in_line(shown_text(body.get("parts")))
     is_task = bool(about) and clean_line(words, len(about)) == about  # what was asked for
     if task and not is_task:
         words += f" [{subject}]"
