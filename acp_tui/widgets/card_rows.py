@@ -65,7 +65,9 @@ def _item(
 ) -> Item:
     hints = []
     if target.change is not None:
-        hints.append(("enter: open" if target.change in whole else "enter: what changed", "primary"))
+        hints.append(
+            ("enter: open" if target.change in whole else "enter: what changed", "primary")
+        )
     elif target.document is not None:
         near = safe_line("/".join(target.document.split("/")[-2:]))  # a whole path takes three rows
         is_said = any(near in text for text, _ in pieces)

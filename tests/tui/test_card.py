@@ -14,7 +14,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.protocols.governed import states
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -111,15 +111,15 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
 async def test_an_objection_is_resolved_before_its_gate_is_decided(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "at its gate")
     async with dashboard(root, tmp_path) as pilot:
-        screen = await open_card(pilot)
+        await open_card(pilot)
         assert "! OBJ-001  high  No switch. (pm, open)" in seen(pilot)
         await pilot.press("3")
-        await until(pilot, lambda: "How, or why" in seen(pilot))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: pilot.app.screen is not screen)
-        await until(pilot, lambda: "resolved_by_human" in json.dumps(states.state(root)))
-        await open_card(pilot)
-        assert "OBJ-001" not in seen(pilot) and "Resolve an objection" not in seen(pilot)
+        await until(pilot, lambda: "OBJ-001 is resolved by human." in seen(pilot))
+        await until(pilot, lambda: "enter: Approve planning_signoff" in seen(pilot))
+        await pilot.press("enter")
+        screen = await drawn_card(pilot)
+        assert not any("OBJ-001" in text for each in screen.facts.items for text, _ in each.pieces)
+        assert "3 " not in str(screen.query_one("#card-verdicts").render())
     assert status(root) == ("paused", "planning")
 
 
