@@ -74,6 +74,7 @@ def card(opened: OpenRequest) -> Card:
     """The card on which a request is answered."""
     request, name = opened.request, safe_id(opened.participant)
     changes = tuple(_change(each) for each in request.diffs[:MOST])
+    changed = {each.path for each in request.diffs[:MOST]}  # they have rows of their own
     command = _command_lines(request)
     sections = (
         _whole("Command", command),
@@ -83,13 +84,13 @@ def card(opened: OpenRequest) -> Card:
         texts(
             "Tool", [f"{request.tool} of the MCP server {request.server}"] if request.tool else []
         ),
-        texts("Paths", request.locations),
+        texts("Paths", [each for each in request.locations if each not in changed]),
         _whole("Input", _input_lines(request)),
         texts("Unclear", request.doubts, Tone.BLOCKED),
         texts("It says", _words(request)),
         texts("Turn", [opened.turn]),
         texts("Policy", [opened.why]),
-        texts("Rejected", [_after_rejection(opened)]),
+        texts("If rejected", [_after_rejection(opened)]),
     )
     return Card(
         f"permission {opened.id}",

@@ -55,6 +55,7 @@ async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_
         async with dashboard(folder, tmp_path) as pilot:
             await open_card(pilot)
             assert "/project/[b]a[/b].txt  +1 −1" in seen(pilot)
+            assert "Paths" not in seen(pilot)  # the change says which
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
             await until(pilot, lambda: "+three" in seen(pilot) and "-two" in seen(pilot))
