@@ -371,5 +371,7 @@ def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severit
             return full if fits else f"{number} {short}", severity
     advice = snapshot.count(Severity.ADVICE)
     if advice:
-        return f"{advice} advice", Severity.ADVICE
+        full = f"{advice} advice"
+        fits = cells is None or len(full) <= cells
+        return full if fits else f"{advice} adv", Severity.ADVICE
     return "-", None
