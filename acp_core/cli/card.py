@@ -9,7 +9,7 @@ from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, act_command, dump, say, terminal, to_choose
 from acp_core.cli.signs import CHECKED
-from acp_core.model import Card, Row, Snapshot, Tone
+from acp_core.model import Card, Row, Snapshot, Tone, spoken
 from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
 from acp_core.model.format import age
@@ -135,9 +135,13 @@ def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     return lines
 
 
+def _met(checked: bool) -> str:
+    return spoken.mark(CHECKED[checked], "met:" if checked else "not met:")
+
+
 def text_of(row: Row, lead: int = 0) -> str:
     """A row in one line: met or not, then its cells, the first of several as wide as ``lead``."""
-    sign = "" if row.checked is None else f"{CHECKED[row.checked]} "
+    sign = "" if row.checked is None else f"{_met(row.checked)} "
     first, *others = [cell for cell in row.cells if cell] or [""]
     if others and lead:
         first += " " * (lead - layout.width(first))

@@ -147,8 +147,11 @@ def terminal() -> Iterator[Check]:
         yield Check(group, "size", State.WARN if small else State.OK, value, advice)
     yield _colours(group, kind)
     encoding = (getattr(sys.stdout, "encoding", "") or locale.getpreferredencoding()).lower()
-    signs = plain_signs.wanted(os.environ)
-    if signs == plain_signs.CONSOLE:
+    signs = plain_signs.printed(os.environ)
+    if signs == plain_signs.WORDS:
+        value = f"{encoding.upper()}, words instead of signs ({plain_signs.VARIABLE})"
+        yield Check(group, "encoding", State.OK, value)
+    elif signs == plain_signs.CONSOLE:
         yield Check(group, "encoding", State.OK, "UTF-8, limited to the signs of the console")
     elif encoding.replace("-", "") == "utf8" and signs == plain_signs.ALL:
         yield Check(group, "encoding", State.OK, "UTF-8")

@@ -219,6 +219,6 @@ def _print_what_can_be_shown() -> None:
         if stream.isatty():
             from acp_core.cli import plain_signs
 
-            signs = plain_signs.wanted(os.environ)
+            signs = plain_signs.printed(os.environ)
             if signs != plain_signs.ALL:
                 setattr(sys, name, plain_signs.written(stream, signs))

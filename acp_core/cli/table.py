@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from acp_core.protocols.registry import Command, group
 
-HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Share", "Mend", "More")
+HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Share", "Fix", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""
 _SPECS = "acp_core.cli.specs"
 
@@ -39,11 +39,11 @@ ENTRIES = (
     group("cancel", "Cancel what an agent is doing", f"{_SPECS}.agents:CANCEL", "Agents"),
     group("nudge", "Send a message to an agent, for its turn", f"{_SPECS}.agents:NUDGE", "Agents"),
     group("mcp", "Serve a participant's tools to its agent (MCP)", f"{_SPECS}.agents:MCP", "Agents"),
-    group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Mend"),
-    group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Mend"),
-    group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Mend"),
-    group("archive", "Hide a collaboration from the fleet", f"{_SPECS}.mend:ARCHIVE", "Mend"),
-    group("unarchive", "Show an archived collaboration again", f"{_SPECS}.mend:UNARCHIVE", "Mend"),
+    group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Fix"),
+    group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Fix"),
+    group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Fix"),
+    group("archive", "Hide a collaboration from the fleet", f"{_SPECS}.mend:ARCHIVE", "Fix"),
+    group("unarchive", "Show an archived collaboration again", f"{_SPECS}.mend:UNARCHIVE", "Fix"),
     group("store", "Prepare and list stores of shared collaborations", f"{_SPECS}.stores:STORE", "Share"),
     group("doctor", "Check the installation and the terminal", f"{_SPECS}.mend:DOCTOR", "More"),
     group("completion", "Print a shell completion script", f"{_SPECS}.mend:COMPLETION", "More"),
