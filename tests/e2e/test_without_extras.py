@@ -23,11 +23,13 @@ MODULES = {
 """What a distribution's module is called, where it is not called like it."""
 ABSENT = """
 import importlib.metadata as metadata, sys
+from importlib.machinery import PathFinder
 
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in MODULES:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] not in MODULES:
+            return super().find_spec(name, path, target)
 
 def version(name, known=metadata.version):
     if name in NAMES:
@@ -35,7 +37,7 @@ def version(name, known=metadata.version):
     return known(name)
 
 metadata.version = version
-sys.meta_path.insert(0, Absent())
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
 from acp_tui.__main__ import main
 sys.exit(main())
 """
