@@ -34,14 +34,14 @@ class Way(NamedTuple):
         codes: exit codes that are right.
         until: "" where the command ends by itself; "line": it goes on, and is interrupted after its first line of
             output; "screen": it draws the dashboard, which is left by a key.
-        typed: what a person types at its question.
+        adds: what stands for a person's answer to its question, or for "...".
     """
 
     pattern: str
     world: str = "reviewing"
     codes: tuple[int, ...] = (0, 1)
     until: str = ""
-    typed: str = ""
+    adds: tuple[str, ...] = ()
 
 
 WAYS = (
@@ -58,25 +58,28 @@ WAYS = (
     Way(r"(find|replay|diff|stats|chart|report|export|archive) ", "finished"),
     Way(r"import ", "exported", (0,)),
     Way(r"record ", until="line"),
-    Way(r"repair |act checkout repair", "torn", (0,), typed="y\n"),
-    Way(r"continue ", "blocked", (0,), typed="y\n"),
-    Way(r"act (~/work/)?checkout (hand_over|relaunch)", "stopped", typed="n\n"),
-    Way(r"act checkout stop|stop |cancel |nudge |ps checkout", "running"),
-    Way(r"logs -f", "running", until="line"),
-    Way(r"logs |launch checkout --again", "stopped"),
+    Way(r"repair |act checkout repair", "torn", (0,), adds=("--yes",)),
+    Way(r"continue ", "blocked", (0,)),
+    Way(r"act checkout block", adds=("--reason", "No access")),
     Way(r"ack |unack "),
     Way(r"launch ", "reviewing", (0,)),
-    Way(r"new ", "empty", (0,), typed="y\n"),
+    Way(r"new ", "empty", (0,)),
     Way(r"init --folder checkout --participant writer", "empty", (0,)),
     Way(r"append --folder checkout --participant writer", "drafting", (0,)),
     Way(r"append |wait |next ", "reviewing", (0,)),
-    Way(r"skill (install --for|remove)", typed="y\n"),
+    Way(r"skill install --for", "reviewing", (0,), adds=("--yes",)),
+    Way(r"skill remove", "equipped", (0,), adds=("--yes",)),
     Way(r"skill install ", "empty", (0,)),
     Way(r"mcp ", until="input"),
     # sub-agents
     Way(r"workspaces init ", "empty", (0,)),
-    Way(r"workspaces dispatch queues --agent", "workspaces/fresh"),
-    Way(r"workspaces dispatch ", "workspaces/decided"),
+    Way(r"workspaces dispatch queues --agent", "workspaces/fresh", (0,), adds=("--detach",)),
+    Way(
+        r"workspaces dispatch ",
+        "workspaces/decided",
+        (0,),
+        adds=("--agent", "claude", "--detach"),
+    ),
     Way(r"workspaces triage ", "workspaces/partial", (0,)),
     Way(r"workspaces compare ", "workspaces/succeeded", (0,)),
     Way(r"workspaces resolve ", "workspaces/conflicts_open", (0,)),
@@ -89,14 +92,11 @@ WAYS = (
     # governed runs
     Way(r"governed init ", "project", (0,)),
     Way(r"governed (check|accept-turn)", "governed/run-turn-staged", (0,)),
-    Way(r"governed approve-gate", "governed/run-gate-waits", typed="n\n"),
+    Way(r"governed approve-gate", "governed/run-gate-waits", adds=("--as", "me", "--yes")),
     Way(r"governed step", "governed/run-new"),
     Way(r"governed ", "empty", (0,)),
     # the network
-    Way(r"agent .*--stdio", "empty", until="input"),
     Way(r"agent ", until="line"),
-    Way(r"wire stream", "agents", until="line"),
-    Way(r"wire (agents|token|tasks A|peers A|send A|send Writer)", "agents"),
     # all others
     Way(r"(card|show|status|watch|init --help|validate|act|doctor|completion|recordings|ps|COMMAND|--version)\b"),
 )  # fmt: skip
@@ -105,6 +105,8 @@ WAYS = (
 _ELSEWHERE = "needs another machine; tests/protocols/wire runs the command between agents on one"
 _SHARED = "needs a store; tests/stores runs the command against git servers and PostgreSQL"
 _SYSTEM = "changes what the system starts at boot; tests/loops/test_at_boot.py runs it in a place of its own"
+_LOOP = "needs a loop with an agent at work; tests/loops runs the command with one"
+_AGENTS = "needs agents that run; tests/protocols/wire runs the command with them"
 _PEER = "needs ids that the agents choose; tests/protocols/wire runs the command with them"
 NOT_RUN = {
     r"(share|join|sync|hosts|unshare|store) ": _SHARED,
@@ -113,15 +115,21 @@ NOT_RUN = {
     r"launch --at-boot": _SYSTEM,
     r"wire (answer|cancel|forget|move) ": _PEER,
     r"agent --name B --join": _ELSEWHERE,
-    r"(wire tasks )?(http|acp)://": _ELSEWHERE,
+    r"(http|acp)://": _ELSEWHERE,
     r"(status|show|watch|record) LINK": _ELSEWHERE,
     r"agent --host 0.0.0.0": "announces itself on the network of this machine",
     r"bridge \S+ --host": "listens on an address that this machine does not have",
+    r"act \S+ (hand_over|launch|relaunch|stop)\b|launch checkout --again": _LOOP,
+    r"(cancel|logs|nudge|stop) ": _LOOP,
+    r"wire (agents|peers|send|stream|tasks|token)\b": _AGENTS,
     r"act checkout raise_budget": "needs an agent that reports its cost; see tests/loops/test_budgets.py",
     r"status --view triage": "needs the view of that page; see tests/fleet/test_views.py",
     r"launch (--once|--permissions)": "an option in a sentence, without a folder",
     r"append --summary-file|init --resume": "an option in a sentence, without the other ones",
-    r"continue --start": "an option in a sentence, without a folder",
+    r"agent --name B --stdio": "talks to the program that starts it; see tests/protocols/wire/test_bindings.py",
+    r"agent --open-loopback|continue --start|(replay|show) --json|mcp --no-wait": "an option in a sentence, without a folder",
+    r"cycle (phase-result|select) ": "needs what an agent wrote; tests/protocols/cycle runs the command with it",
+    r"recordings --forget": "needs a recording; see tests/history/test_past_commands.py",
     r"\[GROUP\]|FOLDER$|\./status": "a form, not a command",
 }
 """Lines that cannot run here (how they begin, behind ``acp ``), with the reason."""

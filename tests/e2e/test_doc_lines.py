@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -14,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -25,7 +23,6 @@ from tests.golden.states import all_states
 from tests.hygiene.sources import ROOT
 from tests.support import forked
 from tests.support.terminal import Terminal
-from tests.support.waiting import until
 
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
 PEOPLE = ("writer", "me", "reader", "reviewer", "server")
@@ -39,6 +36,7 @@ class Place:
     def __init__(self, root: Path) -> None:
         self.home, self.work = root / "home", root / "home" / "work"
         self.work.mkdir(parents=True)
+        (self.home / "project").mkdir()
         programs = root / "bin"
         programs.mkdir()
         for name in ("claude", "codex", "my-agent"):
@@ -52,7 +50,6 @@ class Place:
             "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "GIT_CONFIG_NOSYSTEM": "1",
         }  # fmt: skip
         self.cwd = self.work
-        self._begun: list[forked.Started] = []
 
     def folder(self, name: str = "checkout") -> Story:
         """A shared folder that was just begun."""
@@ -70,24 +67,12 @@ class Place:
         words = [known.get(word, word) for word in shlex.split(line)]
         return tuple(re.sub(r"^~(?=/)", str(self.home), word) for word in words)
 
-    def acp(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    def acp(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
-        return forked.run(words, self.cwd, self.env, typed)
-
-    def loops(self) -> list[dict[str, Any]]:
-        """What `acp ps` knows."""
-        return list(json.loads(self.acp("ps", "--json").stdout)["loops"])
-
-    def start(self, *words: str) -> str:
-        """Start an agent that goes on; the link by which others join it."""
-        begun = forked.start((*words, "--json"), self.cwd, self.env)
-        self._begun.append(begun)
-        return str(json.loads(begun.line())["link"])
+        return forked.run(words, self.cwd, self.env, "")
 
     def end_what_runs(self) -> None:
         """End all processes that were started here."""
-        for begun in self._begun:
-            begun.end(signal.SIGINT)
         for process in psutil.process_iter():
             try:
                 if process.environ().get("ACP_STATE") == self.env["ACP_STATE"]:
@@ -129,20 +114,6 @@ def torn(place: Place) -> None:
     os.utime(log, (1, 1))
 
 
-def running(place: Place) -> None:
-    """The reviewer's agent works."""
-    reviewing(place)
-    ended = place.acp("launch", "checkout", "reviewer", "--", "my-agent")
-    assert ended.returncode == 0, ended.stderr
-    until(lambda: any((each["run"] or {}).get("alive") for each in place.loops()))
-
-
-def stopped(place: Place) -> None:
-    """The reviewer's loop was stopped."""
-    running(place)
-    assert place.acp("stop", "checkout").returncode == 0
-
-
 def exported(place: Place) -> None:
     """Somebody sent a collaboration in one file."""
     finished(place)
@@ -150,12 +121,10 @@ def exported(place: Place) -> None:
     (place.work / "checkout").rename(place.work / "original")
 
 
-def agents(place: Place) -> None:
-    """A has the peer B; Writer answers."""
-    link = place.start("agent", "--name", "A", "--port", "0", "--http-port", "0")
-    place.start("agent", "--name", "B", "--port", "0", "--http-port", "0", "--join", link)
-    more = ("--port", "0", "--http-port", "0", "--on-message", "cat")
-    place.start("agent", "--name", "Writer", *more)
+def equipped(place: Place) -> None:
+    """A program has the skill."""
+    reviewing(place)
+    assert place.acp("skill", "install", "--for", "claude", "--yes").returncode == 0
 
 
 def project(place: Place) -> None:
@@ -168,8 +137,8 @@ def project(place: Place) -> None:
 WORLDS: dict[str, Callable[[Place], object]] = {
     "empty": lambda place: None,
     "drafting": lambda place: place.folder(),
-    **{each.__name__: each for each in (reviewing, finished, blocked, torn, running, stopped)},
-    **{each.__name__: each for each in (exported, agents, project)},
+    **{each.__name__: each for each in (reviewing, finished, blocked, torn)},
+    **{each.__name__: each for each in (exported, equipped, project)},
 }
 
 
@@ -192,7 +161,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def check(place: Place, line: str, how: Way) -> None:
     """Run a line; it ends as it should, and says nothing odd."""
-    words = place.typed(line)
+    words = (*place.typed(line), *how.adds)
     if how.until == "screen":
         command = [sys.executable, "-m", "acp_tui", *words]
         with Terminal(command, env=place.env, cwd=place.cwd) as terminal:
@@ -201,12 +170,12 @@ def check(place: Place, line: str, how: Way) -> None:
             assert terminal.wait_for_end(PLENTY) in (0, 1)
         return
     if how.until == "line":
-        goes_on = forked.start(words, place.cwd, place.env)
+        goes_on = forked.start(words, place.cwd, place.env | {forked.FRESH: "1"})
         assert goes_on.line(), goes_on.said()
         code, said = goes_on.end(signal.SIGINT)
         assert code in (0, 1, 130, -signal.SIGINT), said
     else:
-        ended = place.acp(*words, typed=how.typed)
+        ended = place.acp(*words)
         said = ended.stderr
         assert ended.returncode in how.codes, ended.stdout + said
     assert "Traceback" not in said
