@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from acp_core.model.spoken import TABLE, VARIABLE, WORDS, is_wanted
+from acp_core.model.spoken import TABLE, is_wanted
+from acp_core.model.spoken import VARIABLE as VARIABLE
+from acp_core.model.spoken import WORDS as WORDS
 
 if TYPE_CHECKING:
     from typing import TextIO

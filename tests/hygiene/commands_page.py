@@ -24,7 +24,7 @@ Every command of acp, with its options, examples and exit codes: what `acp COMMA
 task, see [index.md](index.md).
 
 `acp` without a command opens the dashboard on the folders and addresses that you name, or on this folder. A command
-wins over a path of the same name: `acp ./status` opens the path. `acp --version` prints the version.
+wins over a path of the same name: `acp ./status` opens the path.
 
 """
 _CODES = """\

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 import pytest
 
 from acp_core.protocols.governed.rules.codes import CODES
-from tests.hygiene.codes_page import TABLES
+from tests.hygiene.codes_page import PAGE, TABLES, page
 from tests.hygiene.problem_codes import ROOMS
 from tests.hygiene.sources import ROOT, files, tree
 
 _PROBLEM = re.compile(r"[A-E]\d{1,2}|wire-[a-z]+(?:-[a-z]+)*")
 _KEY = re.compile(r"[A-Z]\d+:([A-Z_]+)(?::|$)")
+
+
+def test_the_page_of_codes_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.hygiene.references"
 
 
 def test_every_code_has_both_texts() -> None:
