@@ -26,7 +26,7 @@ from tests.support.terminal import Terminal
 
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
 PEOPLE = ("writer", "me", "reader", "reviewer", "server")
-AGENT = "#!/bin/sh\ncat > /dev/null & sleep 600\n"
+AGENT = '#!/bin/sh\n[ "$1" = --version ] && exec echo 1.0\ncat > /dev/null & sleep 600\n'
 """In place of a paid agent: a program that works for long."""
 
 
