@@ -72,13 +72,17 @@ class Place:
         return forked.run(words, self.cwd, self.env, "")
 
     def end_what_runs(self) -> None:
-        """End all processes that were started here."""
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get("ACP_STATE") == self.env["ACP_STATE"]:
-                    process.kill()
-            except psutil.Error:
-                continue
+        """End all processes that were started here, and those that they start meanwhile."""
+        while left := [each for each in psutil.process_iter() if self._is_here(each)]:
+            for process in left:
+                process.kill()
+            psutil.wait_procs(left, timeout=PLENTY)
+
+    def _is_here(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get("HOME") == self.env["HOME"]
+        except psutil.Error:
+            return False
 
 
 def reviewing(place: Place) -> None:
