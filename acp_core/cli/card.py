@@ -9,7 +9,7 @@ from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, act_command, dump, say, terminal, to_choose
 from acp_core.cli.signs import of_row
-from acp_core.model import Card, Row, Snapshot, Tone
+from acp_core.model import Card, Row, Snapshot, Tone, spoken
 from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
 from acp_core.model.format import age
@@ -136,12 +136,21 @@ def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     return lines
 
 
+def _sign(row: Row) -> str:
+    """The sign before a row, or the word that says the same; "" where it has none."""
+    sign = of_row(row)
+    if row.checked is not None:
+        return spoken.mark(sign, "met:" if row.checked else "not met:")
+    return spoken.mark(sign, "attention:") if sign else ""
+
+
 def text_of(row: Row, lead: int = 0, signed: bool = False) -> str:
     """A row in one line: its sign, then its cells, the first of several as wide as ``lead``.
 
     A row without a sign leaves the room of one where others of its section are ``signed``.
     """
-    sign = f"{of_row(row) or ' '} " if signed or of_row(row) else ""
+    room = " " if signed and not spoken.is_wanted() else ""
+    sign = f"{_sign(row) or room} " if _sign(row) or room else ""
     first, *others = [cell for cell in row.cells if cell] or [""]
     if others and lead:
         first += " " * (lead - layout.width(first))

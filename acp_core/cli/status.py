@@ -25,7 +25,7 @@ from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.views import Section, sections
 from acp_core.history.forecast import Forecast
-from acp_core.model import Severity, Snapshot, SourceState, Status, format
+from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.attention import Attention
@@ -227,6 +227,7 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
             remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
             hint = choice_hint(entry.snapshot, need.action, need.given)
         text = f"{need.text}{since}{remedy}"
-        lines += layout.wrap(text, shown_on, indent="      ", first="    → ")
+        first = f"    {spoken.mark('→', 'needs you:')} "
+        lines += layout.wrap(text, shown_on, indent="      ", first=first)
         lines += layout.wrap(hint, shown_on, indent="      ") if hint else []
     return lines
