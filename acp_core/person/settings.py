@@ -154,10 +154,11 @@ def _fleet(value: object) -> None:
 def _share(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
+    checks = {"host": _text, "follow": _texts}
     for name, item in value.items():
-        if name != "host":
-            raise _Wrong(f".{name}", "host")
-        _below(_text, item, ".host")
+        if name not in checks:
+            raise _Wrong(f".{name}", f"one of {', '.join(checks)}")
+        _below(checks[name], item, f".{name}")
 
 
 def _agents(value: object) -> None:
@@ -254,9 +255,9 @@ class Settings:
         default_factory=dict,
         metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
     )
-    share: dict[str, str] = field(
+    share: dict[str, Any] = field(
         default_factory=dict,
-        metadata=_setting(_share, "Shared collaborations: host, the name of this machine."),
+        metadata=_setting(_share, "Sharing: host (this machine's name), follow (stores to list)."),
     )
     working: dict[str, str] = field(
         default_factory=dict,
