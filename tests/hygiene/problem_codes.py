@@ -82,6 +82,10 @@ ROOMS: dict[str, Room] = {
             "C3": ("review.md contains a review without an event", "ask its author to append the event"),
             "C4": ("a document changed during its review", "ask the reviewers to read it again"),
             "C5": ("a frozen deliverable was changed", "restore the frozen version, or block and continue in a new folder"),
+            "C6": (
+                "a document of a shared collaboration was changed on two machines, or events of this one were refused",
+                "merge the document with `acp sync --merge`, or choose one version; append the events again with `acp sync --again`",
+            ),
             "D1": ("some of several participants have answered, the others not yet", "help only those that are missing"),
             "D2": ("readiness.md contains unresolved questions", "resolve them"),
             "D3": ("readiness.md defers a question without a reason", "add the reason to its line"),
