@@ -109,9 +109,9 @@ _LOOP = "needs a loop with an agent at work; tests/loops runs the command with o
 _AGENTS = "needs agents that run; tests/protocols/wire runs the command with them"
 _PEER = "needs ids that the agents choose; tests/protocols/wire runs the command with them"
 NOT_RUN = {
-    r"(share|join|sync|hosts|unshare|store) ": _SHARED,
+    r"(share|join|sync|hosts|ask|unshare|store) ": _SHARED,
     r"launch checkout reader=claude": _SHARED,
-    r"doctor postgresql:": _SHARED,
+    r"doctor postgresql:|git@": _SHARED,
     r"launch --at-boot": _SYSTEM,
     r"wire (answer|cancel|forget|move) ": _PEER,
     r"agent --name B --join": _ELSEWHERE,
@@ -120,7 +120,7 @@ NOT_RUN = {
     r"agent --host 0.0.0.0": "announces itself on the network of this machine",
     r"bridge \S+ --host": "listens on an address that this machine does not have",
     r"act \S+ (hand_over|launch|relaunch|stop)\b|launch checkout --again": _LOOP,
-    r"(cancel|logs|nudge|stop) ": _LOOP,
+    r"(answer|cancel|logs|nudge|stop) ": _LOOP,
     r"wire (agents|peers|send|stream|tasks|token)\b": _AGENTS,
     r"act checkout raise_budget": "needs an agent that reports its cost; see tests/loops/test_budgets.py",
     r"status --view triage": "needs the view of that page; see tests/fleet/test_views.py",
