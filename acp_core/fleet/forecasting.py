@@ -115,7 +115,7 @@ def learn_once(members: Iterable[Member], make: Callable[[], Durations] = Durati
     durations = make()
     durations.read_recordings()
     for member in members:
-        if member.snapshot is not None:
+        if member.snapshot is not None and durations.wants(member.snapshot):
             member.lane.submit(
                 partial(learn_from, durations, member, member.snapshot), Urgency.CHANGE
             ).result()

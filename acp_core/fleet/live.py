@@ -29,6 +29,7 @@ from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
+from acp_core.fleet.late_cache import LateCache
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
@@ -97,6 +98,10 @@ class Fleet:
         self._recorder = recorder
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
+        self._cache = LateCache(
+            self._paths if discover else (), self._observer,
+            recorder is not None and recorder.bounds.on, lambda: len(self._members) if discover else 0,
+        )  # fmt: skip
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
@@ -124,6 +129,7 @@ class Fleet:
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
+        self._told_complete = False
         self._listening: Sequence[Path] = ()
         self._entries: set[Path] = set()
 
@@ -180,6 +186,7 @@ class Fleet:
         members = list(dict.fromkeys(members))
         for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
             self._snapshots[member.key] = snapshot
+        self._cache.save()
         if self._recorder is not None:
             self._recorder.flush()
         return tuple(self._snapshots[member.key] for member in members)
@@ -267,6 +274,7 @@ class Fleet:
         if closing:
             await asyncio.wait(closing, timeout=1)
         self._workers.close()
+        await asyncio.to_thread(self._cache.save)
         if self._recorder is not None:
             await asyncio.to_thread(self._recorder.close)
 
@@ -324,7 +332,7 @@ class Fleet:
             live = self._mail.box is not None
             self._members[key] = Member(
                 key, found, next(self._order), lane, self._observer, self._recorder,
-                partial(self.touch, key) if live else None,
+                partial(self.touch, key) if live else None, self._cache.get,
             )  # fmt: skip
         return self._members[key]
 
@@ -404,8 +412,10 @@ class Fleet:
         self._complete = self._complete or (
             not self._looking and all(key in self._snapshots for key in self._members)
         )
-        if self._complete:
+        if self._complete and not self._told_complete:
+            self._told_complete = True
             self._forecasting.begin()
+            self._workers.lane().submit(self._cache.save, Urgency.IDLE)
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
         if due is None:

@@ -11,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.files import tree_state
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean, clean_line
+from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
@@ -27,6 +29,7 @@ from acp_core.protocols.locations import find, is_link
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
+    from acp_core.fleet.snapshot_cache import SnapshotCache
     from acp_core.history.recorder import Recorder
 
 _log = logging.getLogger(__name__)
@@ -49,6 +52,7 @@ class Member:
         observer: Knows the loops of its participants.
         recorder: Keeps what is read of it.
         touch: To be called, from any thread, when there is something new that no folder tells.
+        cache: Gives what is kept of earlier runs, if anything is.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Member:
         observer: Observer,
         recorder: Recorder | None = None,
         touch: Callable[[], None] | None = None,
+        cache: Callable[[], SnapshotCache | None] = lambda: None,
     ) -> None:
         self.key = key
         self.order = order
@@ -75,6 +80,8 @@ class Member:
         self._observer = observer
         self._recorder = recorder
         self._touch = touch
+        self._cache = cache
+        self._details: Snapshot | None = None  # read for a Snapshot of an earlier run
         self._diagnosis: Diagnosis | None = None
         self._edits = Edits()
         self._collaboration: Collaboration | None = None
@@ -101,12 +108,19 @@ class Member:
             self._collaboration = self._found.open()
             if self._touch is not None:
                 self._collaboration.subscribe(self._touch)
+            if self._good is not None:  # it was shown without having been read
+                self._collaboration.refresh(self._good.as_of)
         return self._collaboration
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read what changed. The very object of the last call where nothing did; never raises."""
         self.progress.begin()
         try:
+            cache = self._cache() if self._collaboration is None else None
+            recalled = self._recalled(cache, now) if cache is not None else None
+            if recalled is not None:
+                return recalled
+            began, before = tree_state.now(), tree_state.look(self.key) if cache else None
             collaboration = self.opened()
             read = collaboration.refresh(now)
             if self._diagnosis is None:
@@ -116,6 +130,9 @@ class Member:
             self._good = snapshot
             self.watched = collaboration.watched() | self._own | self._claims()
             self._fault = ""
+            if cache is not None and before is not None and collaboration.follows_from_folder():
+                watched, asked = collaboration.watched(), self._edits.asked
+                cache.keep(self.key, self.real, before, began, snapshot, watched, asked)
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
                 self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
@@ -129,6 +146,36 @@ class Member:
             self.progress.end()
         self.snapshot = snapshot
         return snapshot
+
+    def _recalled(self, cache: SnapshotCache, now: datetime) -> Snapshot | None:
+        """The Snapshot of an earlier run, where all is as it was and nobody needs more of it."""
+        if self._found is None or self._details is not None:
+            return None
+        before, protocol = self.snapshot, self._found.protocol.name
+        if before is not None:
+            same = before is self._good and cache.holds(self.key, self.real, protocol)
+            return before if same else None
+        recalled = cache.recall(self.key, self.real, protocol, now, self._read_details)
+        if recalled is None:
+            return None
+        self._good = self.snapshot = recalled[0]
+        self.watched = recalled[1] | self._own | self._claims()
+        return recalled[0]
+
+    def _read_details(self) -> Snapshot:
+        """All of a collaboration of which only a row was known: somebody looks at it. Any thread."""
+        details = self._details
+        if details is None:
+            assert self._found is not None and self._good is not None
+            apart = self._found.open()  # the member's own belongs to its lane
+            try:
+                details = Edits().marked(apart.refresh(self._good.as_of), apart)
+            finally:
+                apart.close()
+            self._details = details
+            if self._touch is not None:
+                self._touch()  # from now on it is read as others are
+        return details
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""
@@ -159,6 +206,8 @@ class Member:
         return self._with(Source(SourceState.UNREACHABLE, note), now)
 
     def _with(self, source: Source, now: datetime) -> Snapshot:
+        if isinstance(self._good, CachedSnapshot):
+            return self._good.from_source(source, now)
         if self._good is not None:
             return replace(self._good, source=source, as_of=now, recheck_at=None)
         return Snapshot(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import wait
 from datetime import datetime
 from functools import partial
 
@@ -26,7 +26,7 @@ def read_once(
     ]
     pending, last = set(reading), time.monotonic()
     while pending and time.monotonic() - last < patience:
-        done, pending = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
+        done, pending = wait(pending, timeout=1)
         if done or any(member.progress.advances() for member in members):
             last = time.monotonic()
         workers.help()

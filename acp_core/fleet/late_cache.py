@@ -1,0 +1,52 @@
+"""The cache of a fleet's rows, made when it is first of use: small fleets never load it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.diagnosis.observer import Observer
+
+if TYPE_CHECKING:
+    from acp_core.fleet.snapshot_cache import SnapshotCache
+
+MANY = 32  # collaborations: fewer are read as quickly as the cache is
+
+
+class LateCache:
+    """Gives a fleet's `SnapshotCache` once there are many collaborations. For any thread.
+
+    Args:
+        roots: where the fleet looks.
+        observer: knows the participants' programs.
+        records: whether what is read is recorded.
+        size: tells how many collaborations are known.
+    """
+
+    def __init__(
+        self, roots: Sequence[Path], observer: Observer, records: bool, size: Callable[[], int]
+    ) -> None:
+        self._roots = roots
+        self._observer = observer
+        self._records = records
+        self._size = size
+        self._lock = threading.Lock()
+        self._cache: SnapshotCache | None = None
+
+    def get(self) -> SnapshotCache | None:
+        """The cache; None while there are few collaborations."""
+        if self._cache is None and self._size() >= MANY:
+            with self._lock:
+                if self._cache is None:
+                    from acp_core.fleet.snapshot_cache import SnapshotCache
+
+                    roots = [str(root) for root in self._roots]
+                    self._cache = SnapshotCache(roots, self._observer, records=self._records)
+        return self._cache
+
+    def save(self) -> None:
+        """Keep for the next run what is new; slow."""
+        if self._cache is not None:
+            self._cache.save()
