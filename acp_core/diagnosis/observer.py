@@ -69,11 +69,11 @@ class Observer:
             assert self._loops is not None
             return self._loops.get(key_of(key), ())
 
-    def at_rest(self, name: str) -> str | None:
+    def at_rest(self, key: str) -> str | None:
         """What is known of a collaboration's loops where none is at work, and nothing is asked.
 
         Args:
-            name: of the collaboration (see `key_of`).
+            key: the collaboration's, as in its Snapshot; links in the path are followed.
 
         Returns:
             A text that is another one wherever that is; None where something is at work.
@@ -82,6 +82,9 @@ class Observer:
             if self._loops is None:
                 self._read()
             assert self._loops is not None
+            if not self._loops and not self._waiting:
+                return ""
+            name = key_of(key)
             loops, waiting = self._loops.get(name, ()), self._waiting.get(name)
         if waiting or any(loop.alive or loop.program_alive for loop in loops):
             return None

@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from acp_core.diagnosis.observer import Loops, Observer
+from acp_core.files.journal import without_collector
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
@@ -184,8 +185,9 @@ class Fleet:
         if self._running:
             members += [self._member(key, None) for key in find_running()[0]]
         members = list(dict.fromkeys(members))
-        for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
-            self._snapshots[member.key] = snapshot
+        with without_collector():  # what is read stays
+            for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
+                self._snapshots[member.key] = snapshot
         self._cache.save()
         if self._recorder is not None:
             self._recorder.flush()

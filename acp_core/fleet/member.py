@@ -114,12 +114,12 @@ class Member:
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read what changed. The very object of the last call where nothing did; never raises."""
-        self.progress.begin()
         try:
-            cache = self._cache() if self._collaboration is None else None
-            recalled = self._recalled(cache, now) if cache is not None else None
+            recalled = self.recall(now)
             if recalled is not None:
                 return recalled
+            self.progress.begin()
+            cache = self._cache() if self._collaboration is None else None
             began, before = tree_state.now(), tree_state.look(self.key) if cache else None
             collaboration = self.opened()
             read = collaboration.refresh(now)
@@ -132,7 +132,7 @@ class Member:
             self._fault = ""
             if cache is not None and before is not None and collaboration.follows_from_folder():
                 watched, asked = collaboration.watched(), self._edits.asked
-                cache.keep(self.key, self.real, before, began, snapshot, watched, asked)
+                cache.keep(self.key, before, began, snapshot, watched, asked)
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
                 self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
@@ -147,20 +147,33 @@ class Member:
         self.snapshot = snapshot
         return snapshot
 
-    def _recalled(self, cache: SnapshotCache, now: datetime) -> Snapshot | None:
-        """The Snapshot of an earlier run, where all is as it was and nobody needs more of it."""
-        if self._found is None or self._details is not None:
+    def recall(self, now: datetime) -> Snapshot | None:
+        """The Snapshot of an earlier run, where all is as it was and nobody needs more of it.
+
+        As `refresh`, but that it reads nothing; in the member's lane, too, or before it is used.
+        """
+        cache = self._cache() if self._collaboration is None else None
+        if cache is None or self._found is None or self._details is not None:
             return None
-        before, protocol = self.snapshot, self._found.protocol.name
-        if before is not None:
-            same = before is self._good and cache.holds(self.key, self.real, protocol)
-            return before if same else None
-        recalled = cache.recall(self.key, self.real, protocol, now, self._read_details)
+        self.progress.begin(computes=False)
+        try:
+            before, protocol = self.snapshot, self._found.protocol.name
+            if before is not None:
+                same = before is self._good and cache.holds(self.key, protocol)
+                return before if same else None
+            recalled = cache.recall(self.key, protocol, now, self._read_details)
+        except Exception:  # a fault here only makes it slower
+            _log.info("nothing was recalled of %s", self.key, exc_info=True)
+            return None
+        finally:
+            self.progress.end()
         if recalled is None:
             return None
-        self._good = self.snapshot = recalled[0]
-        self.watched = recalled[1] | self._own | self._claims()
-        return recalled[0]
+        self._good = self.snapshot = recalled.snapshot
+        self.watched = recalled.watched | self._own
+        if recalled.has_claims:
+            self.watched |= self._claims()
+        return self.snapshot
 
     def _read_details(self) -> Snapshot:
         """All of a collaboration of which only a row was known: somebody looks at it. Any thread."""

@@ -16,17 +16,17 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import acp_core
-from acp_core.agents import elsewhere
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic, modes, mounts, tree_state
 from acp_core.files.reading import Unreadable, read_bounded, stamp
+from acp_core.files.run_folder import HOME
 from acp_core.files.tree_state import TreeState
 from acp_core.fleet.cached_snapshot import CachedSnapshot, Plain, is_at_rest, plain, restore
 from acp_core.history import library
@@ -60,6 +60,14 @@ class Evidence(NamedTuple):
         return hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
+class Recalled(NamedTuple):
+    """A Snapshot of an earlier run, the folders to watch, and whether its folder may hold claims."""
+
+    snapshot: CachedSnapshot
+    watched: frozenset[Path]
+    has_claims: bool
+
+
 class _Entry(NamedTuple):
     protocol: str
     names: tuple[str, ...]
@@ -90,20 +98,17 @@ class SnapshotCache:
         self._new = 0
 
     def recall(
-        self, key: str, real: str, protocol: str, now: datetime, read: Callable[[], Snapshot]
-    ) -> tuple[CachedSnapshot, frozenset[Path]] | None:
-        """The Snapshot of a collaboration of which all is as it was, and the folders to watch.
-
-        None where that is not certain.
+        self, key: str, protocol: str, now: datetime, read: Callable[[], Snapshot]
+    ) -> Recalled | None:
+        """What is kept of a collaboration of which all is as it was; None where that is not certain.
 
         Args:
             key: the collaboration's.
-            real: the name by which its loops know it.
             protocol: which one detected it now.
             now: the time.
             read: makes the whole Snapshot, for its details.
         """
-        if not self.holds(key, real, protocol):
+        if not self.holds(key, protocol):
             return None
         entry = self._entries()[key]
         try:
@@ -112,9 +117,9 @@ class SnapshotCache:
             return None
         with self._lock:
             self._sure[key] = entry
-        return made, frozenset(map(Path, entry.watched))
+        return Recalled(made, frozenset(map(Path, entry.watched)), HOME in entry.names)
 
-    def holds(self, key: str, real: str, protocol: str) -> bool:
+    def holds(self, key: str, protocol: str) -> bool:
         """Whether what is kept of a collaboration is so now; see `recall`."""
         entry = self._entries().get(key)
         if entry is None or entry.protocol != protocol:
@@ -122,30 +127,29 @@ class SnapshotCache:
         digest = tree_state.digest_of(key, entry.names)
         if digest is None:
             return False
-        evidence = self._evidence(key, real, entry.recorded)
+        evidence = self._evidence(key, entry.names, entry.recorded)
         if evidence is None or evidence.with_files(digest) != entry.evidence:
             return False
         if self._records and not library.path(key).exists():
             return False  # it must be read to be recorded
         return guard.disk(Path(key)) is None
 
-    def _evidence(self, key: str, real: str, recorded: bool) -> Evidence | None:
+    def _evidence(self, key: str, names: Sequence[str], recorded: bool) -> Evidence | None:
         """What an entry rests on now; None where somebody is at work."""
-        state = self._observer.at_rest(real)
-        if state is None or _runs_elsewhere(key):
+        state = self._observer.at_rest(key)
+        if state is None or (HOME in names and _runs_elsewhere(key)):
             return None
         found = stamp(library.path(key)) if recorded else None
         return Evidence(state, f"{found.device}:{found.inode}" if found else "")
 
     def keep(
-        self, key: str, real: str, before: TreeState, began: float,
+        self, key: str, before: TreeState, began: float,
         snapshot: Snapshot, watched: Iterable[Path], edits: bool,
     ) -> None:  # fmt: skip
         """Keep what was read of a collaboration, where it will be the same at any later time.
 
         Args:
             key: the collaboration's.
-            real: the name by which its loops know it.
             before: its folder just before it was read.
             began: when that was.
             snapshot: what was made of it, of what lies in the folder alone.
@@ -161,7 +165,7 @@ class SnapshotCache:
             or mounts.is_shared(mounts.kind(key, _mounts()))
         ):
             return
-        evidence, told = self._evidence(key, real, edits), plain(snapshot)
+        evidence, told = self._evidence(key, before.names, edits), plain(snapshot)
         if evidence is None or told is None:
             return
         folders = tuple(sorted(map(str, watched)))
@@ -217,8 +221,6 @@ class SnapshotCache:
 
 def _runs_elsewhere(key: str) -> bool:
     """Whether a claim in the folder says that somebody may be at work."""
-    if not elsewhere.has_claims(key):
-        return False
     from acp_core.agents.conductor import seen_of_others
 
     return any(each.alive for each in seen_of_others(key, ()))
