@@ -21,16 +21,12 @@ class LateCache:
     Args:
         roots: where the fleet looks.
         observer: knows the participants' programs.
-        records: whether what is read is recorded.
         size: tells how many collaborations are known.
     """
 
-    def __init__(
-        self, roots: Sequence[Path], observer: Observer, records: bool, size: Callable[[], int]
-    ) -> None:
+    def __init__(self, roots: Sequence[Path], observer: Observer, size: Callable[[], int]) -> None:
         self._roots = roots
         self._observer = observer
-        self._records = records
         self._size = size
         self._lock = threading.Lock()
         self._cache: SnapshotCache | None = None
@@ -43,7 +39,7 @@ class LateCache:
                     from acp_core.fleet.snapshot_cache import SnapshotCache
 
                     roots = [str(root) for root in self._roots]
-                    self._cache = SnapshotCache(roots, self._observer, records=self._records)
+                    self._cache = SnapshotCache(roots, self._observer)
         return self._cache
 
     def save(self) -> None:

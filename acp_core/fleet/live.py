@@ -31,6 +31,7 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
 from acp_core.fleet.late_cache import LateCache
+from acp_core.fleet.late_recording import LateRecording
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
@@ -100,9 +101,8 @@ class Fleet:
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
         self._cache = LateCache(
-            self._paths if discover else (), self._observer,
-            recorder is not None and recorder.bounds.on, lambda: len(self._members) if discover else 0,
-        )  # fmt: skip
+            self._paths, self._observer, lambda: len(self._members) if discover else 0
+        )
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
@@ -126,6 +126,9 @@ class Fleet:
         self._durations = partial(Durations, keep=recorder is None or recorder.bounds.on)
         self._forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
+        )
+        self._late_recording = LateRecording(
+            self._mail, self._workers.lane(), self._members, clock, recorder
         )
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
@@ -416,8 +419,9 @@ class Fleet:
         )
         if self._complete and not self._told_complete:
             self._told_complete = True
-            self._forecasting.begin()
             self._workers.lane().submit(self._cache.save, Urgency.IDLE)
+            self._forecasting.begin()
+            self._late_recording.begin()
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
         if due is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -19,7 +20,9 @@ from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
 from acp_core.model import Snapshot, Source, SourceState, Status
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
+from acp_core.model.story import Story
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
@@ -131,8 +134,7 @@ class Member:
             self.watched = collaboration.watched() | self._own | self._claims()
             self._fault = ""
             if cache is not None and before is not None and collaboration.follows_from_folder():
-                watched, asked = collaboration.watched(), self._edits.asked
-                cache.keep(self.key, before, began, snapshot, watched, asked)
+                cache.keep(self.key, before, began, snapshot, collaboration.watched())
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
                 self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
@@ -175,20 +177,64 @@ class Member:
             self.watched |= self._claims()
         return self.snapshot
 
+    @contextmanager
+    def _apart(self) -> Iterator[Collaboration]:
+        """The collaboration opened once more, for one look: the member's own belongs to its lane."""
+        assert self._found is not None
+        opened = self._found.open()
+        try:
+            yield opened
+        finally:
+            opened.close()
+
     def _read_details(self) -> Snapshot:
         """All of a collaboration of which only a row was known: somebody looks at it. Any thread."""
         details = self._details
         if details is None:
-            assert self._found is not None and self._good is not None
-            apart = self._found.open()  # the member's own belongs to its lane
-            try:
-                details = Edits().marked(apart.refresh(self._good.as_of), apart)
-            finally:
-                apart.close()
+            assert self._good is not None
+            with self._apart() as opened:
+                details = Edits().marked(opened.refresh(self._good.as_of), opened)
             self._details = details
             if self._touch is not None:
                 self._touch()  # from now on it is read as others are
         return details
+
+    @property
+    def is_recalled(self) -> bool:
+        """Whether its Snapshot is that of an earlier run, and nothing of it was read."""
+        return self._collaboration is None and isinstance(self.snapshot, CachedSnapshot)
+
+    def past(self) -> tuple[Snapshot, Story]:
+        """Its Snapshot and its story, for whoever learns from them; in its lane.
+
+        What was only recalled is read for that, and let go again.
+
+        Raises:
+            NoCollaboration: there is none in this place.
+        """
+        if self.is_recalled and self.snapshot is not None:
+            with self._apart() as opened:
+                return opened.refresh(self.snapshot.as_of), opened.story()
+        opened = self.opened()
+        return self.snapshot or opened.refresh(utc_now()), opened.story()
+
+    def record_apart(self, now: datetime) -> bool:
+        """Record it although it was only recalled, where it never was recorded. From any thread.
+
+        Returns:
+            Whether it had to be.
+        """
+        recorder = self._recorder
+        if recorder is None or not recorder.bounds.on or not self.is_recalled:
+            return False
+        from acp_core.history import library  # late: most fleets are read
+
+        if library.path(self.key).exists():
+            return False
+        with self._apart() as opened:
+            loops = self._observer.loops(self.key)
+            recorder.saw(opened.refresh(now), opened.tracked_files, loops, now, again=False)
+        return True
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""

@@ -29,7 +29,6 @@ from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.run_folder import HOME
 from acp_core.files.tree_state import TreeState
 from acp_core.fleet.cached_snapshot import CachedSnapshot, Plain, is_at_rest, plain, restore
-from acp_core.history import library
 from acp_core.model import Snapshot
 from acp_core.person import paths, settings
 from acp_core.protocols.kit import guard
@@ -44,22 +43,6 @@ LARGEST = 64 << 20  # bytes of a file
 _EVENTS = 20_000  # of a longer log the details would take long to read
 
 
-class Evidence(NamedTuple):
-    """What an entry rests on beside the files.
-
-    ``state`` is what is known of the participants' programs, none of which is at work.
-    ``recording`` is which file the recording is, where a document may have been edited late.
-    """
-
-    state: str
-    recording: str
-
-    def with_files(self, digest: bytes) -> str:
-        """A text that is another one wherever anything of it is."""
-        told = repr((digest, self.state, self.recording))
-        return hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-
-
 class Recalled(NamedTuple):
     """A Snapshot of an earlier run, the folders to watch, and whether its folder may hold claims."""
 
@@ -72,8 +55,7 @@ class _Entry(NamedTuple):
     protocol: str
     names: tuple[str, ...]
     watched: tuple[str, ...]  # folders below its own in which a change may matter
-    recorded: bool  # whether the recording counts
-    evidence: str
+    evidence: str  # see `_evidence`
     told: Plain
 
 
@@ -83,14 +65,12 @@ class SnapshotCache:
     Args:
         roots: where the fleet looks.
         observer: knows the participants' programs.
-        records: whether what is read is recorded.
     """
 
-    def __init__(self, roots: Iterable[str], observer: Observer, *, records: bool) -> None:
+    def __init__(self, roots: Iterable[str], observer: Observer) -> None:
         name = hashlib.sha256("\0".join(roots).encode(errors="surrogatepass")).hexdigest()[:32]
         self.path = paths.cache_folder() / "snapshots" / f"{name}.json"
         self._observer = observer
-        self._records = records
         self._lock = threading.Lock()
         self._context = _context(observer)
         self._known: dict[str, _Entry] | None = None
@@ -125,26 +105,27 @@ class SnapshotCache:
         if entry is None or entry.protocol != protocol:
             return False
         digest = tree_state.digest_of(key, entry.names)
-        if digest is None:
+        if digest is None or self._evidence(key, entry.names, digest) != entry.evidence:
             return False
-        evidence = self._evidence(key, entry.names, entry.recorded)
-        if evidence is None or evidence.with_files(digest) != entry.evidence:
-            return False
-        if self._records and not library.path(key).exists():
-            return False  # it must be read to be recorded
         return guard.disk(Path(key)) is None
 
-    def _evidence(self, key: str, names: Sequence[str], recorded: bool) -> Evidence | None:
-        """What an entry rests on now; None where somebody is at work."""
+    def _evidence(self, key: str, names: Sequence[str], digest: bytes) -> str | None:
+        """A text that is another one wherever anything is that an entry rests on.
+
+        That are the files, and what is known of the participants' programs.
+
+        Returns:
+            None where a program is at work.
+        """
         state = self._observer.at_rest(key)
         if state is None or (HOME in names and _runs_elsewhere(key)):
             return None
-        found = stamp(library.path(key)) if recorded else None
-        return Evidence(state, f"{found.device}:{found.inode}" if found else "")
+        told = repr((digest, state)).encode(errors="surrogatepass")
+        return hashlib.blake2b(told, digest_size=16).hexdigest()
 
     def keep(
         self, key: str, before: TreeState, began: float,
-        snapshot: Snapshot, watched: Iterable[Path], edits: bool,
+        snapshot: Snapshot, watched: Iterable[Path],
     ) -> None:  # fmt: skip
         """Keep what was read of a collaboration, where it will be the same at any later time.
 
@@ -154,7 +135,6 @@ class SnapshotCache:
             began: when that was.
             snapshot: what was made of it, of what lies in the folder alone.
             watched: the folders in which a change may matter.
-            edits: whether a recording was asked whether documents were edited.
         """
         if (
             not is_at_rest(snapshot)
@@ -165,12 +145,11 @@ class SnapshotCache:
             or mounts.is_shared(mounts.kind(key, _mounts()))
         ):
             return
-        evidence, told = self._evidence(key, before.names, edits), plain(snapshot)
+        evidence, told = self._evidence(key, before.names, before.digest), plain(snapshot)
         if evidence is None or told is None:
             return
         folders = tuple(sorted(map(str, watched)))
-        sure = evidence.with_files(before.digest)
-        entry = _Entry(snapshot.protocol, before.names, folders, edits, sure, told)
+        entry = _Entry(snapshot.protocol, before.names, folders, evidence, told)
         with self._lock:
             self._sure[key] = entry
             self._new += 1

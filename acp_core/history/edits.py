@@ -31,7 +31,7 @@ class Edits:
     def __init__(self) -> None:
         self._for: Snapshot | None = None
         self._made: Snapshot | None = None
-        self._known: dict[Document, bool] = {}  # the documents that were asked about
+        self._known: dict[Document, bool] = {}
         self._log: GrowingLog | None = None
 
     def marked(self, snapshot: Snapshot, collaboration: Collaboration) -> Snapshot:
@@ -45,11 +45,6 @@ class Edits:
         edited = frozenset(each.id for each in asked if self._known[each])
         self._for, self._made = snapshot, _with_edits(snapshot, edited)
         return self._made
-
-    @property
-    def asked(self) -> bool:
-        """Whether what `marked` gave last may depend on the recording."""
-        return bool(self._known)
 
     def _compared(
         self, documents: list[Document], snapshot: Snapshot, collaboration: Collaboration
