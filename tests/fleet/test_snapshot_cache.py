@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -18,14 +20,17 @@ from hypothesis import strategies as st
 import acp_core
 from acp_core.cli import status
 from acp_core.files import tree_state
-from acp_core.fleet import Fleet, overview, snapshot_cache
-from acp_core.fleet.cached_snapshot import CachedSnapshot
+from acp_core.fleet import Fleet, late_recording, overview, snapshot_cache
+from acp_core.fleet.cached_snapshot import CachedSnapshot, is_at_rest
 from acp_core.fleet.overview import Seen
+from acp_core.history import library
 from acp_core.history.forecast import Forecast
+from acp_core.history.recorder import Recorder
+from acp_core.history.store import Store
 from acp_core.model import Snapshot, Status
 from acp_core.person import paths
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
-from tests.fleet.test_fleet import watching
+from tests.fleet.test_fleet import PATIENCE, watching
 from tests.support import finished
 from tests.support.examples import MANY, PATIENT
 
@@ -144,7 +149,7 @@ def test_what_is_asked_of_one_that_was_not_read(work: Path) -> None:
 def rewrite(path: Path) -> None:
     """Exchange two letters, and set the time of before: neither size nor time tells of it."""
     data, times = path.read_bytes(), path.stat()
-    path.write_bytes(data[:-3] + data[-2:-3] + data[-3:-2] + data[-1:])
+    path.write_bytes(data[:-3] + data[-2:-1] + data[-3:-2] + data[-1:])
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
@@ -382,3 +387,41 @@ async def test_the_live_view_shows_rows_and_then_changes(work: Path, read: list[
         other = next(k for k, s in reader.shown.items() if isinstance(s, CachedSnapshot))
         assert reader.shown[other].documents  # somebody looks at it
         await reader.until(lambda: not isinstance(reader.shown[other], CachedSnapshot))
+
+
+def test_what_depends_on_other_folders_is_not_kept(work: Path) -> None:
+    """Deliverables may lie in a repository around the folder; a continuation lies beside it."""
+    place = work / "c00" / "protocol.json"
+    protocol = json.loads(place.read_bytes())
+    outside = protocol["deliverables"] | {"mode": "external"}
+    place.write_text(json.dumps(protocol | {"deliverables": outside, "repoRoot": ".."}))
+    opened = FolderCollaboration(str(work / "c00"))
+    opened.refresh(NOW)
+    assert not opened.follows_from_folder()
+    place.write_text(json.dumps(protocol | {"continued_by": {"path": "../c01"}}))
+    opened = FolderCollaboration(str(work / "c00"))
+    snapshot = opened.refresh(NOW)
+    assert snapshot.status is Status.COMPLETED
+    assert snapshot.lineage[0].found
+    assert not is_at_rest(snapshot)
+
+
+async def test_what_was_only_recalled_is_recorded_at_leisure(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(work)  # which records nothing
+    monkeypatch.setattr(late_recording, "PAUSE", 0.0)
+    recorder = Recorder("dashboard")
+    async with watching(work, recorder=recorder) as reader:
+        await reader.first_look()
+        rows = [key for key, one in reader.shown.items() if isinstance(one, CachedSnapshot)]
+        assert rows
+        going_on = asyncio.create_task(reader.until(lambda: False))
+        async with asyncio.timeout(PATIENCE):
+            while not all(library.path(key).exists() for key in rows):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        going_on.cancel()
+        await asyncio.wait([going_on])
+        assert all(isinstance(reader.fleet.snapshots[key], CachedSnapshot) for key in rows)
+    with contextlib.closing(Store(library.path(rows[0]), read_only=True)) as store:
+        assert "conclusion.md" in store.latest()
