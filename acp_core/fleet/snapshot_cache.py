@@ -25,7 +25,7 @@ from typing import NamedTuple
 import acp_core
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic, modes, mounts, tree_state
-from acp_core.files.reading import Unreadable, read_bounded, stamp
+from acp_core.files.reading import read_bounded, stamp
 from acp_core.files.run_folder import HOME
 from acp_core.files.tree_state import TreeState
 from acp_core.fleet.cached_snapshot import CachedSnapshot, Plain, is_at_rest, plain, restore
@@ -184,6 +184,8 @@ class SnapshotCache:
 
     def _load(self) -> dict[str, _Entry]:
         try:
+            if not _is_private(self.path):
+                return {}
             head, _, content = read_bounded(self.path, LARGEST).partition(b"\n")
             said = json.loads(head)
             if (said["schema"], said["context"]) != (SCHEMA, self._context):
@@ -191,11 +193,22 @@ class SnapshotCache:
             if hashlib.sha256(content).hexdigest() != said["digest"]:
                 return {}
             return {key: _Entry(*rest) for key, *rest in json.loads(content)}
-        except Unreadable:
+        except OSError:  # Unreadable, too
             return {}
         except (ValueError, TypeError, KeyError, RecursionError):
             _log.info("%s is damaged: everything is read again", self.path)
             return {}
+
+
+def _is_private(path: Path) -> bool:
+    """Whether a file can only have been written by this account: rows are shown as they stand there.
+
+    Raises:
+        OSError: there is none.
+    """
+    found = path.stat()
+    own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return own and not found.st_mode & 0o022
 
 
 def _runs_elsewhere(key: str) -> bool:

@@ -248,6 +248,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "other JSON": lambda path: path.write_bytes(b"[1]\n[2]"),
     "deep": lambda path: path.write_bytes(b"[" * 200_000),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "others can write it": lambda path: path.chmod(0o666),
     "gone": lambda path: path.unlink(),
 }  # fmt: skip
 
@@ -259,7 +260,9 @@ def test_a_damaged_file_counts_as_none(work: Path, read: list[str]) -> None:
     for harm in DAMAGES.values():
         if kept.is_dir():
             kept.rmdir()
+        kept.unlink(missing_ok=True)
         kept.write_bytes(whole)
+        kept.chmod(0o600)
         harm(kept)
         read.clear()
         assert look(work) == first
