@@ -140,6 +140,8 @@ class AcpApp(PaintingApp):
             attention: What the person has seen; from the user's state folder where not given.
         """
         super().__init__()
+        self._enabled_filters: Sequence[LineFilter] = ()
+        self._line_filters: Sequence[LineFilter] = ()
         self.terminal = Terminal(self)
         self._screenshots = Screenshots(self)
         self._quit_guard = QuitGuard(self)
@@ -260,11 +262,15 @@ class AcpApp(PaintingApp):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Textual's, and one without any colour where the person wants none: its own leaves greys."""
-        filters = [
-            _readable_dim(self.ansi_theme) if isinstance(each, ANSIToTruecolor) else each
-            for each in super().get_line_filters()
-        ]
-        return [*filters, *_without_colour()] if self.no_color else filters
+        enabled = super().get_line_filters()
+        if enabled != self._enabled_filters:  # they are asked for with every widget that is drawn
+            filters = [
+                _readable_dim(self.ansi_theme) if isinstance(each, ANSIToTruecolor) else each
+                for each in enabled
+            ]
+            without = _without_colour() if self.no_color else ()
+            self._enabled_filters, self._line_filters = enabled, [*filters, *without]
+        return self._line_filters
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's, with colours of text that can be read."""

@@ -4,6 +4,8 @@ What is to be done is noted under its name before the program starts, and the pr
 mark in its environment. So whoever comes after a session that was killed at any moment finds the
 program at work, or what it printed, and starts none a second time. Where the program can hold a live
 session, the work is one turn of it, and what the agent asks permission for is judged by `scope`.
+While a budget is used up, no program is started for it: it waits, as the same attempt, until a
+person raises the budget.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import psutil
 
+from acp_core.agents import budgets, caps, tool_servers
+from acp_core.agents.background import importable
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live import turn as live_turns
@@ -22,9 +27,13 @@ from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import Command
+from acp_core.agents.spawn import Command, SpawnError
+from acp_core.agents.spending import LOOK, Budget
 from acp_core.agents.state import Phase, Run
+from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
+from acp_core.model.errors import Refused
+from acp_core.person.settings import SettingsError
 
 LATE = "it exceeded its time limit"
 _INSTEAD = "the agent is started for each attempt"
@@ -41,6 +50,8 @@ class Assignment(ABC):
         attempt: counts how often its protocol had it tried.
         timeout: seconds that its program may take; None for as long as it likes.
         late: why the program is stopped then.
+        turn: the turn for which a budget counts, the same for all attempts at it; by default ``key``.
+        leaves: nobody waits where a budget is used up: it is given up.
     """
 
     def __init__(
@@ -53,10 +64,13 @@ class Assignment(ABC):
         attempt: int = 0,
         timeout: float | None = None,
         late: str = LATE,
+        turn: str = "",
+        leaves: bool = False,
     ) -> None:
         self.key, self.variable = key, variable
         self.note, self.title, self.attempt = note, title, attempt
         self.timeout, self.late = timeout, late
+        self.turn, self.leaves = turn or key, leaves
 
     @abstractmethod
     def program(self) -> Program:
@@ -78,6 +92,10 @@ class Assignment(ABC):
         """What it may do in a live session without a person being asked."""
         return TurnScope(self.note)
 
+    def tools(self) -> tuple[str, ...]:
+        """The names of the participant's own tools, which its agent is given."""
+        return ()
+
     def mark(self, number: int) -> str:
         """The value of the variable in the attempt of this number."""
         return self.key
@@ -88,6 +106,13 @@ class Assignment(ABC):
     def check(self, run: Run) -> str:
         """Why its program should be stopped now, or ""."""
         return ""
+
+    def withdrawn(self) -> str:
+        """Why it need not be done any more, asked while no program works; ""."""
+        return ""
+
+    def held(self, why: str) -> None:  # noqa: B027 - most have nobody to tell
+        """Called when a budget is used up, and it waits for a person who raises it."""
 
     def is_done(self) -> bool:
         """Whether it is known to be done, though nobody saw a program end."""
@@ -109,15 +134,22 @@ def perform(session: Session, work: Assignment) -> Run:
         session: the participant's session, entered.
         work: what is to be done.
 
+    Returns:
+        The attempt. One that says why it was ``stopped`` and has no output was never begun: it was
+        withdrawn while it waited for a budget.
+
     Raises:
         SpawnError: its program cannot be started.
         PresetError: its preset is not what it should be.
         OSError: a file cannot be written.
     """
     crashes = 0
-    run = _earlier(session, work) or _begin(session, work)
+    budget = _budget(session, work)
+    run = _earlier(session, work, budget) or _begin(session, work, budget)
     while not session.stopping:
-        if run.unusable:
+        if run.out and budgets.stopped_it(run.stopped) and not work.is_left_done(run):
+            pass  # the same attempt goes on when the budget is raised
+        elif run.unusable:
             session.say(f"no live session: {run.unusable}; {_INSTEAD} instead")
             session.update(live=f"no: {run.unusable}")
         elif run.crashed and not work.is_left_done(run):
@@ -129,11 +161,51 @@ def perform(session: Session, work: Assignment) -> Run:
                 session.say("the live session crashed: it is resumed")
         else:
             break
-        run = _begin(session, work)
+        run = _begin(session, work, budget)
     return run
 
 
-def _earlier(session: Session, work: Assignment) -> Run | None:
+def _budget(session: Session, work: Assignment) -> Budget:
+    """What the participant's programs may take.
+
+    Raises:
+        SpawnError: the settings cannot be read.
+    """
+    state = session.state
+    try:
+        found = caps.in_force(state.folder, state.participant, state.run_id, session.clock)
+    except (Refused, SettingsError) as error:
+        raise SpawnError(str(error)) from None
+    budget = Budget(session, found)
+    budget.begin_turn(work.turn)
+    return budget
+
+
+def _why_not(session: Session, work: Assignment, budget: Budget) -> str:
+    """Wait until the budgets allow a program; why it need not be started any more, or ""."""
+    while over := budget.over():
+        if session.stopping:
+            return session.stopped
+        if why := work.withdrawn():
+            budget.release(why)
+            return why
+        if not session.state.capped:
+            work.held(over)
+        budget.hold(over)
+        if work.leaves:
+            return over
+        session.signals.wait(LOOK)
+    budget.release()
+    return ""
+
+
+def _not_begun(session: Session, why: str) -> Run:
+    now = session.clock()
+    number = session.next_number()
+    return Run(number, _GONE, now, ended=now, exit="was not started", stopped=why)
+
+
+def _earlier(session: Session, work: Assignment, budget: Budget) -> Run | None:
     """The attempt that a session before us began, seen to its end; None where there is none."""
     number = _number(session, work)
     unfinished = session.unfinished()
@@ -147,7 +219,7 @@ def _earlier(session: Session, work: Assignment) -> Run | None:
     if run.ended is None:
         session.say(f"taking over process {run.process.pid}, which was started before")
         session.update(phase=Phase.RUNNING, run=run)
-        return session.take_over(run, lambda now: _why_stop(session, work, now))
+        return session.take_over(run, lambda now: _why_stop(session, work, budget, now))
     return run if work.counts(run) else None
 
 
@@ -218,28 +290,56 @@ def _unseen(session: Session, number: int | None) -> Run:
     return run
 
 
-def _begin(session: Session, work: Assignment) -> Run:
-    """Start its program, and see it to its end."""
+def _begin(session: Session, work: Assignment, budget: Budget) -> Run:
+    """Start its program once the budgets allow it, and see it to its end."""
+    if why := _why_not(session, work, budget):
+        return _not_begun(session, why)
     number = session.next_number()
     for kind in ("out", "err"):  # what stands there later was printed for this
         session.file(number, kind).unlink(missing_ok=True)
-    prompt, path = work.prompt(), session.file(number, "prompt")
+    program = work.program()
+    server = _server(session, work, program)
+    tools = server.tools if server.command else ()
+    prompt, path = work.prompt() + tool_servers.section(tools), session.file(number, "prompt")
     atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
-    command = _command(session, work, prompt, str(path), number)
+    command = _command(session, work, program, server, prompt, str(path), number)
     work.begin()
     session.update(
         turn=work.key, own=number, attempt=work.attempt, phase=Phase.RUNNING, note=work.note
     )
     session.say(work.title)
-    return session.run(command, lambda run: _why_stop(session, work, run))
+    return session.run(command, lambda run: _why_stop(session, work, budget, run))
+
+
+def _server(session: Session, work: Assignment, program: Program) -> ToolServer:
+    """The server of its agent's tools; none for a program that cannot be given any."""
+    names = work.tools() if _is_live(session, program) or program.preset.tools else ()
+    if not names:
+        return NO_TOOLS
+    state = session.state
+    return tool_servers.server(state.folder, state.participant, importable(), names)
+
+
+def _is_live(session: Session, program: Program) -> bool:
+    """Whether the next attempt is a turn of a live session."""
+    return program.live and not session.state.live.startswith("no")
 
 
 def _command(
-    session: Session, work: Assignment, prompt: str, path: str, number: int
+    session: Session,
+    work: Assignment,
+    program: Program,
+    server: ToolServer,
+    prompt: str,
+    path: str,
+    number: int,
 ) -> Command | LiveCommand:
-    program, env = work.program(), {work.variable: work.mark(number)}
-    if not program.live or session.state.live.startswith("no"):
-        return program.command(prompt, path, str(session.where.drafts), env)
+    env = {work.variable: work.mark(number)}
+    if not _is_live(session, program):
+        scope = work.scope()
+        own = scope.folders[0] if scope.confined else ""
+        drafts = str(session.where.drafts)
+        return program.command(prompt, path, drafts, env, server=server, own=own)
     return live_commands.command(
         program,
         session.where,
@@ -247,12 +347,13 @@ def _command(
         path,
         env,
         run_id=session.state.run_id,
-        scope=work.scope(),
+        scope=replace(work.scope(), tools=server.tools),
+        server=server,
     )
 
 
-def _why_stop(session: Session, work: Assignment, run: Run) -> str:
+def _why_stop(session: Session, work: Assignment, budget: Budget, run: Run) -> str:
     took = (session.clock() - run.started).total_seconds()
     if work.timeout is not None and took > work.timeout:
         return work.late
-    return work.check(run)
+    return work.check(run) or budget.check(run)

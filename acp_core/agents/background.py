@@ -32,6 +32,11 @@ def importable() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([ours, *others])}
 
 
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a child that runs a module of this acp."""
+    return {**os.environ, **importable(), **(more or {})}
+
+
 def start(
     module: str,
     words: tuple[str, ...] = (),
@@ -56,7 +61,7 @@ def start(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd="/",
-            env={**os.environ, **importable(), **(env or {})},
+            env=environment(env),
             start_new_session=True,
         )
     except OSError as error:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from acp_core.model.errors import Refused
 
 SCOPES = ("turn", "participant", "collaboration", "day")
-"""One turn of a participant; all its turns; all loops of the collaboration, and all of the day, of
-this account."""
+"""One turn of a participant; all its turns; all participants of the collaboration, and all agents
+of the day, of this account."""
 WARN = 0.8
 """The share of a budget from which on it is warned."""
 _AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([kM]?)\s*(usd|tokens?)")
@@ -25,6 +25,7 @@ _OF = {
     "collaboration": "this collaboration",
     "day": "today",
 }
+_SENTENCE = "the budget for "
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Use:
     def sentence(self) -> str:
         """How much is used, for people."""
         verb = "is used up" if self.is_over else f"is used to {self.share:.0%}"
-        return f"the budget for {_OF.get(self.scope, self.scope)} {verb}: {self.figures}"
+        return f"{_SENTENCE}{_OF.get(self.scope, self.scope)} {verb}: {self.figures}"
 
     @property
     def figures(self) -> str:
@@ -94,6 +95,25 @@ class Use:
         if self.unit == "usd":
             return f"{least}${self.spent:.2f} of ${self.amount:.2f}"
         return f"{self.spent:,.0f} of {self.amount:,.0f} tokens"
+
+
+def caps_of(usual: Mapping[str, str], chosen: Iterable[str]) -> tuple[Cap, ...]:
+    """The caps of the settings, as the options change them.
+
+    Raises:
+        Refused: one is no amount.
+    """
+    by_settings = [
+        parse_amount(scope, word)
+        for scope, words in usual.items()
+        for word in words.replace(",", " ").split()
+    ]
+    return merged(by_settings, map(parse, chosen))
+
+
+def stopped_it(why: str) -> bool:
+    """Whether a budget is the reason for which a program was stopped."""
+    return why.startswith(_SENTENCE)
 
 
 def raised(found: Iterable[Use]) -> str:

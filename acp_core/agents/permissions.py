@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -32,6 +32,7 @@ _OPENCODE_ALLOWED = (
 )
 _QWEN_CHANGES = ("edit", "write_file")
 _GEMINI_REST = r'( ([^<>|;&$`\\]|\\")*)?"'
+_GEMINI_CHANGES = ("write_file", "replace")
 _GEMINI_PRIORITY = 900  # above what the program decides by itself, of 0 to 999
 
 
@@ -44,12 +45,16 @@ class Scope:
         folders: absolute paths of the folders below which it may change files.
         policy: the path of a file for its rules, where it reads them from one.
         server: the server of its participant's tools, each of which it may use; by default none.
+        confined: its working folder is not among the folders: it may only read there.
+        top: the repository that its working folder lies in, or the root of the file system.
     """
 
     commands: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     policy: str = ""
     server: ToolServer = NO_TOOLS
+    confined: bool = False
+    top: str = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,11 @@ def grant(kind: str, scope: Scope) -> Grant:
 
 def _claude(scope: Scope) -> Grant:
     rules = [f"Bash({command} *)" for command in scope.commands] + _named_tools(scope)
+    mode = "default" if scope.confined else "acceptEdits"
+    if scope.confined:
+        rules += [f"Edit(/{_literal(folder)}/**)" for folder in scope.folders]
     allowed = ("--allowedTools", *rules) if rules else ()
-    return Grant((*_mcp_config(scope), "--permission-mode", "acceptEdits", *allowed))
+    return Grant((*_mcp_config(scope), "--permission-mode", mode, *allowed))
 
 
 def _named_tools(scope: Scope) -> list[str]:
@@ -96,6 +104,9 @@ def _opencode(scope: Scope) -> Grant:
     folders = {"*": "deny"} | {f"{folder}/*": "allow" for folder in scope.folders}
     permission: dict[str, object] = {"*": "deny", **dict.fromkeys(_OPENCODE_ALLOWED, "allow")}
     permission["external_directory"] = folders
+    if scope.confined:
+        changes = [os.path.relpath(each, scope.top) for each in scope.folders]
+        permission["edit"] = {"*": "deny"} | {f"{each}/*": "allow" for each in changes}
     permission["bash"] = commands | {f"*{sign}*": "deny" for sign in _SIGNS}
     config = {**_config(os.environ.get(_OPENCODE, "")), "permission": permission}
     if scope.server.command:
@@ -134,20 +145,44 @@ def _config(text: str) -> dict[str, object]:
 
 def _gemini(scope: Scope) -> Grant:
     args = ("--approval-mode", "auto_edit")
-    if not scope.commands:
+    made = [*map(_gemini_rule, scope.commands)]
+    if scope.confined:
+        made += _gemini_changes(scope.folders)
+    if not made:
         return Grant(args)
-    rules = "\n".join(map(_gemini_rule, scope.commands))
+    rules = "\n".join(made)
     return Grant((*args, "--policy", scope.policy), files={scope.policy: rules})
 
 
 def _gemini_rule(command: str) -> str:
     written = json.dumps(command, ensure_ascii=False)[1:-1]  # the program matches its JSON
-    pattern = "".join(f"\\{sign}" if sign in r"\^$.*+?()[]{}|/" else sign for sign in written)
     return (
         '[[rule]]\ntoolName = "run_shell_command"\n'
-        f"commandRegex = {json.dumps(pattern + _GEMINI_REST)}\n"
+        f"commandRegex = {json.dumps(_gemini_literal(written) + _GEMINI_REST)}\n"
         f'decision = "allow"\npriority = {_GEMINI_PRIORITY}\n'
     )
+
+
+def _gemini_changes(folders: Sequence[str]) -> Iterator[str]:
+    """That files below some folders may be changed, and no others; what counts more has the larger number."""
+    for tool in _GEMINI_CHANGES:
+        yield _gemini_change(tool, r'"file_path":"[^"]*\.\.', "deny", 2)
+        for each in folders:
+            path = _gemini_literal(json.dumps(each, ensure_ascii=False)[1:-1])
+            yield _gemini_change(tool, rf'"file_path":"{path}\/[^"]', "allow", 1)
+        yield _gemini_change(tool, '"file_path"', "deny", 0)
+
+
+def _gemini_change(tool: str, pattern: str, decision: str, more: int) -> str:
+    return (
+        f'[[rule]]\ntoolName = "{tool}"\nargsPattern = {json.dumps(pattern)}\n'
+        f'decision = "{decision}"\npriority = {_GEMINI_PRIORITY + more}\n'
+    )
+
+
+def _gemini_literal(text: str) -> str:
+    """A text whose signs stand for themselves in a pattern."""
+    return "".join(f"\\{sign}" if sign in r"\^$.*+?()[]{}|/" else sign for sign in text)
 
 
 def _qwen(scope: Scope) -> Grant:

@@ -68,6 +68,7 @@ class Preset:
         ask_mode: the permission mode of such a session in which the program asks before it acts;
             "" where it asks anyway.
         live_env: variables that only such a session gets.
+        sandboxed: its own sandbox opens the folders that its arguments name, and no others.
         rejection_ends_turn: it ends its turn in such a session when a request is rejected.
         tools: it gets the tools of its participant in an attempt, too, and may use each (a live
             session always has them).
@@ -107,6 +108,7 @@ class Preset:
     ask_mode: str = ""
     live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rejection_ends_turn: bool = False
+    sandboxed: bool = False
     tools: bool = False
     price_in: float | None = None
     price_out: float | None = None
@@ -191,7 +193,7 @@ def _value(where: str, key: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
             raise PresetError(f"{where}: must be a number of dollars per million tokens")
         return float(value)
-    if key in ("append_after_change", "rejection_ends_turn", "tools"):
+    if key in ("append_after_change", "rejection_ends_turn", "sandboxed", "tools"):
         if not isinstance(value, bool):
             raise PresetError(f"{where}: must be true or false")
         return value

@@ -63,6 +63,7 @@ class Program:
         documents: Sequence[str] = (),
         reads: Sequence[str] = (),
         server: ToolServer = NO_TOOLS,
+        own: str = "",
     ) -> Command:
         """The command of one attempt.
 
@@ -74,6 +75,8 @@ class Program:
                 beginnings as they must be allowed to run.
             documents: what the attempt changes; ``reads`` what it is about.
             server: the server of its participant's tools, if its preset asks for them.
+            own: the only folder, beside its drafts, below which it may change files; "" for its
+                usual ones.
 
         Raises:
             SpawnError: the program is not there, or the prompt is too long for an argument.
@@ -90,6 +93,7 @@ class Program:
             documents=tuple(documents),
             reads=tuple(reads),
             server=server,
+            own=own,
         )
         made = spawn.build(self.preset, values, self.path or None)
         return replace(made, env={**made.env, **env})

@@ -48,6 +48,7 @@ def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
         cost=cost,
         cost_estimated=estimated,
         session=progress.session,
+        opened=progress.opened,
         model=progress.model,
         version=progress.version,
         finished=finished if progress.finished else None,

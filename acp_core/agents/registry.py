@@ -141,6 +141,7 @@ def _safe_run(run: Run) -> Run:
         refusals=_show_all(run.refusals),
         retry_reason=_show(run.retry_reason),
         session=_show(run.session),
+        opened=_show(run.opened),
         model=_show(run.model),
         version=_show(run.version),
         error=_show(run.error),

@@ -303,10 +303,7 @@ class Session:
             self._hold.note_child(pid)
 
     def unfinished(self) -> Run | None:
-        """A run that an earlier session began and did not see the end of, once.
-
-        Watch it with `take_over`.
-        """
+        """A run that an earlier session began and did not see the end of, once: see `take_over`."""
         run, self._unfinished = self._unfinished, None
         return run
 
@@ -366,6 +363,7 @@ class Session:
             if attempt.stop(why):
                 self.say(f"stopping the program: {why}")
                 run = replace(run, stopped=why)
+                self.update(run=run)  # whoever takes over must know it
             self._show(run)
             self.signals.wait(self._tick)
         self._say_all(output.end(time.time()))

@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from acp_core.agents.identity import Identity, identify
@@ -37,7 +37,11 @@ class SpawnError(NotStarted):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the places in a preset's arguments stand for (see ``presets.toml``)."""
+    """What the places in a preset's arguments stand for (see ``presets.toml``).
+
+    ``own`` is the only folder, beside the drafts, below which the program may change files; "" where
+    it may below the working folder and the collaboration.
+    """
 
     folder: str
     workdir: str
@@ -50,6 +54,7 @@ class Values:
     documents: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     server: ToolServer = NO_TOOLS
+    own: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,8 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
     Raises:
         SpawnError: the program is not there, or the prompt is too long for an argument.
     """
+    if values.own and preset.sandboxed:
+        values = replace(values, folder=values.own, workdir=values.own)
     asked = "{permissions}" in preset.args  # own arguments bring permissions of their own
     granted = grant(preset.permissions if asked else "", _scope(preset, values))
     found = program or resolve(preset.program, values.workdir)
@@ -223,13 +230,20 @@ def _words(
 
 
 def _scope(preset: Preset, values: Values) -> Scope:
-    folders = [
-        each for each in (values.workdir, values.folder, values.drafts) if os.path.isabs(each)
-    ]
+    named = (values.own,) if values.own else (values.workdir, values.folder)
+    folders = [each for each in (*named, values.drafts) if os.path.isabs(each)]
     policy = os.path.splitext(values.prompt_file)[0] + ".toml"
     server = values.server if preset.tools else NO_TOOLS
     commands = (*values.commands, *preset.allow)
-    return Scope(commands, tuple(dict.fromkeys(folders)), policy, server)
+    own, top = bool(values.own), _repository(values.workdir) if values.own else "/"
+    return Scope(commands, tuple(dict.fromkeys(folders)), policy, server, own, top)
+
+
+def _repository(folder: str) -> str:
+    """The nearest folder above one that is a repository of git; the root where there is none."""
+    while not os.path.lexists(os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:

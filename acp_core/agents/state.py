@@ -64,6 +64,7 @@ class Run:
         lines: the last lines that it printed, for people.
         out, err: the files that hold all of it.
         live: it is a turn of a live session: ``process`` holds the session, and stays.
+        opened: how that session was opened for it: resumed, or a new one and why; "" where it stayed.
         unusable: why its program cannot hold a live session; "" where it can, or was not asked to.
         crashed: its live session crashed in the middle of it.
         cancelled: who cancelled it; "" where nobody did.
@@ -109,6 +110,7 @@ class Run:
     out: str = ""
     err: str = ""
     live: bool = False
+    opened: str = ""
     unusable: str = ""
     crashed: bool = False
     cancelled: str = ""

@@ -53,6 +53,22 @@ def variables() -> dict[str, str]:
     return {name: os.environ[name] for name in _NEEDED if os.environ.get(name)}
 
 
+def section(tools: Sequence[str]) -> str:
+    """What the prompt of an agent says of its tools; not each program hands them to its model."""
+    if not tools:
+        return ""
+    names = ", ".join(f"`{name}`" for name in tools)
+    lines = [
+        "",
+        "## Tools",
+        "",
+        f"If you have tools of the MCP server `{NAME}` ({names}), use them.",
+    ]
+    if "ask_human" in tools:
+        lines.append("`ask_human` gets an answer from a person and ends nothing.")
+    return "\n".join([*lines, ""])
+
+
 def server(
     folder: str, participant: str, env: Mapping[str, str], tools: Sequence[str]
 ) -> ToolServer:

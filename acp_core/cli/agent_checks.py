@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from acp_core.agents import presets, spawn
+from acp_core.agents import folder_trust, presets, spawn
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
 from acp_core.loops import heartbeat
@@ -15,8 +16,12 @@ from acp_core.person.settings import SettingsError, load
 _GROUP = "Agent programs"
 
 
-def agents() -> Iterator[Check]:
-    """What keeps loops from waking; each preset's program: where, and which version it says it is."""
+def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
+    """What keeps loops from waking; each preset's program: where, and which version it says it is.
+
+    Args:
+        folders: where agents work: some programs want to be told which folders to trust.
+    """
     silent = heartbeat.silent()
     if silent:
         name = f"process {silent.process.pid}"
@@ -32,11 +37,11 @@ def agents() -> Iterator[Check]:
         known = dict(presets.bundled())
     asked = [preset for preset in known.values() if preset.program]
     with ThreadPoolExecutor() as pool:  # each takes its time to start
-        for checks in pool.map(_program, asked):
+        for checks in pool.map(partial(_program, folders=folders), asked):
             yield from checks
 
 
-def _program(preset: Preset) -> tuple[Check, ...]:
+def _program(preset: Preset, folders: Sequence[str]) -> tuple[Check, ...]:
     try:
         program = spawn.resolve(preset.program)
     except spawn.SpawnError as error:
@@ -46,7 +51,21 @@ def _program(preset: Preset) -> tuple[Check, ...]:
     if preset.tested and version != preset.tested:
         value += f"; acp was tested with {preset.tested}"
     may = Check(_GROUP, f"{preset.name} may", State.OK, _may(preset))
-    return (Check(_GROUP, preset.name, State.OK, value), *_login(preset), may)
+    found = Check(_GROUP, preset.name, State.OK, value)
+    return (found, *_login(preset), *_trust(preset, folders), may)
+
+
+def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:
+    """Whether its model gets tools where it would work."""
+    if not folder_trust.asks(preset):
+        return
+    name = f"{preset.name} tools"
+    for folder in map(os.path.abspath, filter(os.path.isdir, folders)):
+        if folder_trust.missing(preset, folder):
+            value = f"{preset.title} {folder_trust.EFFECT}: {folder}"
+            yield Check(_GROUP, name, State.WARN, value, folder_trust.cure(preset, folder))
+        else:
+            yield Check(_GROUP, name, State.OK, f"in {folder}")
 
 
 def _login(preset: Preset) -> Iterator[Check]:

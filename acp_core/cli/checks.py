@@ -60,7 +60,7 @@ def everything(paths: Sequence[str]) -> list[Check]:
         *sharing(folders_given),
         *stores(paths),
         *programs(),
-        *agents(),
+        *agents(folders_given),
         *protocols(),
         *extras(),
     ]

@@ -100,7 +100,9 @@ def _of_loops(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -
     """What can be done about participants' loops, and about what their programs ask."""
     asked = bind_all((table.ANSWER,), Location(snapshot.key), now)
     if not collaboration.has_turns:
-        return asked
+        if snapshot.status is not Status.ACTIVE:
+            return asked
+        return [*asked, *bind_all((table.RAISE,), _about(snapshot), now)]
     about = _about(snapshot)
     over = snapshot.status is not Status.ACTIVE
     if over and not about.loops:
@@ -123,7 +125,7 @@ def _loop_act(
         return None
     if spec is table.ANSWER:
         return bind_named((spec,), name, Location(snapshot.key), now)
-    if not collaboration.has_turns:
+    if not collaboration.has_turns and spec is not table.RAISE:
         raise without_turns(snapshot.key)
     if snapshot.status is not Status.ACTIVE and spec.name not in names.ENDING:
         raise Refused("the collaboration has ended")

@@ -41,6 +41,10 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
     """
     found = list(turns.causes(case))
     case = replace(case, found=tuple(found))
+    if case.loops and not case.has_turns:
+        from acp_core.diagnosis import spending
+
+        found += spending.of_assignments(case)
     if case.permissions:  # no fault: who asks is at work
         from acp_core.diagnosis import permissions
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from acp_core.agents.live.answers import OpenRequest
+from acp_core.agents.live.questions import shown
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
 from acp_core.files.text import clean, clean_line
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
@@ -88,7 +89,7 @@ def card(opened: OpenRequest) -> Card:
         texts("It says", _words(request)),
         texts("Turn", [opened.turn]),
         texts("Policy", [opened.why]),
-        texts("Rejected", [_after_rejection(opened)]),
+        texts("Unanswered" if request.questions else "Rejected", [_after_rejection(opened)]),
     )
     return Card(
         f"permission {opened.id}",
@@ -110,7 +111,7 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
     request = opened.request
     if request.questions:
         for choice in request.questions[0].choices[:7]:
-            label = clean_line(choice.label, _SHORT)
+            label = shown(choice)
             yield verdict(f"Answer: {label}", Verdict.REJECT, label)
         yield verdict("Answer in your own words", Verdict.REJECT, "", "message")
         yield verdict("Do not answer", Verdict.REJECT)
@@ -124,7 +125,8 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
 def _after_rejection(opened: OpenRequest) -> str:
     program = opened.program or "the agent"
     if opened.ends_turn:
-        then = f"{program} ends its turn; acp starts the turn again with your message"
+        message = "" if opened.request.questions else " with your message"
+        then = f"{program} ends its turn; acp starts the turn again{message}"
     else:
         then = f"{program} continues without it"
     if opened.until is not None:

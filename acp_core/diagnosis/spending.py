@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
 
+from acp_core.agents import caps
 from acp_core.agents.budgets import Use, doubled, raised
-from acp_core.agents.state import RunnerState
+from acp_core.agents.state import Phase, RunnerState
 from acp_core.diagnosis.words import of_run, where
 from acp_core.loops.acts.names import HAND_OVER, RAISE, STOP_LOOP
-from acp_core.model import Cause, Turn
+from acp_core.model import Cause, Status, Turn
+from acp_core.model.errors import Refused
+from acp_core.person.settings import SettingsError
+from acp_core.protocols.kit.diagnosis import Case, safe_id
+
+
+def of_assignments(case: Case) -> Iterator[Cause]:
+    """Budgets of agents that no loop runs: those of governed runs, cycles and workspaces."""
+    if case.snapshot.status is not Status.ACTIVE:
+        return
+    for runner in case.loops:
+        held = runner.shown.capped and runner.phase is Phase.GAVE_UP
+        waits = runner.alive and runner.shown.ended is None
+        if held and (waits or not _is_raised(runner, case.clock.now)):
+            yield replace(_over_budget(safe_id(runner.participant), runner, "agent"), others=())
+    for cause in nearly_over(case.loops):
+        yield replace(cause, others=())
+
+
+def _is_raised(runner: RunnerState, now: datetime) -> bool:
+    """Whether a person raised the budgets of an agent since nobody conducts it any more."""
+    shown = runner.shown
+    try:
+        found = caps.in_force(runner.folder, runner.participant, shown.run_id, lambda: now)()
+    except (Refused, SettingsError):
+        return False
+    amounts = {(cap.scope, cap.unit): cap.amount for cap in found}
+    over = [use for use in shown.budget if use.is_over]
+    return all(amounts.get((use.scope, use.unit), 0.0) > use.spent for use in over)
 
 
 def over_budget(turn: Turn, loop: RunnerState) -> Cause:
     """A budget is used up: the loop starts nothing until a person raises it."""
-    name, shown = turn.participant, loop.shown
+    return _over_budget(turn.participant, loop, "loop", turn.since_event)
+
+
+def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = "") -> Cause:
+    shown = loop.shown
     told = tuple(use.sentence for use in shown.budget)
     return Cause(
         "E8",
-        f"{name}'s loop holds: {shown.note}",
+        f"{name}'s {what} holds: {shown.note}",
         advice="raise the budget, or end the work",
         evidence=(*told, *of_run(loop.run), where(loop)),
         remedy=RAISE,
@@ -25,7 +60,7 @@ def over_budget(turn: Turn, loop: RunnerState) -> Cause:
         others=(HAND_OVER, STOP_LOOP),
         participant=name,
         since=shown.since,
-        key=f"E8:{name}:{turn.since_event}:{shown.note.partition(':')[0]}",
+        key=f"E8:{name}:{since}:{shown.note.partition(':')[0]}",
     )
 
 
@@ -48,7 +83,7 @@ def _nearly_over(loop: RunnerState, use: Use, about: str) -> Cause:
     return Cause(
         "E25",
         f"{about}: {use.sentence}" if about else use.sentence,
-        advice="raise the budget, or let the loop stop when the budget is used up",
+        advice="raise the budget, or let acp stop the agent when the budget is used up",
         evidence=(f"{name} continues until 100 %", where(loop)),
         certain=True,
         remedy=RAISE,

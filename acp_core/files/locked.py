@@ -199,20 +199,23 @@ class LockedLog:
 
 
 @contextlib.contextmanager
-def locked(path: str, *, timeout: float = TIMEOUT, force: bool = False) -> Iterator[LockedLog]:
+def locked(
+    path: str, *, timeout: float = TIMEOUT, force: bool = False, reads: bool = False
+) -> Iterator[LockedLog]:
     """Open a log for appending and hold its lock.
 
     Args:
         path: the log, a regular file that exists.
         timeout: seconds to wait for another writer.
         force: go on where the file system knows no locks.
+        reads: where this account may only read it now, hold its lock all the same: nothing is appended.
 
     Raises:
         LogError: it is not a regular file, cannot be opened or cannot be locked.
     """
     deadline = time.monotonic() + timeout
     while True:
-        fd = _open(path)
+        fd = _open(path, reads)
         try:
             _lock(path, fd, deadline, force)
             if _is_still(path, fd):
@@ -244,15 +247,35 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
             os.close(fd)
 
 
+def is_locked(path: str) -> bool:
+    """Whether somebody holds the lock of a log now; False where that cannot be told."""
+    try:
+        fd = _open(path)
+    except LogError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _BUSY
+    finally:
+        os.close(fd)
+    return False
+
+
 def _require_flock() -> None:
     if fcntl is None:
         raise LogError("acp is read-only here: this system does not support flock")
 
 
-def _open(path: str) -> int:
+def _open(path: str, reads: bool) -> int:
     _require_flock()
     try:
-        fd = os.open(path, _OPEN)
+        try:
+            fd = os.open(path, _OPEN)
+        except PermissionError:
+            if not reads:
+                raise
+            fd = os.open(path, _OPEN & ~(os.O_RDWR | os.O_APPEND))  # for reading
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise LogError(f"{path} is a symbolic link; use the folder that it points to") from None

@@ -33,6 +33,8 @@ class Edits:
         self._made: Snapshot | None = None
         self._known: dict[Document, bool] = {}
         self._log: GrowingLog | None = None
+        self._versions: dict[str, str] = {}  # of the documents at the last look
+        self._events = 0  # how many there were then
 
     def marked(self, snapshot: Snapshot, collaboration: Collaboration) -> Snapshot:
         """The Snapshot with the documents that were edited too late; the same for the same one."""
@@ -41,10 +43,21 @@ class Edits:
         asked = tuple(each for each in snapshot.documents if _may_be_edited(each, snapshot))
         new = [each for each in asked if each not in self._known]
         kept = {each: self._known[each] for each in asked if each in self._known}
-        self._known = kept | (self._compared(new, snapshot, collaboration) if new else {})
+        rested = dict.fromkeys((each for each in new if self._rested(each)), False)
+        new = [each for each in new if each not in rested]
+        compared = self._compared(new, snapshot, collaboration) if new else {}
+        self._known = kept | rested | compared
+        self._versions = {each.id: each.version for each in snapshot.documents}
+        self._events = len(snapshot.events)
         edited = frozenset(each.id for each in asked if self._known[each])
         self._for, self._made = snapshot, _with_edits(snapshot, edited)
         return self._made
+
+    def _rested(self, document: Document) -> bool:
+        """Whether it is as it was before the event that settled it came: no recording need tell."""
+        known = self._versions.get(document.id, "")
+        since = document.settled_after is not None and document.settled_after > self._events
+        return since and bool(known) and known == document.version
 
     def _compared(
         self, documents: list[Document], snapshot: Snapshot, collaboration: Collaboration

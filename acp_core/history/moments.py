@@ -61,10 +61,12 @@ def ids(ordered: Sequence[Moment]) -> list[str]:
     times = [written(moment.time) for moment in ordered]
     several, names = Counter(times), Counter[str]()
     found: list[str] = []
+    taken: set[str] = set()
     for moment, time in zip(ordered, times, strict=True):
         names[time] += 1
         name = time if several[time] == 1 else f"{time}#{names[time]}"
-        found.append(moment.name if moment.kind == EVENT and moment.name not in found else name)
+        found.append(moment.name if moment.kind == EVENT and moment.name not in taken else name)
+        taken.add(found[-1])
     return found
 
 

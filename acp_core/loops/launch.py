@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acp_core.agents import registry, spawn
+from acp_core.agents import folder_trust, registry, spawn
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
@@ -165,6 +165,8 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
         warnings.append(
             f"{preset.title or preset.name} has no model option: {spec.model} is ignored"
         )
+    if spec.live(preset) == "yes" and (why := folder_trust.missing(preset, spec.workdir)):
+        warnings.append(why)
     return (*warnings, *_about_budgets(spec, preset))
 
 

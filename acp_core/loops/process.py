@@ -166,9 +166,17 @@ def _take_turns(
     try:
         while (code := loop.run()) == PARKS:
             _park(session, spec, loop, keeping)
+        if session.stopping != "SIGTERM":  # else who stops it does this, or the machine ends
+            _leave(session, collaboration, spec.participant)
         return code
     finally:
         keeping.close()
+
+
+def _leave(session: Session, collaboration: Collaboration, participant: str) -> None:
+    """Let others act for the participant from now on."""
+    if trouble := collaboration.leave(participant):
+        session.say(trouble)
 
 
 def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:

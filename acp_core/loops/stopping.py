@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from acp_core.agents import registry
 from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState
+from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.loops.recording import keep_loops
 
 
@@ -20,4 +21,19 @@ def stop_loops(loops: Iterable[RunnerState]) -> list[Stopped]:
     stopped = registry.stop_all(wanted)
     for folder in dict.fromkeys(loop.folder for loop in wanted if not loop.account):
         keep_loops(folder)
-    return stopped
+    return [_left(*each) for each in zip(wanted, stopped, strict=True)]
+
+
+def _left(loop: RunnerState, stopped: Stopped) -> Stopped:
+    """Let others act for the participant of a loop that was stopped, and say where they cannot yet."""
+    if not stopped.done or loop.account:
+        return stopped
+    try:
+        collaboration = open_folder(loop.folder)
+    except LaunchError:  # it is not there any more
+        return stopped
+    try:
+        trouble = collaboration.leave(loop.participant)
+    finally:
+        collaboration.close()
+    return Stopped(True, f"{stopped.sentence}; {trouble}") if trouble else stopped

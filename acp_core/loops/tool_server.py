@@ -1,19 +1,12 @@
-"""The tools that the program of a loop's participant gets, and the command that serves them."""
+"""The server of tools that the program of a loop's participant gets."""
 
 from __future__ import annotations
 
 from acp_core.agents import tool_servers
 from acp_core.agents.background import importable
 from acp_core.agents.tool_servers import ToolServer
-from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import tools
-
-
-def tools_in(protocol: str) -> tuple[str, ...]:
-    """The names of the tools of a protocol's participants, without those that wait for a turn."""
-    known = next((each for each in registry.installed() if each.name == protocol), None)
-    return tuple(each.name for each in tools.tools_of(known, waits=False)) if known else ()
+from acp_core.protocols.kit.tool_names import tools_in
 
 
 def server_of(collaboration: Collaboration, participant: str) -> ToolServer:

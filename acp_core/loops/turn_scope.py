@@ -7,9 +7,9 @@ import shlex
 
 from acp_core.agents import tool_servers
 from acp_core.agents.live.policy import Scope
-from acp_core.loops.tool_server import tools_in
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.tool_names import tools_in
 
 
 def scope_of(

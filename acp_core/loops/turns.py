@@ -16,17 +16,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from acp_core.agents import folder_trust
 from acp_core.agents.background import importable
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.turn import LiveCommand
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
+from acp_core.agents.spending import Budget
 from acp_core.agents.state import Phase, Run
 from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
 from acp_core.loops import commands
 from acp_core.loops.attempts import LATE, Attempts
-from acp_core.loops.budget import Budget
+from acp_core.loops.caps import caps_in
 from acp_core.loops.correction import correction, lost_with_machine, summary
 from acp_core.loops.digests import before, digests
 from acp_core.loops.hindrance import Hindrance
@@ -83,7 +85,7 @@ class Loop:
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
         self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, self._preset, clock)
-        self._budget = Budget(session, spec, clock)
+        self._budget = Budget(session, caps_in(session.where, spec), clock)
         self._hindrance = Hindrance(collaboration, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
@@ -124,7 +126,7 @@ class Loop:
         self._liveness.begin_turn(turn)
         if not self._is_due(turn):
             return self._wait(turn)
-        self._budget.begin_turn(turn)
+        self._budget.begin_turn(f"{turn.since_event}/{turn.own}")
         self._attempts.begin_turn(turn)
         if over := self._budget.over():
             return self._hold(over)
@@ -290,7 +292,9 @@ class Loop:
 
     def _server(self) -> ToolServer:
         """The server of the participant's tools; nothing is loaded for an agent that gets none."""
-        if not (self._liveness.program.live or self._preset.tools):
+        program = self._liveness.program
+        gets_any = program.live or self._preset.tools
+        if not gets_any or folder_trust.missing(self._preset, program.workdir):
             return NO_TOOLS
         from acp_core.loops.tool_server import server_of
 

@@ -151,13 +151,31 @@ def _fleet(value: object) -> None:
         raise _Wrong(error.where, error.needed) from None
 
 
+REQUESTS = ("start", "stop", "nudge", "take")
+"""What a person can let other hosts ask of this one."""
+
+
+def _requests(value: object) -> None:
+    _texts(value)
+    assert isinstance(value, list)
+    for place, item in enumerate(value):
+        if item not in REQUESTS:
+            raise _Wrong(f"[{place}]", f"one of {', '.join(REQUESTS)}")
+
+
+_SHARE: dict[str, Callable[[object], None]] = {
+    "host": _text,
+    "accept": _requests,
+}
+
+
 def _share(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
     for name, item in value.items():
-        if name != "host":
-            raise _Wrong(f".{name}", "host")
-        _below(_text, item, ".host")
+        if name not in _SHARE:
+            raise _Wrong(f".{name}", f"one of {', '.join(_SHARE)}")
+        _below(_SHARE[name], item, f".{name}")
 
 
 def _agents(value: object) -> None:
@@ -254,9 +272,13 @@ class Settings:
         default_factory=dict,
         metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
     )
-    share: dict[str, str] = field(
+    share: dict[str, Any] = field(
         default_factory=dict,
-        metadata=_setting(_share, "Shared collaborations: host, the name of this machine."),
+        metadata=_setting(
+            _share,
+            "Shared collaborations: host, the name of this machine; accept, the requests from other "
+            "machines that acp follows.",
+        ),
     )
     working: dict[str, str] = field(
         default_factory=dict,

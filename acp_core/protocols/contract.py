@@ -184,6 +184,14 @@ class Collaboration(ABC):
         """
         raise NotImplementedError(f"{self.protocol} has no turns to take")
 
+    def leave(self, participant: str) -> str:
+        """Let others act for a participant whose loop has ended here, where that is for this host to do.
+
+        Returns:
+            "", or a sentence on why the others do not know it yet. Never raises for that.
+        """
+        return ""
+
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of whatever is held."""
 

@@ -52,6 +52,7 @@ SUPERVISOR = Process("acp_core.loops.supervisor", "", "nothing")
 DUE = Process("acp_core.loops.due", "", "standard input: questions, a line of JSON each")
 LIVE = Process("acp_core.loops.live", "", "standard input: an order of a live session as JSON")
 SYNC = Process("acp_core.protocols.folder.conduct.synced", "", "FOLDER")
+ASKED = Process("acp_core.loops.asked", "", "standard input: a request from another host as JSON")
 RESUME = Process("acp_core.loops.interrupted", "", "nothing")
 ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
 

@@ -21,6 +21,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.person.paths import config_folder
+from acp_core.stores import exclusive
 from acp_core.stores.address import Address, BadAddress, parse
 from acp_core.stores.engine import Lease, Tip
 from acp_core.stores.leases import decode_lease, encode_lease, lease_file
@@ -97,15 +98,20 @@ def pinned_address(folder: str) -> Address:
     return pinned
 
 
-def pin(folder: str, address: Address) -> None:
+def pin(folder: str, address: Address, *, only_acp: bool = False) -> None:
     """Agree to a folder's store, for this account.
+
+    Args:
+        folder: the shared folder.
+        address: of its store.
+        only_acp: nothing else appends there, see `acp_core.stores.exclusive`.
 
     Raises:
         OSError: the configuration cannot be written.
     """
     place = _pin_of(folder)
     modes.private_folder(place.parent)
-    value = {"folder": os.path.realpath(folder), "address": address.text}
+    value = {"folder": os.path.realpath(folder), "address": address.text, "exclusive": only_acp}
     atomic.replace(place, json.dumps(value, indent=2).encode() + b"\n", private=True)
 
 
@@ -113,6 +119,15 @@ def unpin(folder: str) -> None:
     """Take the agreement to a folder's store back."""
     with contextlib.suppress(FileNotFoundError):
         _pin_of(folder).unlink()
+
+
+def is_exclusive(folder: str) -> bool:
+    """Whether this account has chosen that only acp appends in the folder."""
+    try:
+        value = json.loads(read_bounded(_pin_of(folder), _LIMIT))
+        return value.get("exclusive") is True
+    except (Unreadable, ValueError, AttributeError, RecursionError):
+        return False
 
 
 def write_share(folder: str, address: Address) -> None:
@@ -204,7 +219,11 @@ def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
             with contextlib.suppress(FileExistsError):
                 atomic.create(path, b"")
         with locked(path, timeout=timeout):
-            yield
+            if not is_exclusive(folder):
+                yield
+                return
+            with exclusive.writable(folder):
+                yield
     except LogError as error:
         raise Refused(str(error)) from None
 

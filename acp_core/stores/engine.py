@@ -188,7 +188,7 @@ class Asked(NamedTuple):
     """Something that one host is asked for by somebody on another one.
 
     Attributes:
-        id: its name, made up by whoever asks (24 hex digits).
+        id: its name, made up by whoever asks (24 hex digits), which grows with time.
         host: who is asked.
         verb: start, stop, nudge or take.
         participant: of whom.
@@ -227,6 +227,10 @@ class Engine(Protocol):
         """
         ...
 
+    def earlier(self, tip: Tip, path: str) -> bytes | None:
+        """A document as it was at a tip that was read before; None where that cannot be told any more."""
+        ...
+
     def publish(self, expected: Tip | None, change: Change) -> Tip:
         """Make a change; the tip after it. None as ``expected`` makes a new collaboration.
 
@@ -254,8 +258,11 @@ class Engine(Protocol):
         """Ask a host for something; the same id twice is one request."""
         ...
 
-    def requests(self, host: str) -> Sequence[Asked]:
-        """What a host was asked for, the oldest first, with what came of it; the last hundred."""
+    def requests(self, host: str = "") -> Sequence[Asked]:
+        """What a host was asked for, the oldest first, with what came of it; the last hundred.
+
+        What all hosts were asked for, where none is named.
+        """
         ...
 
     def answer(self, request: Asked, state: str, sentence: str) -> None:

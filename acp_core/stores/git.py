@@ -67,6 +67,13 @@ class GitEngine:
                 return self._unchanged(since)
             return self._commit(commit, since)
 
+    def earlier(self, tip: Tip, path: str) -> bytes | None:
+        """See `Engine.earlier`."""
+        if not _is_commit(tip.id):
+            return None
+        with self._objects.held():
+            return self._objects.local(["cat-file", "blob", f"{tip.id}:{path}"])
+
     def publish(self, expected: Tip | None, change: Change) -> Tip:
         """See `Engine.publish`."""
         with self._objects.held():
@@ -112,7 +119,7 @@ class GitEngine:
         """See `Engine.ask`."""
         self._chains.ask(request)
 
-    def requests(self, host: str) -> Sequence[Asked]:
+    def requests(self, host: str = "") -> Sequence[Asked]:
         """See `Engine.requests`."""
         return self._chains.requests(host)
 

@@ -44,20 +44,9 @@ class Chains:
     def hosts(self) -> Sequence[Heard]:
         """See `Engine.hosts`."""
         with self._objects.held():
-            if not self._objects.fetch(f"+{self._remote}/host/*:{self._local}/host/*", depth=1):
-                return []
-            listed = self._objects.local(
-                [
-                    "for-each-ref",
-                    "--format=%(refname)",
-                    f"--count={_MOST_HOSTS}",
-                    f"{self._local}/host/",
-                ]
-            )
             found = []
-            for ref in (listed or b"").decode().split():
-                name = ref.rpartition("/")[2]
-                state = _state(self._files(ref).get("state.json", b""))
+            for name in self._all("host"):
+                state = _state(self._files(f"{self._local}/host/{name}").get("state.json", b""))
                 if state is not None and state.host == name:
                     found.append(Heard(state, None))
         return found
@@ -72,13 +61,26 @@ class Chains:
         data = json.dumps(request._asdict(), sort_keys=True).encode()
         self._add(f"ask/{request.host}", {f"{request.id}.json": data}, f"asks to {request.verb}")
 
-    def requests(self, host: str) -> Sequence[Asked]:
+    def requests(self, host: str = "") -> Sequence[Asked]:
         """See `Engine.requests`."""
         with self._objects.held():
-            ref = f"{self._local}/ask/{host}"
-            if not self._fetch(f"ask/{host}"):
+            hosts = [host] if host else self._all("ask")
+            if host and not self._fetch(f"ask/{host}"):
                 return []
-            files = self._files(ref)
+            found = [each for name in hosts for each in self._asked(name)]
+        return sorted(found, key=lambda each: each.id)[-_MOST:]
+
+    def _all(self, kind: str) -> list[str]:
+        """The hosts that have a chain of a kind, fetched."""
+        if not self._objects.fetch(f"+{self._remote}/{kind}/*:{self._local}/{kind}/*", depth=1):
+            return []
+        shown = ["--format=%(refname)", f"--count={_MOST_HOSTS}", f"{self._local}/{kind}/"]
+        listed = self._objects.local(["for-each-ref", *shown]) or b""
+        return [each.rpartition("/")[2] for each in listed.decode().split()]
+
+    def _asked(self, host: str) -> list[Asked]:
+        """What a host was asked for, as was fetched last."""
+        files = self._files(f"{self._local}/ask/{host}")
         found = []
         for name, data in files.items():
             id, _, kind = name.partition(".")
@@ -93,7 +95,7 @@ class Chains:
                     state=said["state"][:40], sentence=said["sentence"][:_LONGEST_TEXT]
                 )
             found.append(request)
-        return found[-_MOST:]
+        return found
 
     def answer(self, request: Asked, state: str, sentence: str) -> None:
         """See `Engine.answer`."""
@@ -119,7 +121,7 @@ class Chains:
             parts = head.split()
             if len(parts) == 4 and parts[1] == b"blob" and int(parts[3]) <= _LARGEST:
                 wanted[raw.decode("utf-8", "replace")] = parts[2].decode()
-        names = sorted(wanted)[: 4 * _MOST]
+        names = sorted(wanted)[-4 * _MOST :]  # names grow with time
         if not names:
             return {}
         given = "".join(f"{wanted[name]}\n" for name in names).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from acp_core.files import owners
 from acp_core.model.errors import Refused
@@ -21,12 +22,17 @@ class LeaseElsewhere(Refused):
 
 def this_host() -> str:
     """This host's name: ``[share] host`` of the settings, else that of the machine."""
-    text = _set().get("host", "") or owners.host().partition(".")[0]
+    text = str(_set().get("host", "")) or owners.host().partition(".")[0]
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64].strip("-")
     return plain or "host"
 
 
-def _set() -> Mapping[str, str]:
+def accepted() -> frozenset[str]:
+    """The requests from other hosts that the owner of this one lets it follow; none by default."""
+    return frozenset(map(str, _set().get("accept", ())))
+
+
+def _set() -> Mapping[str, Any]:
     try:
         return settings.load().share
     except settings.SettingsError as error:
@@ -58,8 +64,9 @@ def lease_for(
         return None
     if held is not None and not take:
         since = held.since[11:16] or held.since
+        cure = "`--take`" if by == "append" else f"`acp sync --take {participant}`"
         raise LeaseElsewhere(
-            f"{participant} acts on host {held.host} ({held.account}) since {since} UTC; `--take` moves it here"
+            f"{participant} acts on host {held.host} ({held.account}) since {since} UTC; {cure} moves it here"
         )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     epoch = held.epoch + 1 if held else 1

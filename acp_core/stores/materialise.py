@@ -9,6 +9,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +20,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore
+from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore, SharingError
 from acp_core.stores.known import Known
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
@@ -111,9 +112,10 @@ def bring(
         settled = _settle(path, old.get(path), mine, remote)
         if settled.kept is not None:
             kept[path] = tree.keep(path, settled.kept, host)
+            _keep_before(tree, engine, base, path, kept[path])
             notes.append(
                 f"{path} was changed here and in the store: the store's stands there, yours is kept in {kept[path]} "
-                f"(`acp sync --mine {path}` or `--theirs {path}` settles it)"
+                f"(`acp sync --mine {path}`, `--theirs {path}` or `--merge {path}` resolves it)"
             )
         if settled.data != mine:
             reach("before document")
@@ -131,7 +133,7 @@ def bring(
     if kept_log:
         notes.append(
             "events.jsonl had lines here that the store does not have, and that cannot keep their seq: they were moved "
-            f"to {kept_log}; append them again with `acp append`"
+            f"to {kept_log}; `acp sync --again` appends those that are still allowed"
         )
     if not rogue or kept_log:
         _write_protocol(tree, commit.protocol, old, kept, notes, host)
@@ -143,6 +145,16 @@ def bring(
         write_base(folder, now)
         reach("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
+
+
+def _keep_before(tree: Tree, engine: Engine, base: Base | None, path: str, kept: str) -> None:
+    """Keep the text that both sides have changed beside the one that gave way, for merging both."""
+    if base is None or path not in base.files:
+        return
+    with contextlib.suppress(SharingError):  # then two texts are merged without it
+        before = engine.earlier(base.tip, path)
+        if before is not None and digest(before) == base.files[path].sha256:
+            tree.replace(tree.before(kept), before)
 
 
 def _read(engine: Engine, base: Base | None) -> Commit:

@@ -24,6 +24,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 KEPT = ".acp/kept"
+SETTLED = ".settled"
+"""The ending of what was kept and is settled."""
+_BEFORE = ".acp/before"
 
 
 class NotShared(Refused):
@@ -112,14 +115,18 @@ class Tree:
         self.replace(at, data)
         return at
 
+    def before(self, kept: str) -> str:
+        """Where the text is that both sides had changed, for a text that is kept."""
+        return f"{_BEFORE}/{kept.rpartition('/')[2]}"
+
     def kept_copies(self, path: str) -> list[str]:
-        """What was kept of a document, the latest last."""
+        """What was kept of a document and not settled since, the latest last."""
         plain = _plain_name(path)
         try:
             names = os.listdir(os.path.join(self.folder, KEPT))
         except OSError:
             return []
-        ours = re.compile(re.escape(plain) + r"\.\d{8}T\d{6}Z\..+")
+        ours = re.compile(re.escape(plain) + r"\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?")
         return sorted(f"{KEPT}/{name}" for name in names if ours.fullmatch(name))
 
     def files(self) -> list[str]:

@@ -46,6 +46,7 @@ class Availability:
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
         self._offers: Halt | None = UNKNOWN  # what the keys were last drawn for
+        self._drawn_for = ""  # and of which collaboration
         self._known: dict[str, tuple[object, Halt | None]] = {}
         self._starts: dict[str, Start | None] = {}
 
@@ -111,6 +112,9 @@ class Availability:
     def _update_keys(self, snapshot: Snapshot) -> None:
         """Have the keys looked at again, where other ones are of use: the footer is made anew."""
         halt = self.halt(snapshot)
+        if halt is UNKNOWN and self._offers and self._drawn_for == snapshot.key:
+            return  # it keeps its name until the answer is there
+        self._drawn_for = snapshot.key
         if halt != self._offers:
             self._offers = halt
             self._screen.refresh_bindings()

@@ -86,8 +86,10 @@ class CollaborationScreen(SnapshotScreen):
             and not any(one.key in self.snapshot.parts for one in batch.snapshots)
         ):
             return  # others changed
-        if self.key in batch.loops or any(one.key == self.key for one in batch.snapshots):
-            self.loader.load_loops()  # those of other accounts tell of no change by themselves
+        if self.key in batch.loops:
+            self.loader.load_loops()
+        elif any(one.key == self.key for one in batch.snapshots):
+            self.loader.load_loops_soon()  # those of other accounts tell of no change themselves
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = (
                 "No collaboration here, or it was removed. Press Escape to go back to the fleet."

@@ -15,7 +15,13 @@ from acp_tui.widgets import event_details
 from acp_tui.widgets.pane_data import PaneData
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from acp_tui.screens.snapshot_screen import SnapshotScreen
+
+
+SOON = 0.3
+"""Seconds until loops are looked at after a change: not while what changed is drawn."""
 
 
 class PaneLoader:
@@ -31,6 +37,7 @@ class PaneLoader:
         self._source = source
         self._labels = Labels(screen.app, self._relabel)
         self._askers: dict[str, str] = {}  # by action: the collaboration whose need it helps
+        self._loops_soon: Timer | None = None
 
     def load_text(self, document: Document) -> None:
         """Get a document's text for the pane of documents."""
@@ -52,7 +59,15 @@ class PaneLoader:
 
     def load_loops(self) -> None:
         """Get the loops of the participants for the pane of documents."""
+        if self._loops_soon is not None:
+            self._loops_soon.stop()
+            self._loops_soon = None
         self._start(self._load_loops, "loops", exclusive=True)
+
+    def load_loops_soon(self) -> None:
+        """As `load_loops`, in a moment: once for all that happens until then."""
+        if self._loops_soon is None:
+            self._loops_soon = self._screen.set_timer(SOON, self.load_loops)
 
     async def _load_loops(self) -> None:
         self._screen.documents.loops = await self._source.loops()

@@ -15,8 +15,15 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from acp_core.cli.signs import NEED
-from acp_core.loops.acts.names import CANCEL, LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
-from acp_core.model import Need, Snapshot
+from acp_core.loops.acts.names import (
+    ANSWER_PERMISSION,
+    CANCEL,
+    LAUNCH,
+    NUDGE,
+    RELAUNCH,
+    STOP_LOOP,
+)
+from acp_core.model import Cause, Need, Snapshot
 from acp_core.model.format import age, count, zoned
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
@@ -138,7 +145,7 @@ class ParticipantScreen(CollaborationActions):
     def _begin_log(self, *_: object) -> None:
         """Read the log from its beginning."""
         loop = self.loop
-        self._log, self._feed, self.picture = None, None, None
+        self._log, self._feed, self.picture, self._rows = None, None, None, None
         if loop is None:
             if self._known:
                 self.view.clear("No log: the participant has no loop on this machine.")
@@ -212,6 +219,9 @@ class ParticipantScreen(CollaborationActions):
 
     def _draw(self) -> None:
         self.query_one("#facts", Static).update(self._facts())
+        if self._rows is not None:
+            asked = self._asked()
+            self._rows.show_asked(asked.headline if asked else "")
         self._draw_session()
         self._draw_bar()
 
@@ -238,17 +248,34 @@ class ParticipantScreen(CollaborationActions):
                     (f"  {safe_line(turn.what)}", ""),
                 )
             )
-        for cause in snapshot.causes if snapshot else ():
-            if cause.participant == self.participant:
-                words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
-                lines.append(line(words, "$text-error"))
-                break
+        asked = self._asked()
+        own = (each for each in self._causes() if each.participant == self.participant)
+        cause = asked or next(own, None)
+        if cause is not None:
+            words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
+            lines.append(line(words, "$text-error"))
         loop = self.loop
         if loop is not None:
-            lines += loop_lines(loop, now)
+            said = turn.what if turn is not None else ""
+            lines += loop_lines(loop, now, asks=asked is not None, said=said)
         elif self._known:
             lines.append(line("no loop on this machine", MUTED))
         return Content("\n").join(lines)
+
+    def _causes(self) -> tuple[Cause, ...]:
+        snapshot = self.in_hand()
+        return snapshot.causes if snapshot else ()
+
+    def _asked(self) -> Cause | None:
+        """What its agent asks, and waits for the answer."""
+        return next(
+            (
+                each
+                for each in self._causes()
+                if each.participant == self.participant and each.remedy == ANSWER_PERMISSION
+            ),
+            None,
+        )
 
     def _draw_bar(self) -> None:
         view = self.view

@@ -10,13 +10,15 @@ if TYPE_CHECKING:
 
 
 def terminal_driver(driver: type[Driver]) -> type[Driver]:
-    """The driver for a terminal, or ``driver`` itself for a page in a browser.
+    """The driver for a terminal, or that for a page in a browser.
 
     It tells the app's `Terminal` of itself, and writes with the signs that the terminal has
     (`acp_core.cli.plain_signs`).
     """
     if "TEXTUAL_DRIVER" in os.environ:
-        return driver
+        from acp_tui.terminal.browser_page import page_driver
+
+        return page_driver(driver)
     from acp_core.cli import plain_signs
 
     signs = plain_signs.wanted(os.environ)

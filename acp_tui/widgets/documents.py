@@ -344,7 +344,7 @@ class Documents(Vertical):
 
     def _is_new(self, document: Document) -> bool:
         """Whether a document changed since the last visit, or since it was looked at."""
-        if self._document is not None and self._document.id == document.id:
+        if self.active == f"document {document.id}":
             return False
         if self.data is not None and self.data.past:
             return self.change is not None and self.change.document == document.id

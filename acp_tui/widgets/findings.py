@@ -67,8 +67,7 @@ class Findings(RowList):
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
         self.empty = empty(snapshot.verdict)
-        above = data.need.text if data.need is not None else ""
-        self.items = tuple(items(snapshot.findings, titles, self.called, above))
+        self.items = tuple(items(snapshot.findings, titles, self.called, _stands_above(data)))
 
     @property
     def finding(self) -> Finding | None:
@@ -105,8 +104,16 @@ class Findings(RowList):
 
 
 def _parts(data: PaneData) -> tuple[object, ...]:
-    """What shows of a Snapshot, to be compared: the same objects have the same numbers."""
-    return id(data.snapshot.findings), id(data.snapshot.verdict), data.need and data.need.text
+    """What shows of a Snapshot, to be compared."""
+    snapshot = data.snapshot
+    titles = [document.title for document in snapshot.documents]
+    return snapshot.findings, snapshot.verdict, _stands_above(data), titles
+
+
+def _stands_above(data: PaneData) -> str:
+    """The message that the headline shows as the need in hand; "" where it is none of the findings."""
+    text = data.need.text if data.need is not None else ""
+    return text if any(finding.message == text for finding in data.snapshot.findings) else ""
 
 
 def title(snapshot: Snapshot | None) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
 
 from acp_tui.keys import rank
 from acp_tui.text import safe_line, width
@@ -86,7 +85,8 @@ class KeyLine(Widget):
             return
         offers: dict[str, Offer] = {}
         palette = None
-        typing = isinstance(screen.focused, Input | TextArea)
+        focused = screen.focused
+        typing = focused is not None and focused.check_consume_key("a", "a")
         for key, (_, binding, enabled, tooltip) in screen.active_bindings.items():
             of_palette = key == self.app.COMMAND_PALETTE_BINDING
             if not of_palette and (not binding.show or binding.action in offers):

@@ -30,13 +30,21 @@ def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Con
     return join(*parts)
 
 
-def loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
-    """State, what it cost, the note and the command."""
+def loop_lines(
+    loop: RunnerState, now: datetime, *, asks: bool = False, said: str = ""
+) -> list[Content]:
+    """State, what it cost, the note and the command.
+
+    Args:
+        loop: the participant's.
+        now: the time.
+        asks: its agent waits for an answer; what it asks stands above.
+        said: what stands above of the turn: a note that says the same is left out.
+    """
     activity = loop.shown
     colour = {"success": "$text-success", "error": "$text-error"}
-    state = safe_line(wording.state(loop)) + (
-        f" {age(activity.since, now)}" if activity.since else ""
-    )
+    doing = "waiting for your answer" if asks else wording.state(loop)
+    state = safe_line(doing) + (f" {age(activity.since, now)}" if activity.since else "")
     facts = [
         wording.attempt(loop),
         wording.spent(loop),
@@ -51,11 +59,13 @@ def loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
             ("  " + " · ".join(filter(None, facts)), MUTED),
         )
     ]
-    if activity.note:
+    if activity.note and activity.note != said:
         lines.append(line(activity.note))
     if loop.nudge_waiting:
         lines.append(line("a message is queued for the next turn", MUTED))
     how = "live session" if activity.live == "yes" else " ".join(loop.command)
+    if activity.live == "yes" and loop.run is not None and loop.run.opened:
+        how = f"{how}: {loop.run.opened}"
     lines.append(join((safe_line(wording.program(loop)), ""), (f"  {how}", MUTED)))
     if activity.live.startswith("no"):
         lines.append(line(f"no live session: {activity.live[4:]}", MUTED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import ClassVar
 
@@ -29,6 +30,8 @@ NARROWEST = 12
 """Cells that a row has at least, in however narrow a list."""
 WRAPPED_UP_TO = 500
 """Lists with more items show each of them in one row."""
+ROWS_KEPT = 1024
+"""Of how many items is kept how they are wrapped: most are in the next list again."""
 
 
 NOWHERE = Target()
@@ -139,7 +142,7 @@ class RowList(Lines):
             row = 0
             for item in self.items:
                 self._starts.append(row)
-                row += len(self._rows(item))
+                row += len(_wrapped(item, self._width - GUTTER))
             self._starts.append(row)
         chosen = self.selected
         self._details = () if chosen is None else tuple(self._detail_rows(chosen))
@@ -171,7 +174,7 @@ class RowList(Lines):
         """How many rows all items take in so many cells while none is selected."""
         if not self._wrapped or len(self.items) > WRAPPED_UP_TO:
             return len(self.items)
-        return sum(len(self._spans(item, cells - GUTTER)) for item in self.items)
+        return sum(len(_wrapped(item, cells - GUTTER)) for item in self.items)
 
     # --- rows ------------------------------------------------------------------------------
 
@@ -182,7 +185,8 @@ class RowList(Lines):
         index, part = self._spot(y)
         if index >= len(self.items):
             return ()
-        rows = self._rows(self.items[index]) if self._starts else [self._cut(self.items[index])]
+        item = self.items[index]
+        rows = _wrapped(item, self._width - GUTTER) if self._starts else (self._cut(item),)
         if part >= len(rows):
             return self._details[part - len(rows)]
         selected = index == self.cursor and part == 0
@@ -207,22 +211,6 @@ class RowList(Lines):
             pieces.append((text, style))
             left -= width(text)
         return tuple(pieces)
-
-    def _rows(self, item: Item) -> list[Row]:
-        """An item's text in rows, further ones indented."""
-        pieces = [(safe_line(text), style) for text, style in item.pieces]
-        cells = self._width - GUTTER
-        indent = min(item.indent, cells // 2)
-        rows: list[Row] = []
-        for number, (start, end) in enumerate(self._spans(item, cells)):
-            before: Row = ((" " * indent, ""),) if number else ()
-            rows.append(before + cut(pieces, start, end))
-        return rows
-
-    def _spans(self, item: Item, cells: int) -> list[tuple[int, int]]:
-        """Which characters of an item's text stand in each of its rows."""
-        text = "".join(safe_line(text) for text, _ in item.pieces)
-        return wrap(text, cells, cells - min(item.indent, cells // 2))
 
     def _detail_rows(self, item: Item) -> list[Row]:
         indent = " " * (GUTTER + min(item.indent, self._width // 3))
@@ -322,3 +310,18 @@ def _same(item: Item, before: Item) -> bool:
     if item.heading:
         return False
     return item.key == before.key if before.key else item.pieces == before.pieces
+
+
+def _wrapped(item: Item, cells: int) -> tuple[Row, ...]:
+    """An item's text in rows of at most so many cells, further ones indented."""
+    return _wrapped_row(item.pieces, min(item.indent, cells // 2), cells)
+
+
+@lru_cache(ROWS_KEPT)
+def _wrapped_row(row: Row, indent: int, cells: int) -> tuple[Row, ...]:
+    pieces = [(safe_line(text), style) for text, style in row]
+    rows: list[Row] = []
+    for start, end in wrap("".join(text for text, _ in pieces), cells, cells - indent):
+        before: Row = ((" " * indent, ""),) if rows else ()
+        rows.append(before + cut(pieces, start, end))
+    return tuple(rows)

@@ -24,8 +24,10 @@ _AHEAD, _NOW, _DONE = (
     PHASE[each] for each in (PhaseState.AHEAD, PhaseState.CURRENT, PhaseState.DONE)
 )
 _FAILED = SEVERITY[Severity.ERROR]
+_WAITS = "pending"  # the status of a call that may have been asked about
+_TOLD = 60  # characters of a call by which a sentence about it is known: both may be cut
 _CALLS = {
-    "pending": (_AHEAD, "muted", "waiting"),
+    _WAITS: (_AHEAD, "muted", "waiting"),
     "in_progress": (_NOW, "accent", "running"),
     "completed": (_DONE, "success", ""),
     "failed": (_FAILED, "error", "failed"),
@@ -49,6 +51,17 @@ class SessionRows:
         self._utc = utc
         self._entries: dict[int, Entry] = {}
         self._first: dict[int, int] = {}  # the row at which an entry begins
+        self._asked = ""
+
+    def show_asked(self, sentence: str) -> None:
+        """Show elsewhere what the agent asks: the call that waits for the answer does not repeat it.
+
+        Args:
+            sentence: what is shown there; "" where nothing is asked.
+        """
+        if sentence != self._asked:
+            self._asked = sentence
+            self.show([each for each in self._entries.values() if each.status == _WAITS])
 
     def show(self, entries: Iterable[Entry]) -> None:
         """Show entries that are new, or that changed."""
@@ -66,12 +79,18 @@ class SessionRows:
         rows: list[Row] = []
         for number in sorted(each for each in self._entries if each >= start):
             self._first[number] = at + len(rows)
-            rows += rows_of(self._entries[number], self._utc)
+            rows += rows_of(self._entries[number], self._utc, self._asked)
         self._view.rewrite(at, rows)
 
 
-def rows_of(entry: Entry, utc: bool) -> Iterable[Row]:
-    """What an entry shows."""
+def rows_of(entry: Entry, utc: bool, asked: str = "") -> Iterable[Row]:
+    """What an entry shows.
+
+    Args:
+        entry: what happened.
+        utc: whether times are shown in UTC.
+        asked: the sentence elsewhere that says what the agent asks; "" where nothing is asked.
+    """
     at = zoned(datetime.fromtimestamp(entry.at, UTC), utc).strftime("%H:%M:%S ")
     time = (at, "muted")
     if entry.kind == "call":
@@ -79,7 +98,7 @@ def rows_of(entry: Entry, utc: bool) -> Iterable[Row]:
         yield (
             time,
             (f"{sign} ", style),
-            (entry.text, "strong"),
+            (_name_of(entry) if _says(asked, entry) else entry.text, "strong"),
             (f"  {word}" if word else "", style),
         )
         for each in entry.output:
@@ -95,6 +114,16 @@ def rows_of(entry: Entry, utc: bool) -> Iterable[Row]:
             (lead if first else " " * len(lead), style),
             (text, style),
         )
+
+
+def _says(asked: str, entry: Entry) -> bool:
+    """Whether a sentence says already what a call that waits is used on."""
+    used_on = entry.text.partition(": ")[2][:_TOLD]
+    return entry.status == _WAITS and used_on != "" and used_on in asked
+
+
+def _name_of(entry: Entry) -> str:
+    return entry.text.partition(": ")[0]
 
 
 def panel(picture: Picture, room: int) -> Content:

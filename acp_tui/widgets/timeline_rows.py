@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 
 from acp_core.cli.signs import TONE
@@ -32,6 +33,8 @@ SUMMARY_LINES = 4
 """How many lines the summary of the selected event takes at most."""
 EVENT_LINES = 3
 """How many lines the summary of any event takes at most, where summaries are wrapped."""
+KEPT = 1024
+"""Of how many events is kept how they are shown: with each new one, all on the screen are asked for."""
 
 _STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.items()}
 
@@ -139,12 +142,13 @@ def event_rows(
         (fit(event.actor, form.actor) + " ", ""),
     ]
     rest = form.width - sum(width(text) for text, _ in pieces)
-    lines = _summary_lines(event, form, cut=not selected)
+    text = _summary_text(event)
+    lines = _summary_lines(text, form, cut=not selected)
     aside = "error" if event.problem else "muted"
     if form.summary:
         pieces.append((fit(event.kind, form.kind), style))
         pieces.append((fit(_reply(event), form.reply) + "  ", "muted"))
-        if _begins_on_row(event, form):
+        if _begins_on_row(text, form):
             pieces.append((fit(lines.pop(0), form.summary), aside))
     else:
         reply = _reply(event)
@@ -159,15 +163,20 @@ def event_rows(
 
 def event_height(event: Event, form: Columns) -> int:
     """How many rows `event_rows` makes."""
-    if not form.wrapped or (form.summary and width(_summary_text(event)) <= form.summary):
+    return _height(_summary_text(event), form) if form.wrapped else 1
+
+
+@lru_cache(KEPT)
+def _height(text: str, form: Columns) -> int:
+    if form.summary and width(text) <= form.summary:
         return 1
-    lines = len(_summary_lines(event, form))
-    return lines if _begins_on_row(event, form) else 1 + lines
+    lines = len(_summary_lines(text, form))
+    return lines if _begins_on_row(text, form) else 1 + lines
 
 
-def _begins_on_row(event: Event, form: Columns) -> bool:
-    """Whether the summary begins on the row of its event."""
-    fits = not form.below or width(_summary_text(event)) <= form.summary
+def _begins_on_row(text: str, form: Columns) -> bool:
+    """Whether a summary begins on the row of its event."""
+    fits = not form.below or width(text) <= form.summary
     return bool(form.summary) and fits
 
 
@@ -179,8 +188,13 @@ def _summary_text(event: Event) -> str:
     """What an event says beside who did what."""
     if event.problem:
         return f"illegal: {event.problem}"
-    text = " ".join(event.summary.split())
-    for known in (f"{event.actor} {event.kind}", event.kind.replace("_", " ")):
+    return _beside(event.actor, event.kind, event.summary)
+
+
+@lru_cache(KEPT)
+def _beside(actor: str, kind: str, summary: str) -> str:
+    text = " ".join(summary.split())
+    for known in (f"{actor} {kind}", kind.replace("_", " ")):
         if text.lower() == known.lower():
             return ""
         if text.lower().startswith(f"{known.lower()}, "):
@@ -188,9 +202,8 @@ def _summary_text(event: Event) -> str:
     return text
 
 
-def _summary_lines(event: Event, form: Columns, *, cut: bool = True) -> list[str]:
+def _summary_lines(text: str, form: Columns, *, cut: bool = True) -> list[str]:
     """What shows of the summary of an event; ``cut``: it ends in "…" where there is more."""
-    text = _summary_text(event)
     if form.summary and (not form.wrapped or width(text) <= form.summary):
         return [text]
     if not form.wrapped or not text:

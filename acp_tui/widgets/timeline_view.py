@@ -83,6 +83,7 @@ class TimelineView(Lines):
         self._now = utc_now()
         self.actors: tuple[str, ...] = ()
         self._form: rows.Columns | None = None
+        self._measured: list[Event] | None = None
         self._details: tuple[Row, ...] = ()
         self._paused_at = 0
         self._moving = False
@@ -99,7 +100,7 @@ class TimelineView(Lines):
         if growth is Growth.REWRITTEN:
             self._paused_at = min(self._paused_at, self.model.length)
         self.actors = actors
-        self._form = None
+        self._form = self._measured = None
         return growth
 
     def settle(self) -> None:
@@ -159,7 +160,11 @@ class TimelineView(Lines):
     @property
     def needed_width(self) -> int:
         """How many cells the rows of the newest events need to show all of their summaries."""
-        return rows.needed_width(self._measured(), self._columns(FULL)) if self.model.length else 0
+        return (
+            rows.needed_width(self._measured_events(), self._columns(FULL))
+            if self.model.length
+            else 0
+        )
 
     def _columns(self, cells: int) -> rows.Columns:
         model = self.model
@@ -167,7 +172,7 @@ class TimelineView(Lines):
         last = model.events[model.length - 1] if model.length else None
         return rows.columns(
             cells,
-            events=self._measured(),
+            events=self._measured_events(),
             last_order=max(last.order, model.length) if last else 0,
             actors=self.actors,
             first=first.at if first else None,
@@ -186,11 +191,13 @@ class TimelineView(Lines):
         first, last = model.events[0].at, model.events[model.length - 1].at
         return rows.one_day(first, last, self._now, self.utc)
 
-    def _measured(self) -> list[Event]:
+    def _measured_events(self) -> list[Event]:
         """The events whose texts the columns are made for."""
-        model = self.model
-        first = 0 if model.length <= SMALL else model.length - NEWEST
-        return [model.events[place] for place in range(first, model.length)]
+        if self._measured is None:
+            model = self.model
+            first = 0 if model.length <= SMALL else model.length - NEWEST
+            self._measured = [model.events[place] for place in range(first, model.length)]
+        return self._measured
 
     def _place_rows(self) -> None:
         """Say in which row each event begins, where some take more than one."""

@@ -11,9 +11,11 @@ start a command that stays, and wait to be cancelled; ``deaf`` the same, and ign
 send what no agent should, then do it; ``limit`` answer with an error that names a limit; ``listen`` wait for a message, say it, then do it;
 ``trouble`` answer well although its service failed; ``chat`` say what it remembers; ``closed``
 close its output and stay; ``both`` ask for one command that no policy knows, then do it;
+``wonder`` ask the person two questions and say the answers, then do it; ``forge`` send a request
+that asks for nothing as a notification, then ask for one command;
 ``edit=PATH,PATH`` write these files, each if it may, then do it; a row of `tests.agents.service_errors`
 fail as that program does; ``tools`` do it, and append by the tools of the server that the session
-names instead of commands.
+names instead of commands; ``use=TOOL`` use such a tool, say what it answers, then do it.
 
 With ``--command``, its work is one command, of a folder collaboration or not: it gets the prompt as
 its input, and what it prints is the agent's answer.
@@ -47,6 +49,7 @@ OPTIONS = {
 }  # fmt: skip
 GOES_ON = ("claude", "gemini")  # after a rejection; the others end the turn
 MODES = {"claude": "default", "codex": "workspace-write", "opencode": "", "gemini": "default", "qwen": "default"}  # fmt: skip
+QUESTIONS = (("Which store?", ("git", "postgres")), ("Which colour?", ("red", "blue")))
 LOUD = 300_000  # bytes of complaints, more than a pipe holds
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -178,6 +181,16 @@ class LiveAgent:
         self.update("agent_message_chunk", content={"type": "text", "text": "I take my turn."})
         return self.work(Worker(prompt, self))
 
+    def do_use(self, prompt: str) -> str:
+        """Use a tool of the server that the session names, if it may, say what it answers, and do it."""
+        tool = self.files
+        if self.may(
+            f"call-{agent_number(self, 0)}", tool, f"mcp__{self.servers[0]['name']}__{tool}"
+        ):
+            result = ToolWorker(prompt, self).use(tool, {})
+            self.say(f"{tool} answers: {result['content'][0]['text']}\n")
+        return self.do_act(prompt)
+
     def do_tools(self, prompt: str) -> str:
         return self.work(ToolWorker(prompt, self))
 
@@ -240,6 +253,35 @@ class LiveAgent:
         if self.may(f"call-{agent_number(self, 0)}", command):
             subprocess.run(command.split(), check=True)
         return "end_turn"
+
+    def do_wonder(self, prompt: str) -> str:
+        """Ask the person, as this program does: by a form, or by a request for permission."""
+        self.asked += 1
+        name, call = f"p{self.asked}", f"call-{agent_number(self, 0)}"
+        if self.shape == "qwen":
+            asked = [{"question": text, "header": text, "options": [{"label": each} for each in choices], "multiSelect": False} for text, choices in QUESTIONS]  # fmt: skip
+            meta = {"toolName": "ask_user_question", "qwenInteractionKind": "user_question", "qwenQuestions": asked}  # fmt: skip
+            tool = {"toolCallId": call, "title": "Ask user 2 questions", "kind": "think", "status": "pending", "_meta": meta}  # fmt: skip
+            options = [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}, {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"}]  # fmt: skip
+            self.send(id=name, method="session/request_permission", params={"sessionId": self.session, "toolCall": tool, "options": options})  # fmt: skip
+        else:
+            fields: dict[str, Any] = {}
+            for number, (text, choices) in enumerate(QUESTIONS):
+                offered = [{"const": each, "title": each} for each in choices]
+                fields[f"question_{number}"] = {"type": "string", "title": "Choice", "description": text, "oneOf": offered}  # fmt: skip
+                fields[f"question_{number}_custom"] = {"type": "string", "title": "Other"}
+            params = {"mode": "form", "sessionId": self.session, "toolCallId": call, "message": "Please answer the following questions.", "requestedSchema": {"type": "object", "properties": fields}}  # fmt: skip
+            self.send(id=name, method="elicitation/create", params=params)
+        self.say(f"The answer: {json.dumps(self.answer(name)['result'], sort_keys=True)}")
+        self.update("plan", entries=[])
+        return self.do_act(prompt)
+
+    def do_forge(self, prompt: str) -> str:
+        harmless = {"toolCallId": "x", "title": "x", "kind": "edit", "content": [{"type": "diff", "path": self.files, "newText": ""}], "locations": [{"path": self.files}]}  # fmt: skip
+        options = [{"optionId": each, "name": each, "kind": kind} for each, kind in OPTIONS[self.shape]]  # fmt: skip
+        params = {"sessionId": self.session, "toolCall": harmless, "options": options}
+        self.send(method="session/request_permission", params=params)
+        return self.do_ask(prompt)
 
     def do_both(self, prompt: str) -> str:
         self.do_ask(prompt)
@@ -425,8 +467,8 @@ def agent_number(agent: LiveAgent, number: int) -> str:
     return f"{len(agent.memory())}-{number}"
 
 
-def main(name: str = "agent") -> None:
-    """Hold sessions until the input ends."""
+def options() -> argparse.ArgumentParser:
+    """The options of the stand-in."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--shape", choices=OPTIONS, default="claude")
     parser.add_argument("--home", type=Path, required=True)
@@ -438,7 +480,12 @@ def main(name: str = "agent") -> None:
     parser.add_argument("--mute", action="store_true", help="answer nothing")
     parser.add_argument("--no-resume", action="store_true")
     parser.add_argument("--launcher", action="store_true", help="work in a child that keeps the pipes")  # fmt: skip
-    given, _ = parser.parse_known_args()
+    return parser
+
+
+def main(name: str = "agent") -> None:
+    """Hold sessions until the input ends."""
+    given, _ = options().parse_known_args()
     given.home.mkdir(parents=True, exist_ok=True)
     if given.launcher:
         words = [each for each in sys.argv if each != "--launcher"]

@@ -123,6 +123,47 @@ def test_qwen_changes_files_in_its_folders_only() -> None:
     assert "run_shell_command(*$(*)" in denied
 
 
+CONFINED = Scope((OURS,), ("/w/own", "/d"), "/runs/1.toml", confined=True)
+
+
+def _gemini_changes(path: str, tool: str = "write_file") -> bool:
+    """As the program decides: the rule that counts most of those that apply."""
+    made = tomllib.loads(grant("gemini", CONFINED).files["/runs/1.toml"])["rule"]
+    given = json.dumps(
+        {"content": '"file_path":"/w/own/x"', "file_path": path}, separators=(",", ":")
+    )
+    found = [
+        each for each in made if each["toolName"] == tool and re.search(each["argsPattern"], given)
+    ]
+    return bool(max(found, key=lambda each: int(each["priority"]))["decision"] == "allow")
+
+
+@pytest.mark.parametrize("tool", ["write_file", "replace"])
+def test_a_confined_gemini_changes_files_in_its_own_folder_only(tool: str) -> None:
+    assert _gemini_changes("/w/own/a/b.md", tool) and _gemini_changes("/d/draft.md", tool)
+    for path in ("/w/x.md", "/w/owner/x.md", "x.md", "/w/own/../x.md", "/e/w/own/x.md", "/w/own/"):
+        assert not _gemini_changes(path, tool), path
+    assert grant("gemini", CONFINED).args[:2] == ("--approval-mode", "auto_edit")
+
+
+def test_other_confined_programs_change_files_in_their_own_folder_only() -> None:
+    args = grant("claude", CONFINED).args
+    assert args[:2] == ("--permission-mode", "default")
+    assert args[-2:] == ("Edit(//w/own/**)", "Edit(//d/**)")
+    config = json.loads(grant("opencode", CONFINED).env["OPENCODE_CONFIG_CONTENT"])
+    assert config["permission"]["edit"] == {"*": "deny", "w/own/*": "allow", "d/*": "allow"}
+    in_git = json.loads(
+        grant("opencode", replace(CONFINED, top="/w")).env["OPENCODE_CONFIG_CONTENT"]
+    )
+    assert in_git["permission"]["edit"] == {"*": "deny", "own/*": "allow", "../d/*": "allow"}
+    qwen = " ".join(grant("qwen", CONFINED).args)
+    assert "edit(//w/own/**)" in qwen and "edit(//w/**)" not in qwen
+    values = Values("/f", "/w", "/d", prompt_file="/runs/1.prompt", own="/w/own")
+    codex = spawn.build(presets.bundled()["codex"], values, "/bin/program")
+    named = [each for each in codex.argv if each.startswith("/") and each != "/bin/program"]
+    assert (set(named), codex.cwd) == ({"/w/own", "/d"}, "/w/own")
+
+
 def test_a_person_allows_more_commands_by_their_beginning() -> None:
     own = presets.load({"claude": {"allow": ["npm test", "git diff"]}})["claude"]
     argv = spawn.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/claude").argv

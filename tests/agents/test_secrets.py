@@ -34,6 +34,8 @@ def test_known_forms_keep_their_beginning_only(secret: str) -> None:
     shown = mask(f"with {secret}, it works")
     assert secret[:4] + MASK in shown
     assert secret[8:] not in shown
+    named = mask(f"API_KEY={secret}")
+    assert named.startswith(f"API_KEY={secret[:4]}{MASK}") and secret[8:] not in named
     assert shown.startswith("with ")
     assert shown.endswith(", it works")
 
@@ -46,6 +48,7 @@ def test_known_forms_keep_their_beginning_only(secret: str) -> None:
         ('{"api_key": "abcdefgh1234"}', "abcdefgh1234"),
         ('{\\"password\\": \\"hunter2hunter2\\"}', "hunter2hunter2"),
         ("--token abcdefgh1234", "abcdefgh1234"),
+        ("password: correcthorse", "correcthorse"),
         ("Authorization: Bearer abcdefghijkl", "abcdefghijkl"),
         ("https://user:pa55word@example.org/x", "pa55word"),
         ("-----BEGIN RSA PRIVATE KEY-----\nAAAA\nBBBB\n-----END RSA PRIVATE KEY-----", "AAAA"),
@@ -56,10 +59,16 @@ def test_named_secrets_are_masked(text: str, secret: str) -> None:
     assert MASK in mask(text)
 
 
+def test_quotes_stay_around_what_is_masked() -> None:
+    for quote in ('"', "'", '\\"'):
+        assert mask(f"api_key={quote}abcdefgh1234{quote},") == f"api_key={quote}{MASK}{quote},"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "The token expires when the session ends.",
+        "Nobody knows which password belongs to it.",
         "Write the password policy into proposal.md",
         "acp append --event review_submitted --reply-to 7",
         "tokens: 1200 in, 50 out",

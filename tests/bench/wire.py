@@ -244,10 +244,13 @@ def measure(bench: Bench) -> Iterator[Figure]:
         bare = Server("bare", [sys.executable, "-c", BARE, str(other)], other)
         ending.callback(bare.end)
         agents = []
+        options = subprocess.run([*acp(), "agent", "--help"], capture_output=True, text=True).stdout
+        # to an older copy any account of this machine is the owner without being told
+        opened = ["--open-loopback"] if "--open-loopback" in options else []
         for sync in ("full", "normal"):
             port, web = free_port(), free_port()
             words = ["agent", "--name", f"Measured-{sync}", "--sync", sync]
-            words += ["--port", str(port), "--http-port", str(web), "--open-loopback"]
+            words += ["--port", str(port), "--http-port", str(web), *opened]
             agents.append(Server(sync, [*acp(), *words], web))
             ending.callback(agents[-1].end)
         yield from asyncio.run(_measure(bench, agents, bare, messages, streams))

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(installed() is None, reason=f"{VARIABLE} names no folder of the programs"),
 ]
+ONCE = {"ann": "claude", "ben": "codex", "cat": "opencode", "dan": "gemini", "eve": "qwen"}
 PATIENCE = 240.0  # seconds; nothing passes or fails by being quicker
 
 
@@ -50,6 +52,13 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Progra
     yield made
     stop_all()
     made.close()
+
+
+@pytest.fixture
+def beside() -> Iterator[Path]:
+    """A folder that does not lie in /tmp, which one program's sandbox opens for everybody."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        yield Path(os.path.realpath(made))
 
 
 def dashboard(folder: Path) -> Terminal:
@@ -252,6 +261,30 @@ def test_workspaces_with_qwen_and_gemini(programs: Programs, tmp_path: Path) -> 
     )
 
 
+def test_agents_that_are_started_for_each_attempt_change_files_in_their_workspaces_only(
+    programs: Programs, beside: Path
+) -> None:
+    root = beside / "queues"
+    tasks = [word for name in ONCE for word in ("--agent", f"{name}=Compare the queues.")]
+    assert acp("workspaces", "init", root, "--task", "a comparison", *tasks).returncode == 0
+    playing.git(root, "init", "-q")  # one program names files from the repository's root
+    shared = root / "agent-workspaces/shared"
+    shared.mkdir(exist_ok=True)
+    strange = {name: [shared / f"{name}.md", root / f"{name}.md"] for name in ONCE}
+    programs.more(
+        *(
+            (f"AGENT NAME: {name}", [["write", str(path), "Mine.\n"] for path in paths])
+            for name, paths in strange.items()
+        )
+    )
+    team = [word for name, preset in ONCE.items() for word in ("--agent", f"{name}={preset}")]
+    ended = acp("workspaces", "dispatch", root, *team, "--once", "--jobs", "2")
+    assert [str(each) for paths in strange.values() for each in paths if each.exists()] == []
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    entries = json.loads((root / "agent-workspaces/.coord/manifest.json").read_text())["agents"]
+    assert [each["outside"] for each in entries] == [[]] * len(ONCE)
+
+
 def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> None:
     root, no, yes = tmp_path / "project", tmp_path / "no", tmp_path / "yes"
     root.mkdir()
@@ -281,3 +314,60 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     assert "I heard: I quote" in log(root, "cd")
     assert answered_once()
     until(lambda: not any(left_of(place(str(root), name)) for name in AGENTS), "everybody's end")
+
+
+def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: Path) -> None:
+    folder, yes = tmp_path / "cache", tmp_path / "yes"
+    named = ["--participant", "server", "--participant", "reader"]
+    words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
+    assert acp("init", "--folder", folder, *named, *words).returncode == 0
+    choices = [{"label": "git", "description": "a"}, {"label": "postgres", "description": "b"}]
+    asked = {"question": "Which store?", "header": "Store", "options": choices, "multiSelect": False}  # fmt: skip
+    programs.more(
+        ("You are `server`", [["use", "ask_user_question", {"questions": [asked]}], ["run", f"touch {yes}"]]),
+        ("You are `reader`", [["use", "AskUserQuestion", {"questions": [asked]}]]),
+    )  # fmt: skip
+    team = ("server=qwen", "reader=claude", "--permissions", "edits", "--yes")
+    assert acp("launch", folder, *team).returncode == 0
+    answer_question(folder, "postgres")
+    opened = request(folder, f"touch {yes}")
+    until(lambda: has_heard(folder, "server", "postgres"), "the answer in its tool", PATIENCE)
+
+    holder, agent = session(folder, "server")
+    for pid in (agent, state(folder, "server").pid, holder):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    with pytest.raises(Refused):
+        answers.answer(opened, Verdict.ALLOW, "ann", utc_now())
+    again = ("server=qwen", "--permissions", "edits", "--yes")
+    assert acp("launch", folder, *again).returncode == 0
+    until(lambda: any(each.participant == "server" for each in answers.waiting(str(folder))) or len(events(folder)) > 1, "the turn to go on", PATIENCE)  # fmt: skip
+    allow_all(folder, lambda: len(events(folder)) > 1)
+    assert [each["event"] for each in events(folder)[1:2]] == ["proposal_submitted"]
+
+    answer_question(folder, "git, with a mirror")
+    allow_all(folder, lambda: len(events(folder)) > 2)
+    until(lambda: has_heard(folder, "reader", "git, with a mirror"), "the answer in its tool", PATIENCE)  # fmt: skip
+    assert is_valid(folder) and answered_once()
+
+
+def has_heard(folder: Path, participant: str, answer: str) -> bool:
+    """Whether an answer is in what the agent's own tool gave to its model."""
+    lines = log(folder, participant).splitlines()
+    return any(answer in each and not each.endswith(f"answered: {answer}") for each in lines)
+
+
+def answer_question(folder: Path, answer: str) -> None:
+    """Answer the question that an agent asks; whatever else is asked before is allowed."""
+
+    def asked() -> OpenRequest | None:
+        found = answers.waiting(str(folder))
+        for each in found:
+            if not each.request.questions:
+                allow(each)
+        return next((each for each in found if each.request.questions), None)
+
+    opened = until(asked, "a question", PATIENCE)
+    assert opened is not None
+    ended = acp("answer", folder, opened.id, "reject", "--message", answer)
+    assert ended.returncode == 0, ended.stderr

@@ -111,11 +111,16 @@ def _killed(words: list[str], after: float) -> None:
 
 
 def _kill_watchers(chance: Random) -> None:
-    """Kill some of those that watch over programs; the programs go on."""
+    """Kill some of those that watch over programs; the programs go on.
+
+    They are gone afterwards: one that is still dying is at work for whoever comes next.
+    """
     for each in registry.runners():
         if each.alive and chance.random() < 0.7:
             with contextlib.suppress(psutil.NoSuchProcess):
-                psutil.Process(each.pid).kill()
+                watcher = psutil.Process(each.pid)
+                watcher.kill()
+                watcher.wait(60)
 
 
 def _launch(place: Path, chance: Random) -> None:
@@ -176,7 +181,10 @@ def _step(place: Path, chance: Random) -> None:
         for _ in range(3):
             _killed(["governed", "step", str(root)], chance.uniform(0.4, 2.5))
         _step_until_staged(root)
-        wait_for(lambda n=turns: sum(watched.noted("ends").values()) == n, "its program to end")
+        wait_for(
+            lambda n=turns: sum(watched.noted("ends").values()) == n,
+            f"program {turns} to end: {watched.noted('begins')}, {watched.noted('ends')}",
+        )
         assert acp("governed", "accept-turn", str(root)).code == 0
         yes = ["--as", "Olga", "--yes", "--comment", "Seen."]
         assert acp("governed", approve, str(root), *yes).code == 0

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from acp_core.files import atomic
+from acp_core.files.sync import sync_folder
+from tests.files.descriptors import open_below
 
 
 def full(*args: Any, **more: Any) -> Any:
@@ -37,7 +39,7 @@ def test_what_cannot_be_replaced_leaves_the_old_and_nothing_beside_it(
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"file": b"old"}
 
 
-@pytest.mark.parametrize("call", ["write", "fsync"])
+@pytest.mark.parametrize("call", ["write", "fsync", "link"])
 def test_what_cannot_be_made_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
@@ -62,3 +64,9 @@ def test_what_is_made_never_takes_anothers_place(
 
 def _no_links(*args: Any, **more: Any) -> None:
     raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+
+def test_a_sync_leaves_no_file_open(tmp_path: Path) -> None:
+    """A dashboard or a loop that runs for weeks would come to an end of them."""
+    sync_folder(str(tmp_path))
+    assert open_below(tmp_path) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 from acp_core.files import claims, mounts, owners
 from acp_core.files.claims import CONDUCT, ClaimError, Held, Lost, Owner
 from acp_core.files.owners import Process
+from tests.files.descriptors import open_below
 
 ALICE = claims.of_participant("alice")
 
@@ -141,6 +144,23 @@ def test_git_sees_nothing_of_it_at_any_moment(tmp_path: Path) -> None:
     assert (tmp_path / ".acp" / ".gitignore").read_bytes() == b"*\n"
 
 
+def test_what_git_must_ignore_is_on_the_disk_before_anything_is_made_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a loss of power leaves claims that the next commit takes along."""
+    synced: list[tuple[str, bool]] = []
+    real = os.fsync
+
+    def sync(fd: int) -> None:
+        synced.append((os.readlink(f"/proc/self/fd/{fd}"), (tmp_path / ".acp/run").exists()))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    claims.take(tmp_path, CONDUCT).release()
+    for path in (".acp/.gitignore", ".acp"):
+        assert (str(tmp_path / path), False) in synced
+
+
 def test_an_ignore_file_that_a_crash_left_empty_is_written_and_anothers_is_left(
     tmp_path: Path,
 ) -> None:
@@ -185,7 +205,22 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     lock.symlink_to(elsewhere / "file")
     with pytest.raises(OSError):
         claims.take(tmp_path, CONDUCT)
+    ignore = tmp_path / ".acp" / ".gitignore"
+    ignore.unlink()
+    ignore.symlink_to(elsewhere / "file")
+    with pytest.raises(ClaimError, match=r"\.gitignore is a symbolic link"):
+        claims.take(tmp_path, ALICE)
     assert list(elsewhere.iterdir()) == []
+
+
+def test_what_is_no_file_is_no_lock_and_does_not_stay_open(tmp_path: Path) -> None:
+    claims.take(tmp_path, CONDUCT).release()
+    lock = claims.lock_of(tmp_path, CONDUCT)
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(ClaimError, match="is not a regular file"):
+        claims.take(tmp_path, CONDUCT)
+    assert open_below(tmp_path) == []
 
 
 def test_a_file_system_without_locks_is_refused(
@@ -195,6 +230,37 @@ def test_a_file_system_without_locks_is_refused(
     with pytest.raises(ClaimError, match=r"without locks that all can see \(cifs\)"):
         claims.take(tmp_path, CONDUCT)
     assert not (tmp_path / ".acp").exists()
+
+
+def test_a_system_without_locks_is_refused_and_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with claims.take(tmp_path, CONDUCT):
+        monkeypatch.setattr(claims, "SUPPORTED", False)
+        with pytest.raises(ClaimError, match="read-only here: this system does not support flock"):
+            claims.take(tmp_path, ALICE)
+        assert not claims.seen(tmp_path, CONDUCT).held
+    assert not claims.lock_of(tmp_path, ALICE).exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "said"),
+    [
+        (errno.EACCES, Held, "another process has locked"),  # "held" on some systems
+        (errno.ENOLCK, ClaimError, r"conduct\.lock cannot be locked: No locks available"),
+    ],
+)
+def test_a_lock_that_is_held_and_one_that_cannot_be_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception], said: str
+) -> None:
+    def refuse(fd: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("acp_core.files.claims._PATIENCE", 0.0)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(error, match=said):
+        claims.take(tmp_path, CONDUCT)
+    assert open_below(tmp_path) == []  # a loop asks again for weeks
 
 
 def test_over_a_network_an_unended_holder_of_another_host_is_not_taken_for_dead(
@@ -208,6 +274,49 @@ def test_over_a_network_an_unended_holder_of_another_host_is_not_taken_for_dead(
         claims.take(tmp_path, CONDUCT)
     claims.write_record(claim.path, replace(there, ended="2026-01-01T00:00:00+00:00"))
     claims.take(tmp_path, CONDUCT).release()
+
+
+# --- processes that become others, and holders that ended ----------------------------------------
+
+
+def test_a_claim_is_inherited_by_the_very_process_that_the_record_names(tmp_path: Path) -> None:
+    with claims.take(tmp_path, CONDUCT) as claim:
+        assert claims.inherit(tmp_path, CONDUCT, claim.fileno()).owner == claim.owner
+        other = replace(claim.owner, process=replace(claim.owner.process, pid=1))
+        claims.write_record(claim.path, other)
+        with pytest.raises(Lost, match="no longer names this process as the holder"):
+            claims.inherit(tmp_path, CONDUCT, claim.fileno())
+        claim.path.with_suffix(".json").unlink()
+        with pytest.raises(Lost, match="no longer names this process as the holder"):
+            claims.inherit(tmp_path, CONDUCT, claim.fileno())
+
+
+def test_what_was_never_claimed_is_neither_closed_nor_noted(tmp_path: Path) -> None:
+    """The end of a program may be told late, or twice: no claim comes of it."""
+    claims.note(tmp_path, claims.of_turn("turn-1"), None)
+    assert list(tmp_path.iterdir()) == []
+    claims.take(tmp_path, ALICE).release()
+    claims.close_record(tmp_path, CONDUCT, 7)
+    assert not claims.lock_of(tmp_path, CONDUCT).exists()
+
+
+def test_whoever_lets_go_twice_does_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number may be another file's by then; and no lock that was tried stays open."""
+    real, replaced = fcntl.flock, []
+
+    def replace_once(fd: int, how: int) -> None:
+        real(fd, how)
+        if not replaced:
+            replaced.append(fd)
+            claims.lock_of(tmp_path, CONDUCT).unlink()  # somebody cleans up at this moment
+
+    monkeypatch.setattr(fcntl, "flock", replace_once)
+    claim = claims.take(tmp_path, CONDUCT)
+    claim.release()
+    claim.release()
+    assert replaced and open_below(tmp_path) == []
 
 
 # --- programs that outlive their holder --------------------------------------------------------
@@ -301,6 +410,12 @@ def test_every_participant_has_a_claim_of_its_own(participant: str) -> None:
     assert kind == "loops" and "/" not in file and not file.startswith(".")
     assert 0 < len(file) <= 120
     assert (name == claims.of_participant("alice")) == (participant == "alice")
+
+
+def test_a_participants_claim_is_found_under_the_participants_name() -> None:
+    """People look for it there, and other programs that play a participant lock it."""
+    assert claims.of_participant("alice") == "loops/alice"
+    assert claims.of_participant(" ").startswith("loops/ -")  # no file of a blank alone
 
 
 # --- races ---------------------------------------------------------------------------------------

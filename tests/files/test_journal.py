@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from acp_core.files import journal
 from acp_core.files.journal import GROWN, RESTARTED, SAME, UNREADABLE, UNSETTLED, Reader, read_line
+from tests.files.test_locked import bytes_read
 
 
 class Look(NamedTuple):
@@ -113,6 +114,30 @@ def test_a_touched_log_is_the_same(log: Path) -> None:
     assert look(reader, 1).change == SAME
 
 
+def test_a_line_that_came_in_pieces_is_known_again(log: Path) -> None:
+    """What was read of it ahead counts: a touched log would else look rewritten."""
+    reader = Reader(log)
+    look(reader, 0)
+    for number, part in enumerate((b"thr", b"ee", b"\nfo", b"ur\n"), 1):
+        add(log, part)
+        look(reader, number)
+    os.utime(log, ns=(1, 1))
+    assert look(reader, 9) == (SAME, [], "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count reads")
+def test_a_long_log_that_grew_is_not_read_anew(log: Path) -> None:
+    """All that a look costs is what is new, and the beginning and the end of what was known."""
+    add(log, (b"x" * 1023 + b"\n") * 16_384)
+    reader = Reader(log)
+    look(reader, 0)
+    before = bytes_read()
+    for number in range(1, 5):
+        add(log, b"more\n")
+        assert look(reader, number).change == GROWN
+    assert bytes_read() - before < 8 << 20
+
+
 def test_a_log_that_is_being_replaced_is_waited_for(log: Path) -> None:
     reader = Reader(log, grace=2.0)
     look(reader, 0)
@@ -167,6 +192,8 @@ def test_a_log_without_end_is_read_up_to_the_bounds(tmp_path: Path) -> None:
     assert reader.full
     add(path, b"y\n")
     assert look(reader, 1).items == []
+    whole = Reader(path, max_lines=1_000_011)
+    assert look(whole, 0).items[-1] == (1_000_011, b"y") and not whole.full
     small = Reader(path, max_size=1_000)
     small.poll(0)
     assert small.full

@@ -64,6 +64,23 @@ def test_an_event_that_cannot_be_synced_is_not_taken_back_from_under_anothers(
     assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
 
 
+def test_an_event_that_cannot_be_synced_is_taken_back_where_nobody_wrote_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    path = folder / "events.jsonl"
+    before = path.read_bytes()
+
+    def sync(fd: int) -> None:
+        if b'"blocked"' in path.read_bytes():
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, SYNC, sync)
+    ran = block(folder)
+    assert ran.code == 2 and "Input/output error; the event was taken back" in ran.err
+    assert path.read_bytes() == before
+
+
 def test_a_repair_cuts_and_ends_no_line_that_came_meanwhile(tmp_path: Path) -> None:
     """Somebody who takes no lock wrote after the repair had looked: that is another log."""
     path = make_v1(tmp_path / "run", "drafting") / "events.jsonl"
@@ -97,6 +114,60 @@ def test_a_failed_write_takes_back_no_line_of_another(
     ran = block(folder, "No budget for this, and none for that.")
     assert ran.code == 2 and "nothing was appended" in ran.err
     assert [event["summary"] for event in log(folder)][1:] == ["Me too."]
+
+
+def test_a_line_that_is_there_whole_is_an_event_whatever_the_disk_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taken back, it would be an event that others have read, and that never was."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        written = real(fd, data)
+        if b'"No budget' in bytes(data):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return written
+
+    monkeypatch.setattr(os, "write", write)
+    ran = block(folder)
+    assert (ran.code, ran.out) == (0, "appended seq 2: blocked\n"), ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["No budget."]
+
+
+def test_a_line_that_lacks_its_newline_alone_is_in_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk wrote all but the last byte, and cuts nothing: readers take the line."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        return real(fd, data[:-1]) if b'"No budget' in bytes(data) else real(fd, data)
+
+    def cut(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "write", write)
+    monkeypatch.setattr(os, "ftruncate", cut)
+    ran = block(folder)
+    assert ran.code == 0 and "the newline is missing; run `acp repair`" in ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["No budget."]
+
+
+def test_where_the_file_system_knows_no_locks_only_whoever_insists_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_v1(tmp_path / "run", "drafting") / "events.jsonl"
+
+    def flock(fd: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(LogError, match="cannot be locked: No locks available"), locked(str(path)):
+        pass
+    with locked(str(path), force=True) as held:
+        assert held.size() == path.stat().st_size
 
 
 def test_a_writer_without_a_lock_behind_our_line_is_noticed(

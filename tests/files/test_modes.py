@@ -103,14 +103,16 @@ def test_a_replaced_file_keeps_its_group(tmp_path: Path) -> None:
 
 
 @AS_ROOT
+@pytest.mark.parametrize(("was", "becomes"), [(0o660, 0o600), (0o664, 0o644), (0o676, 0o666)])
 def test_where_the_group_cannot_be_kept_that_is_said_and_no_other_group_gets_in(
-    open_to_all: Path,
+    open_to_all: Path, was: int, becomes: int
 ) -> None:
+    """The group that it gets instead may do what all others may, and no more."""
     path = open_to_all / "protocol.json"
     path.write_text("old")
     os.chown(open_to_all, 54001, 54001)
     os.chown(path, 54001, 54321)
-    path.chmod(0o660)
+    path.chmod(was)
     child = os.fork()
     if child == 0:  # another account, no member of the group
         code = 1
@@ -122,4 +124,4 @@ def test_where_the_group_cannot_be_kept_that_is_said_and_no_other_group_gets_in(
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert (path.stat().st_gid, mode(path), path.read_text()) == (54001, 0o600, "new")
+    assert (path.stat().st_gid, mode(path), path.read_text()) == (54001, becomes, "new")

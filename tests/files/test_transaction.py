@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import transaction
+from acp_core.files import transaction, writes
 from acp_core.files.transaction import (
     APPEND,
     CREATE,
@@ -186,3 +186,63 @@ def test_what_was_only_just_written_when_the_process_died_is_brought_to_the_disk
         assert opened.recovered and opened.recovered.completed
     for name in ("log.jsonl", "state.json", "history", ""):
         assert str(root / name).rstrip("/") in synced, name
+
+
+def test_what_other_programs_wrote_between_the_plan_and_its_step_stays(tmp_path: Path) -> None:
+    """They take no lock: each file is looked at once more where it is written."""
+    root = make(tmp_path)
+    for name, data, wrong in (
+        ("state.json", b"somebody else", "state.json was changed by another program"),
+        ("log.jsonl", b"", "log.jsonl was shortened by another program"),
+    ):
+
+        def meddle(
+            place: Path, steps: Sequence[Step], name: str = name, data: bytes = data
+        ) -> None:
+            (place / name).write_bytes(data)
+
+        with pytest.raises(Failed, match=wrong):
+            commit(root, Hooks(check=meddle))
+        assert stand(root) == BEFORE | {name: data}
+        (root / name).write_bytes(BEFORE[name])
+
+
+def test_a_home_that_leads_out_of_the_run_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    os.symlink(tmp_path / "elsewhere", root / HOME)
+    with pytest.raises(Refused, match="points outside"), transaction.begin(root, HOME):
+        pass
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_both_folders_of_a_move_and_the_end_of_the_journal_are_brought_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a loss of power shows the file twice, or takes back what was said to be done."""
+    root = make(tmp_path)
+    (root / "deep").mkdir()
+    (root / "deep/output.md").write_bytes(b"first")
+    synced: list[tuple[str, bool, bool]] = []
+    real = os.fsync
+
+    def sync(fd: int) -> None:
+        moved = not (root / "deep/output.md").exists()
+        written = not (root / HOME / transaction.JOURNAL).exists()
+        synced.append((os.readlink(f"/proc/self/fd/{fd}"), moved, written))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    moving = Write(root / "history/output.md", MOVE, source=root / "deep/output.md")
+    with transaction.begin(root, HOME) as opened:
+        opened.commit("move", [moving, Write(root / "state.json", REPLACE, b"new")])
+    for name in ("deep", "history"):
+        assert (str(root / name), True, False) in synced
+    assert (str(root / HOME), True, True) in synced
+
+
+def test_the_longest_path_that_is_written_has_a_thousand_characters(tmp_path: Path) -> None:
+    longest = "a/" * 499 + "bb"
+    assert writes.below(tmp_path, longest) == tmp_path / longest
+    assert writes.below(tmp_path, longest + "b") is None

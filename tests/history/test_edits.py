@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
+from acp_core.history import library
 from acp_core.history.recorder import Recorder
+from acp_core.history.store import Store
 from acp_core.model import Snapshot
 from tests.cli.support import Acp
-from tests.protocols.folder.support import change_protocol, make_v1, make_v2, say
+from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, say
 
 LOG = ("events.jsonl", "protocol.json")
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
@@ -134,3 +136,31 @@ def test_the_commands_say_so(folder: Path, tmp_path: Path) -> None:
     told = "readiness.md changed during the review (as recorded)"
     assert told in acp("show", str(folder), env={"COLUMNS": "200"}).stdout
     assert '"code": "C4"' in acp("why", str(folder), "--json").stdout
+
+
+def test_a_document_that_rests_while_events_settle_it_asks_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a look found before the event came is what was there then: no file of the recorder tells more."""
+    made = make_v1(tmp_path / "cache", "drafting")
+    stamped(*(path for path in made.iterdir() if path.is_file()), seconds=1)
+    record(made)
+    fleet = Fleet([made])
+    fleet.read()
+    asked: list[str] = []
+    find = library.find
+
+    def noted(key: str) -> Store | None:
+        asked.append(key)
+        return find(key)
+
+    monkeypatch.setattr(library, "find", noted)
+    entry = {"seq": 2, "from": "server", "event": "proposal_submitted", "summary": "Submitted."}
+    entry |= {"at": AT.strftime("%Y-%m-%dT%H:%M:%SZ"), "reply_to": 1}
+    with (made / "events.jsonl").open("ab") as log:
+        log.write(line_of(entry))  # its documents bear a time just after it
+    fleet.read()
+    assert asked == []
+    edit(made, "proposal.md", after=1.5)
+    fleet.read()
+    assert asked

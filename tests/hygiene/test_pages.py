@@ -104,6 +104,16 @@ def test_the_index_lists_every_page() -> None:
     assert linked == pages | {"../README.md"}
 
 
+@pytest.mark.parametrize("place", [("README.md",), ("docs", "index.md")], ids="/".join)
+def test_what_acp_stands_for_is_said_in_one_paragraph_and_the_third_is_spelled_out(
+    place: tuple[str, ...],
+) -> None:
+    paragraphs = [" ".join(each.split()) for each in text(place).split("\n\n")]
+    (said,) = [each for each in paragraphs if each.startswith('"ACP" stands')]
+    for kind in ("Collaboration", "Communication", "Client"):
+        assert f"the Agent {kind} Protocol" in said or f"The Agent {kind} Protocol" in said
+
+
 @cache
 def variables() -> set[str]:
     """Every variable of the environment that the product or its tests name."""

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import presets, registry
+from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops.spec import Spec
 from acp_core.person import paths
 from acp_core.protocols.folder.actions import agents
+from tests.agents.live.support import left_of
 from tests.agents.support import ROOT, wait_for
 
 PEOPLE = ("server", "reader", "reviewer")
@@ -154,11 +156,15 @@ def restart_machine(folder: Path) -> None:
             if each is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(each.pid, signal.SIGKILL)
+        for pid in left_of(Place(Path(loop.place))):  # of its live session
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     wait_for(
         lambda: not any(each.alive or each.program_alive for each in registry.runners()),
         "all to be dead",
     )
-    noted = [*paths.state_folder().rglob("loop.json"), *(folder / ".acp" / "run").rglob("*.json")]
+    own = (*paths.state_folder().rglob("loop.json"), *paths.state_folder().rglob("session.json"))
+    noted = [*own, *(folder / ".acp" / "run").rglob("*.json")]
     for path in noted:
         path.write_text(re.sub(r'("boot": ?")[^"]*"', r'\1another-start"', path.read_text()))
 

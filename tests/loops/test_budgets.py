@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from acp_core.agents import budgets, ledger, presets, registry
-from acp_core.agents.budgets import Cap, Spent, Use
+from acp_core.agents.budgets import Cap, Spent, Use, caps_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.cli.main import run as acp_main
 from acp_core.fleet import Fleet
 from acp_core.loops.acts.names import RAISE
-from acp_core.loops.budget import caps_of
 from acp_core.model.errors import Refused
 from tests.agents.support import wait_for
 from tests.loops.support import (

@@ -159,6 +159,41 @@ def test_what_a_person_rejects_is_not_run_and_the_next_prompt_says_why(tmp_path:
     assert "not allowed: touch" in log(folder, "server")
 
 
+@pytest.mark.parametrize("shape", ["claude", pytest.param("qwen", marks=pytest.mark.slow)])
+def test_questions_of_an_agent_are_answered_by_a_command(tmp_path: Path, shape: str) -> None:
+    folder = make(tmp_path / "cache")
+    preset = live(tmp_path / "a", shape=shape, behaviour="wonder")
+    start(folder, "server", preset, permissions="edits")
+    first = wait_for_request(folder)
+    assert [each.text for each in first.request.questions] == ["Which store?"]
+    words = ["answer", str(folder), first.id, "reject", "--message", "postgres"]
+    assert acp_main(words, lambda paths, settings: 99) == 0
+    second = wait_for_request(folder)
+    assert [each.text for each in second.request.questions] == ["Which colour?"]
+    answer(second, Verdict.REJECT, "green")
+    wait_for(lambda: len(events(folder)) == 2, "the event")
+    answers_of = {
+        "claude": {"action": "accept", "content": {"question_0": "postgres", "question_1_custom": "green"}},
+        "qwen": {"answers": {"0": "postgres", "1": "green"}, "outcome": {"optionId": "proceed_once", "outcome": "selected"}},
+    }  # fmt: skip
+    wait_for_turns(folder, "server", 1)
+    assert f"The answer: {json.dumps(answers_of[shape], sort_keys=True)}" in log(folder, "server")
+    assert "answered: postgres" in log(folder, "server")
+    assert [each["state"] for each in record()][:2] == ["answered", "answered"]
+
+
+def test_what_is_sent_as_a_notification_is_not_judged_in_place_of_the_next_request(
+    tmp_path: Path,
+) -> None:
+    folder = make(tmp_path / "cache")
+    proposal = folder / "proposal.md"
+    preset = live(tmp_path / "a", behaviour=f"forge={proposal}")
+    start(folder, "server", preset, permissions="edits")
+    asked = wait_for_request(folder).request
+    assert (asked.command or "").startswith("touch ") and asked.locations == ()
+    assert not (tmp_path / "a" / "asked").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["loop", "runner", "agent"])
 def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: str) -> None:
@@ -187,6 +222,10 @@ def test_a_request_is_answered_once_whoever_is_killed(tmp_path: Path, killed: st
     assert resumed == (killed != "loop")
     taken = wait_for_turns(folder, "server", 1 if killed == "loop" else 2)
     assert len({each["session"] for each in taken if each["session"]}) == 1
+    run = facts(state(folder, "server"))["run"]
+    assert isinstance(run, dict)
+    opened = "" if killed == "loop" else f"resumed session {taken_session(folder)}"
+    assert (run["opened"], taken[-1]["opened"]) == (opened, opened)
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import presets, registry
+from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.fleet import Fleet
@@ -17,6 +20,8 @@ from acp_core.loops import launch
 from acp_core.loops.acts.names import LOGIN
 from acp_core.loops.interrupted import interrupted
 from acp_core.model import Cause
+from tests.agents.live.support import left_of, words
+from tests.agents.live_agent import MODES
 from tests.agents.support import ROOT, wait_for
 from tests.loops import week
 from tests.loops.support import (
@@ -63,10 +68,26 @@ def wanted(folder: Path) -> list[Cause]:
     return [each for each in snapshot.causes if each.wanted]
 
 
+def resident(folder: Path, world: World, who: str) -> Preset:
+    """The same in a live session."""
+    own = folder / f"live-{who}"
+    own.mkdir()
+    path = own / "agent"
+    path.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\nfrom tests.loops.week import reside\n"
+        f"reside(Path({str(world.folder)!r}), {who!r})\n"
+    )
+    path.chmod(0o755)
+    _, *options = words(own, "--shape", "claude")
+    return replace(claude(folder, world, who), live=(str(path), *options), ask_mode=MODES["claude"])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("agents", [claude, resident], ids=["once", "live"])
 def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
-    tmp_path: Path,
+    tmp_path: Path, agents: Callable[[Path, World, str], Preset]
 ) -> None:
     folder = make(tmp_path / "c")
     (tmp_path / "world").mkdir()
@@ -75,8 +96,8 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
     world.make(begins, INCIDENTS)
     world.set(halts=world.at(50).isoformat())
     for who in PEOPLE:
-        asked = spec(folder, who, pause=300.0, retries=0)
-        plan = launch.plan(asked, claude(tmp_path, world, who), ask_version=False)
+        asked = spec(folder, who, pause=300.0, retries=0, permissions="edits")
+        plan = launch.plan(asked, agents(tmp_path, world, who), ask_version=False)
         week.start(world, plan.spec)
 
     wait_for(lambda: world.now >= world.at(50), "the middle of the limit", PLENTY)
@@ -115,6 +136,11 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
     assert {each["attempt"] for who in PEOPLE for each in turns(folder, who)} == {1}
     taken = [each["event"] for who in PEOPLE for each in turns(folder, who) if each["took"]]
     assert len(taken) == len(set(taken))
+    for who in PEOPLE:
+        shown = state(folder, who).shown
+        assert shown.live == ("yes" if agents is resident else "")
+        assert left_of(place(str(folder), who)) == []
+    assert ("is resumed" in logs) == (agents is resident)  # after the restart, too
 
 
 def is_done(folder: Path, who: str) -> bool:

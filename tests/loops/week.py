@@ -10,6 +10,7 @@ logged out.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import json
 import os
@@ -27,6 +28,7 @@ from acp_core.agents.state import Phase
 from acp_core.loops import process
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
+from tests.agents import live_agent
 from tests.loops import agent
 
 WORLD = "ACP_TEST_WORLD"
@@ -44,6 +46,11 @@ class Incident:
     text: str
     status: int
     who: str = ""
+
+    def said(self, world: World) -> str:
+        """What a program says of it in that world."""
+        ends = world.at(self.ends)
+        return self.text.format(date=f"{ends:%b} {ends.day}", time=f"{ends:%I:%M%p}".lower())
 
 
 class World:
@@ -127,9 +134,33 @@ def act(name: str, world: Path, who: str) -> None:
     prompt = sys.stdin.read()
     failing = agent.Agent(prompt, agent.PRINTERS.get(name, "text"), False)
     failing.begin()
-    ends = here.at(incident.ends)
-    text = incident.text.format(date=f"{ends:%b} {ends.day}", time=f"{ends:%I:%M%p}".lower())
-    failing.fail(incident.name, incident.status, text)
+    failing.fail(incident.name, incident.status, incident.said(here))
+
+
+class Resident(live_agent.LiveAgent):
+    """An agent in a live session: it answers a prompt with an error while something is wrong."""
+
+    def __init__(self, given: argparse.Namespace, world: World, who: str) -> None:
+        super().__init__(given)
+        self.world, self.who = world, who
+
+    def on_session_prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        incident = self.world.meet(self.who)
+        if incident is None:
+            result = super().on_session_prompt(params)
+            self.world.advance(self.world.now + WORK)
+            return result
+        if incident.status == 401:
+            raise live_agent.Refused(-32000, "Authentication required")
+        text = f"Internal error: {incident.said(self.world)}"
+        raise live_agent.Refused(-32603, text, {"errorKind": incident.name})
+
+
+def reside(world: Path, who: str) -> None:
+    """Hold live sessions in this world until the input ends."""
+    given = live_agent.options().parse_known_args()[0]
+    given.home.mkdir(parents=True, exist_ok=True)
+    Resident(given, World(world), who).run()
 
 
 def start(world: World, spec: Spec) -> None:

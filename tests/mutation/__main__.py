@@ -4,8 +4,8 @@
 (files, every protocol's state and writes, the wire's doors), and every guard before a write. It
 makes each in a copy of the project, and runs the tests that run the changed line: the quickest
 first, all others where those notice nothing. It needs ``coverage`` and an hour or more; ``--work``
-keeps what is known, so that it goes on where it was. With ``--name`` and ``--tests`` it tries one
-change of the project as it stands, on tests that may be new.
+keeps what is known, so that it goes on where it was. ``--name`` takes these changes in place of the
+sample; with ``--tests`` it tries them on the project as it stands, with tests that may be new.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--enough", type=float, default=120.0, help="seconds of tests for one")
     parser.add_argument("--only", default="", help="files with this in their path")
     parser.add_argument("--work", type=Path, help="a folder that keeps what is known")
-    parser.add_argument("--name", help="one change, as it is named in the results")
-    parser.add_argument("--tests", nargs="*", default=[], help="the tests for it")
+    parser.add_argument(
+        "--name", nargs="+", default=[], help="only these, as the results name them"
+    )
+    parser.add_argument("--tests", nargs="*", default=[], help="the tests for them")
     options = parser.parse_args(argv)
-    if options.name:
-        return _one(options.name, options.tests)
+    if options.name and options.tests:
+        return _tried(named(ROOT, options.name), options.tests)
     if find_spec("coverage") is None:
         parser.error("coverage is missing: install it with pip")
     work = (options.work or Path(tempfile.mkdtemp())).resolve()
@@ -58,7 +60,11 @@ def main(argv: list[str]) -> int:
     project = _project(work / "project")
     copies = [copied(project, work / f"copy{number}") for number in range(options.jobs)]
     known = covered(copies[0], work, options.jobs)
-    chosen = sample(project, options.mutants, options.seed, options.only)
+    chosen = (
+        named(project, options.name)
+        if options.name
+        else sample(project, options.mutants, options.seed, options.only)
+    )
     run = Run(chosen, known, copies, work, options.minutes * 60)
     for seconds in (FIRST, options.enough):
         run.round(seconds)
@@ -76,19 +82,33 @@ def sample(root: Path, count: int, seed: int, only: str = "") -> list[Mutant]:
     return some + sorted(named, key=lambda each: (GUARDS.index(each.path), each.start))
 
 
-def _one(name: str, tests: list[str]) -> int:
-    """Try one change of the project as it stands: 0 where the tests notice it."""
-    path = name.partition(":")[0]
-    mutant = next(each for each in mutants(ROOT, path) if each.name == name)
-    print(f"{mutant.was!r} -> {mutant.text!r}")
+def named(root: Path, names: list[str]) -> list[Mutant]:
+    """The changes of these names.
+
+    Raises:
+        SystemExit: one of them is none of the project as it stands.
+    """
+    paths = {name.partition(":")[0] for name in names}
+    there = [path for path in sorted(paths) if (root / path).is_file()]
+    known = {each.name: each for path in there for each in mutants(root, path)}
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise SystemExit(f"no such change: {', '.join(missing)}")
+    return [known[name] for name in names]
+
+
+def _tried(chosen: list[Mutant], tests: list[str]) -> int:
+    """Try changes of the project as it stands: 0 where the tests notice each."""
     with tempfile.TemporaryDirectory() as place:
         copy = copied(ROOT, Path(place) / "copy")
-        for change, wanted in ((None, True), (mutant, False)):
-            passed = fresh(copy, change, tests, 600.0)
-            print(f"{'with' if change else 'without'} it the tests {'pass' if passed else 'fail'}")
-            if passed != wanted:
-                return 1
-    return 0
+        if not fresh(copy, None, tests, 600.0):
+            print("the tests fail without any change")
+            return 1
+        unnoticed = [each for each in chosen if fresh(copy, each, tests, 600.0)]
+    for each in chosen:
+        print(f"{'not noticed' if each in unnoticed else 'noticed'}: {each.name}  "
+              f"{each.was!r} -> {each.text!r}")  # fmt: skip
+    return 1 if unnoticed else 0
 
 
 def _project(place: Path) -> Path:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.mutation.__main__ import ROOT, sample
+from tests.mutation.__main__ import ROOT, named, sample
 from tests.mutation.mutants import mutants
 from tests.mutation.patching import Loaded, Unpatchable
 
@@ -90,6 +90,14 @@ COUNT = counter(1)
 
 
 @pytest.mark.slow
+def test_changes_are_found_by_their_names_in_the_order_that_is_asked_for() -> None:
+    one, two, *_ = mutants(ROOT, "acp_core/files/sync.py")
+    assert named(ROOT, [two.name, one.name]) == [two, one]
+    for name in (f"{one.name}0", "acp_core/files/none.py:1:guard:0"):
+        with pytest.raises(SystemExit, match="no such change: acp_core/files/"):
+            named(ROOT, [one.name, name])
+
+
 def test_a_change_reaches_functions_that_are_loaded_already(tmp_path: Path) -> None:
     module = loaded(tmp_path)
     source, functions = SOURCE + CLOSURE, Loaded()

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents.assignment import Assignment
 from acp_core.cli.table import ENTRIES
 from acp_core.loops.acts import table as loops
 from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, QuerySpec, Spec
 from acp_core.model.errors import Refused
 from acp_core.protocols import registry
+from acp_core.protocols.cycle.conduct.agent import AgentRun
 from acp_core.protocols.folder.actions import table as folder_table
+from acp_core.protocols.governed.conduct.adapters.preset import RoleTurn
 from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.tools import LONGEST, Seat
 from acp_core.protocols.registry import Protocol, load
+from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
+from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
 from tests.cli.support import Acp
 
 EVERYWHERE = {"next", "read", "validate", "ask_human"}
@@ -57,6 +62,22 @@ def every_tool() -> Iterator[tuple[str, Spec]]:
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: str(each.name))
 def test_every_tool_of_a_protocol_is_listed_here(protocol: Protocol) -> None:
     assert {each.name for each in tools.tools_of(protocol)} == OFFERED[protocol.name]
+
+
+def test_agents_that_no_loop_runs_get_the_tools_of_their_protocol_and_no_others() -> None:
+    """So the lists in this file hold for what is passed to their sessions, too."""
+    given = {"governed": RoleTurn, "cycle": AgentRun, "workspaces": AgentAttempt}
+    for name, work in given.items():
+        protocol = next(each for each in PROTOCOLS if each.name == name)
+        offered = tuple(each.name for each in tools.tools_of(protocol, waits=False))
+        assert set(offered) == OFFERED[name] - {"wait"}
+        assert work.tools(work.__new__(work)) == offered
+    without = {each.__name__ for each in Assignment.__subclasses__()} - {
+        each.__name__ for each in given.values()
+    }
+    ours = {"Synthesis"}  # it is no participant: nobody but a person approves what it writes
+    assert {n for n in without if n not in ("Chore", "Errand")} == ours
+    assert Synthesis.tools(Synthesis.__new__(Synthesis)) == ()
 
 
 def test_no_tool_is_an_act_of_a_person() -> None:

@@ -428,3 +428,13 @@ def test_the_commands_of_agents_import_no_store_in_a_plain_folder(tmp_path: Path
 def test_the_tip_survives_json() -> None:
     tip = Tip("a" * 40, 3, 10, "b" * 64)
     assert Tip(**json.loads(json.dumps(tip._asdict()))) == tip
+
+
+def test_a_document_is_told_as_it_was_at_an_earlier_tip(engine: GitEngine) -> None:
+    first = engine.publish(None, change(1)._replace(documents={"proposal.md": b"one\r\n"}))
+    second = engine.publish(first, change(1, 2)._replace(documents={"proposal.md": b"two"}))
+    third = engine.publish(second, change(1, 2, 3)._replace(documents={"proposal.md": None}))
+    told = [engine.earlier(tip, "proposal.md") for tip in (first, second, third)]
+    assert told == [b"one\r\n", b"two", None]
+    assert engine.earlier(first._replace(id="--help"), "proposal.md") is None
+    assert engine.earlier(first, "no-such.md") is None

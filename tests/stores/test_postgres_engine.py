@@ -258,3 +258,14 @@ def test_the_last_hundred_requests_are_listed(database: str) -> None:
             opened.ask(Asked(f"{number:024x}", "laptop", "nudge", "writer"))
         found = opened.requests("laptop")
         assert [each.id for each in found] == [f"{number:024x}" for number in range(3, 103)]
+
+
+def test_a_document_is_told_as_it_was_at_an_earlier_tip(database: str) -> None:
+    opened, first = begun(database, documents={"proposal.md": b"one\r\n"})
+    with opened:
+        second = opened.publish(first, change(1, 2, documents={"proposal.md": b"two"}))
+        third = opened.publish(second, change(1, 2, 3, documents={"proposal.md": None}))
+        told = [opened.earlier(tip, "proposal.md") for tip in (first, second, third)]
+        assert told == [b"one\r\n", b"two", None]
+        assert opened.earlier(first._replace(id="--help"), "proposal.md") is None
+        assert opened.earlier(first, "no-such.md") is None

@@ -21,7 +21,7 @@ def ended() -> Iterator[list[Host]]:
     yield hosts
     for host in hosts:
         if (host.folder / "protocol.json").exists():
-            host.acp("stop", str(host.folder), "--yes")
+            host.acp("stop", str(host.folder))
 
 
 def launch(host: Host, who: str) -> None:
@@ -89,3 +89,38 @@ def test_a_loop_waits_where_its_participant_acts_elsewhere(
         "-C", str(store), "cat-file", "-p", "refs/heads/acp/checkout/log:.acp/leases/writer.json"
     )
     assert '"host": "b"' in leases
+
+
+@pytest.mark.slow
+def test_a_lease_is_given_back_when_the_loop_ends(tmp_path: Path, ended: list[Host]) -> None:
+    """Stopped by a person, at its own end, and where the store is away at that moment."""
+    store, (a, b) = shared(tmp_path, "a", "b")
+    ended.append(a)
+    hang = tmp_path / "behaviour"
+    program = ("--", stand_in(a.home, "agent"), f"--behaviour={hang}")
+
+    def acts_here() -> bool:
+        names = git("-C", str(store), "ls-tree", "-r", "--name-only", "refs/heads/acp/checkout/log")
+        return ".acp/leases/writer.json" in names
+
+    def launched() -> None:
+        hang.write_text("hang hang hang", encoding="utf-8")
+        a.done("launch", str(a.folder), "--participant", "writer", *program)
+        wait_for(acts_here, "the writer to act on a")
+
+    launched()
+    assert "writer: stopped" in a.done("stop", str(a.folder))
+    assert not acts_here()
+    assert "writer acts here" in b.sync("--take", "writer")
+    b.sync("--release", "writer")
+    ran = a.acp("loop", str(a.folder), "writer", "--deadline", "3s", *program)
+    assert ran.returncode == 1 and "the deadline passed" in ran.stdout + ran.stderr
+    assert not acts_here()
+    launched()
+    store.rename(tmp_path / "away.git")
+    said = a.done("stop", str(a.folder))
+    assert "the other hosts do not know yet that writer can act elsewhere" in said
+    (tmp_path / "away.git").rename(store)
+    assert acts_here()
+    assert "writer can act elsewhere" in a.sync("--release", "writer")
+    assert not acts_here()

@@ -10,6 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from acp_core.agents.live.journal import CLIENT
+from acp_core.loops.acts.names import ANSWER_PERMISSION
+from acp_core.model import Cause
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.participant import ParticipantScreen
@@ -89,6 +91,30 @@ async def test_the_key_for_raw_shows_session_log_and_output_in_turns(tmp_path: P
             await until(pilot, lambda words=words: words in seen(pilot))
             assert any(line.lstrip().startswith(name) for line in seen(pilot).splitlines())
         assert screen.query_one("#session").display
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+async def test_what_an_agent_asks_stands_once_on_the_screen(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    app, writer = stage(tmp_path)
+    command = "touch made.txt"
+    fleet: Any = app.fleet
+    loop = fleet.running[KEY][0]
+    run = replace(loop.shown.run, tool=f"execute: {command}")
+    fleet.running[KEY] = (replace(loop, shown=replace(loop.shown, run=run)),)
+    snapshot = fleet.snapshots[KEY]
+    asks = Cause("B17", f"reader's agent asks to run: {command}", remedy=ANSWER_PERMISSION, participant="reader", root=True)  # fmt: skip
+    fleet.snapshots[KEY] = replace(snapshot, causes=(asks, *snapshot.causes))
+    async with app.run_test(size=size) as pilot:
+        await open_session(pilot)
+        writer.update("tool_call", toolCallId="c1", kind="execute", status="pending", rawInput={"command": command})  # fmt: skip
+        await until(pilot, lambda: "○ execute  waiting" in seen(pilot))
+        assert seen(pilot).count(command) == 1
+        assert "waiting for your answer" in seen(pilot)
+        fleet.snapshots[KEY] = snapshot  # it was answered
+        writer.update("tool_call_update", toolCallId="c1", status="completed")
+        await until(pilot, lambda: f"✓ execute: {command}" in seen(pilot))
 
 
 @pytest.mark.slow

@@ -65,6 +65,22 @@ async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_
         assert program.end().endswith(": Keep two")
 
 
+async def test_a_question_is_answered_with_the_key_of_its_option(
+    folder: Path, tmp_path: Path
+) -> None:
+    with asking(folder, "question", program="qwen") as program:
+        async with dashboard(folder, tmp_path, (80, 24)) as pilot:
+            assert "reviewer's agent asks you: Which one?" in seen(pilot)
+            await open_card(pilot)
+            shown = seen(pilot)
+            for fact in ("1  Answer: A", "2  Answer: B", "Answer in your own words", "second"):
+                assert fact in shown, fact
+            assert "with your message" not in shown  # the answer goes to the agent itself
+            await pilot.press("2")
+            await answered(pilot)
+        assert program.end().endswith(": B")
+
+
 async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -35,6 +35,8 @@ ATTENDED = timedelta(minutes=15)
 LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
 ACP = "acp"
 """Who answers where no person did: by the policy, or because the time is over."""
+ANSWERED = "answered"
+"""How a question is recorded that a person answered; one that nobody answered is rejected."""
 _LATE = f"no person answered within {ATTENDED.total_seconds() / 60:.0f} minutes"
 _NAME = re.compile(r"([0-9a-f]{16})\.json")
 _LONGEST = 2_000  # characters of a command or a message that are recorded
@@ -198,7 +200,8 @@ def close(opened: OpenRequest, given: Answer | None) -> None:
     if given is None:
         record(opened.folder, opened.participant, opened.request, "withdrawn", ACP, utc_now())
     else:
-        state, by = given.verdict.value, given.by
+        is_answered = opened.request.questions and given.message and given.by != ACP
+        state, by = ANSWERED if is_answered else given.verdict.value, given.by
         record(
             opened.folder, opened.participant, opened.request, state, by, given.at, given.message
         )
@@ -220,7 +223,7 @@ def record(
         folder: the collaboration.
         participant: whose program asked.
         request: what it asked.
-        state: allow, reject, or withdrawn.
+        state: allow, reject, withdrawn, or `ANSWERED`.
         by: who answered, or `ACP`.
         now: when.
         message: what the program is told, or why the policy said so.
@@ -236,6 +239,7 @@ def record(
         "command": mask((request.command or "")[:_LONGEST]),
         "paths": list(request.locations),
         "tool": f"{request.server}/{request.tool}" if request.tool else "",
+        "question": mask(request.questions[0].text[:_LONGEST]) if request.questions else "",
         "state": state,
         "by": by,
         "message": mask(message[:_LONGEST]),

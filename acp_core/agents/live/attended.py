@@ -1,25 +1,52 @@
-"""Whether a person is there to answer: somebody has used a terminal of this account lately.
+"""Whether a person is there to answer: somebody has used a terminal or a page of this account lately.
 
 That holds for a dashboard in a terminal as well as for a shell. A terminal that merely stays open
-overnight says nothing, nor does one that an agent opened for itself. Somebody who only has the
-dashboard in a browser is not seen: then requests wait.
+overnight says nothing, nor does one that an agent opened for itself. A dashboard in a browser has
+no terminal: it notes when somebody uses it (`note_page_used`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import datetime
+from pathlib import Path
 
 import psutil
 
 from acp_core.agents.live.answers import ATTENDED
 from acp_core.agents.live.state import MARK
+from acp_core.files import modes
+from acp_core.person import paths
 
 
 def is_attended(now: datetime) -> bool:
-    """Whether a person used a terminal in the last minutes, as many as a request waits then."""
+    """Whether a person was there in the last minutes, as many as a request waits then."""
     since = now.timestamp() - ATTENDED.total_seconds()
+    page = page_used()
+    if page is not None and page >= since:
+        return True
     return any(used >= since for used in terminals().values())
+
+
+def note_page_used() -> None:
+    """Note that somebody uses a dashboard in a browser now; a full disk loses that."""
+    path = _page()
+    with contextlib.suppress(OSError):
+        modes.private_folder(path.parent)
+        path.touch(mode=0o600)
+
+
+def page_used() -> float | None:
+    """When somebody used a dashboard in a browser last (seconds since 1970); None for never."""
+    try:
+        return _page().stat().st_mtime
+    except OSError:
+        return None
+
+
+def _page() -> Path:
+    return paths.state_folder() / "page-used"
 
 
 def terminals() -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Answers what an agent asks permission for: by the policy, or by a person who is asked and waited for.
+"""Answers what an agent asks: by the policy, or by a person who is asked and waited for.
 
 An agent's "always" is never chosen: with several programs it would outlive the session.
 """
@@ -13,6 +13,13 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.answers import ACP, Answer, OpenRequest
 from acp_core.agents.live.attended import is_attended
 from acp_core.agents.live.policy import Decision
+from acp_core.agents.live.questions import (
+    CANCELLED,
+    NOT_ALLOWED,
+    one_by_one,
+    permitted,
+    read_form,
+)
 from acp_core.agents.live.requests import ALLOW_ONCE, REJECT_ONCE, PermissionRequest, parse
 from acp_core.agents.live.state import Order
 from acp_core.agents.streams.progress import short
@@ -20,7 +27,6 @@ from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 
 _LOOK = 0.25  # seconds between two looks whether somebody answered
-_CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
 class Judged(NamedTuple):
@@ -35,7 +41,7 @@ Judge = Callable[[PermissionRequest], Judged]
 
 
 class Gate:
-    """Takes an agent's requests for permission.
+    """Takes an agent's requests for permission, and its questions.
 
     Args:
         order: What the runner was asked for.
@@ -59,20 +65,68 @@ class Gate:
             announced: the tool call as it was announced before, if it was.
         """
         request = parse(message, announced)
+        if request.questions:
+            said = await self._answers(request)
+            return NOT_ALLOWED if said is None else permitted(request, said)
         withdrawn = self._open[request.id] = asyncio.Event()
         try:
             judged = await asyncio.to_thread(self._judge, request)
-            if judged.decision.verdict is Verdict.ASK:
-                return await self._ask(request, judged, withdrawn)
-            self._record(request, judged.decision)
-            return self._answered(request, judged.decision.verdict, ACP, judged.decision.why)
+            if judged.decision.verdict is not Verdict.ASK:
+                self._record(request, judged.decision)
+                return self._answered(request, judged.decision.verdict, ACP, judged.decision.why)
+            given = await self._ask(request, judged, withdrawn)
+        finally:
+            del self._open[request.id]
+        if given is None:
+            return NOT_ALLOWED
+        return self._answered(request, given.verdict, given.by, given.message)
+
+    async def fill_in(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a form, once there is one.
+
+        Args:
+            message: the form as it came.
+        """
+        form = read_form(message)
+        said = await self._answers(form.request)
+        return CANCELLED if said is None else form.filled_in(said)
+
+    async def _answers(self, request: PermissionRequest) -> list[str] | None:
+        """What a person answers to each question, "" for nothing; None where nobody waits for it."""
+        said: list[str] = []
+        withdrawn = self._open[request.id] = asyncio.Event()
+        try:
+            judged = await asyncio.to_thread(self._judge, request)
+            if judged.decision.verdict is not Verdict.ASK:
+                self._record(request, judged.decision)
+                self._unanswered(request, ACP, judged.decision.why)
+                return said
+            for each in one_by_one(request):
+                given = await self._ask(each, judged, withdrawn)
+                if given is None:
+                    return None
+                if given.by == ACP:  # nobody came: nor would anybody for the others
+                    self._unanswered(each, ACP, given.message)
+                    break
+                if given.message:
+                    told = {"request": subject(each), "verdict": "answer", "by": given.by, "why": given.message}  # fmt: skip
+                    self._note(permission=told, note=f"{given.by} answered: {given.message}")
+                else:
+                    self._unanswered(each, given.by, "no answer was given")
+                said.append(given.message)
+            return said
         finally:
             del self._open[request.id]
 
+    def _unanswered(self, request: PermissionRequest, by: str, why: str) -> None:
+        what = subject(request)
+        told = {"request": what, "verdict": Verdict.REJECT.value, "by": by, "why": why}
+        self._note(permission=told, refused=f"{what} ({why})")
+
     async def _ask(
         self, request: PermissionRequest, judged: Judged, withdrawn: asyncio.Event
-    ) -> dict[str, Any]:
-        """Have a person decide, and wait for that."""
+    ) -> Answer | None:
+        """Have a person decide, and wait for that; None where the agent does not wait for it."""
         order = self._order
         attended = await asyncio.to_thread(is_attended, utc_now())
         opened = answers.publish(
@@ -85,20 +139,19 @@ class Gate:
             ends_turn=order.rejection_ends_turn,
             why=judged.decision.why,
         )
-        self._note(note="waits for a person's permission")
+        what = "answer" if request.questions else "permission"
+        self._note(note=f"waits for a person's {what}")
         given: Answer | None = None
         try:
             given = await _given(opened, withdrawn)
         finally:
             answers.close(opened, given)
-        if given is None:
-            return _CANCELLED
-        return self._answered(request, given.verdict, given.by, given.message)
+        return given
 
     def _answered(
         self, request: PermissionRequest, verdict: Verdict, by: str, why: str
     ) -> dict[str, Any]:
-        allowed = verdict is Verdict.ALLOW and not request.questions
+        allowed = verdict is Verdict.ALLOW
         what = subject(request)
         told = {"request": what, "verdict": verdict.value, "by": by, "why": why}
         if not allowed:
@@ -109,7 +162,7 @@ class Gate:
             self._note(permission=told, note=f"{by} allowed it: {what}")
         option = request.option(ALLOW_ONCE if allowed else REJECT_ONCE)
         if option is None:
-            return _CANCELLED
+            return NOT_ALLOWED
         return {"outcome": {"outcome": "selected", "optionId": option.id}}
 
     def _record(self, request: PermissionRequest, decision: Decision) -> None:
@@ -144,6 +197,8 @@ async def _given(opened: OpenRequest, withdrawn: asyncio.Event) -> Answer | None
 
 def subject(request: PermissionRequest) -> str:
     """What a request is about, in one line."""
+    if request.questions:
+        return short(request.questions[0].text)
     if request.command is not None:
         return short(request.command)
     if request.tool:

@@ -152,7 +152,7 @@ def parse(
         + deep
         + _too_many(params),
     )
-    return _bounded(request)
+    return bounded(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _too_many(params: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _bounded(request: PermissionRequest) -> PermissionRequest:
+def bounded(request: PermissionRequest) -> PermissionRequest:
     """A request that is never too large to be written down and shown."""
     room = LARGEST
 

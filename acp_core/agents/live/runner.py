@@ -29,6 +29,7 @@ from acp_core.agents.live.connection import Client, Connection, SessionFailed, e
 from acp_core.agents.live.control import Reply, Steering
 from acp_core.agents.live.gate import Gate, Judge
 from acp_core.agents.live.journal import AGENT, RUNNER, Journal
+from acp_core.agents.live.questions import FORM
 from acp_core.agents.live.scoped import judge_of as of_scope
 from acp_core.agents.live.session import LiveSession, NoLiveSession
 from acp_core.agents.live.state import End, Files, Held, Order, Turn
@@ -40,11 +41,11 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 
 _LOOK = 5.0  # seconds between two looks while it is idle
-_ALONE = 30.0  # seconds that it stays once no loop holds the participant's lock
 _CANCEL = 4.0  # seconds for a cancelled turn to be answered
 _FULL = 0.7  # share of the context from which on a new session is begun
 _PERMISSION = "session/request_permission"
 _OVER = "the turn was over"
+_NEW = "new session with the turn's prompt, because "
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -75,6 +76,7 @@ class Runner:
         self._stop = asyncio.Event()
         before = self._files.load()
         same = before is not None and before.digest == order.digest
+        self._changed = before is not None and before.session != "" and not same
         self._held = Held(
             myself(),
             digest=order.digest,
@@ -129,7 +131,7 @@ class Runner:
         idle = utc_now() - (self._held.used or self._begun)
         if idle > timedelta(seconds=self._order.idle):
             return True
-        return idle > timedelta(seconds=_ALONE) and not self._where.is_locked()
+        return idle > timedelta(seconds=self._order.alone) and not self._where.is_locked()
 
     def _leave(self) -> bool:
         """Say that no more turns are taken; True where one was given in the same moment."""
@@ -250,7 +252,8 @@ class Runner:
         if self._connection is None or session is None:
             return await self._open()
         if self._state.size and self._state.used > _FULL * self._state.size:
-            self._note(note="The context is nearly full: a new session begins.")
+            why = "the context of the session was nearly full"
+            self._note(note="The context is nearly full: a new session begins.", opened=_NEW + why)
             await session.renew()
             self._save(session=session.id)
         return session
@@ -276,12 +279,25 @@ class Runner:
         except SessionFailed:
             await self._close()
             raise
-        if self._held.session:
-            how = "is resumed" if session.continued else "could not be resumed: a new one begins"
-            self._note(note=f"The session {self._held.session} {how}.")
+        self._note_opened(session, self._held.session)
         self._session = session
         self._save(session=session.id, steers=session.can_steer)
         return session
+
+    def _note_opened(self, session: LiveSession, earlier: str) -> None:
+        """Say in the turn's journal whether an earlier session goes on, and why it does not."""
+        if session.continued:
+            self._note(
+                note=f"The session {earlier} is resumed.", opened=f"resumed session {earlier}"
+            )
+        elif earlier:
+            self._note(
+                note=f"The session {earlier} could not be resumed: a new one begins.",
+                opened=_NEW + session.not_continued,
+            )
+        elif self._changed:
+            self._changed = False
+            self._note(opened=f"{_NEW}the agent or its settings changed")
 
     async def _close(self) -> None:
         """End the agent and everything that it started."""
@@ -304,11 +320,11 @@ class Runner:
         self._observe(RUNNER, message)
 
     def _notice(self, method: str, message: dict[str, Any]) -> None:
-        """What is needed as it came when a request for permission is answered."""
+        """What is needed as it came when a request for permission or a form is answered."""
         params = table(message.get("params"))
         update = table(params.get("update"))
         call = string(update.get("toolCallId"))
-        if method == _PERMISSION:
+        if method in (_PERMISSION, FORM) and "id" in message:  # a notification gets no answer
             self._asked.append(message)
         elif method == "$/cancel_request":
             self._gate.withdraw(str(params.get("requestId")))
@@ -318,10 +334,12 @@ class Runner:
                 del self._calls[next(iter(self._calls))]
 
     async def _answer(self, method: str, params: dict[str, Any]) -> object:
-        """What the agent asks of us: permissions only. Files and terminals are its own."""
-        if method != _PERMISSION:
+        """What the agent asks of us: permissions and answers. Files and terminals are its own."""
+        if method not in (_PERMISSION, FORM):
             raise SessionFailed(f"{method}: not offered")
         message = self._asked.popleft()  # requests are answered in the order in which they came
+        if method == FORM:
+            return await self._gate.fill_in(message)
         call = string(table(table(message.get("params")).get("toolCall")).get("toolCallId"))
         return await self._gate.answer(message, self._calls.get(call))
 

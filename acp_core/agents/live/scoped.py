@@ -13,6 +13,7 @@ from acp_core.agents.live.gate import Judge, Judged
 from acp_core.agents.live.requests import PermissionRequest
 from acp_core.agents.live.state import Files, Order
 from acp_core.agents.place import Place
+from acp_core.agents.tool_servers import NAME
 from acp_core.model.errors import AcpError
 from acp_core.person import permissions, settings
 from acp_core.person.permissions import Permissions, Verdict
@@ -34,6 +35,8 @@ def judge_of(order: Order) -> Judge:
             folders=scope.folders,
             kept=scope.kept,
             confined=scope.confined,
+            server=NAME if scope.tools else "",
+            tools=frozenset(scope.tools),
         )
         try:
             allowed = permissions_of(scope.permissions)

@@ -35,6 +35,7 @@ class LiveSession:
     Attributes:
         id: the agent's name for the session.
         continued: whether it goes on with an earlier one.
+        not_continued: why it does not, where it was asked to; "" elsewhere.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class LiveSession:
         self._meta: dict[str, Any] = {}
         self.id = ""
         self.continued = False
+        self.not_continued = ""
 
     @property
     def connection(self) -> Connection:
@@ -74,7 +76,10 @@ class LiveSession:
         """
         asked = {
             "protocolVersion": VERSION,
-            "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}},
+            "clientCapabilities": {
+                "fs": {"readTextFile": False, "writeTextFile": False},
+                "elicitation": {"form": {}},
+            },
             "clientInfo": {"name": "acp", "version": acp_core.__version__},
         }
         try:
@@ -105,19 +110,24 @@ class LiveSession:
         await self._set_mode()
 
     async def _continue(self, earlier: str, recent: bool) -> bool:
-        """Go on with an earlier session; False where the agent cannot, or does not know it."""
+        """Go on with an earlier session; False, and why, where the agent cannot."""
         sessions = table(self._capabilities.get("sessionCapabilities"))
         if "resume" in sessions:
             method = "session/resume"
         elif self._capabilities.get("loadSession") is True and not recent:
             method = "session/load"
+        elif self._capabilities.get("loadSession") is True:
+            self.not_continued = "the agent cannot load a session again within a minute"
+            return False
         else:
+            self.not_continued = "the agent cannot resume sessions"
             return False
         asked = {"sessionId": earlier, **self._place()}
         try:
             await self._connection.request(method, asked, _OPENING)
         except SessionFailed as error:
             if error.answered:
+                self.not_continued = f"the agent cannot resume session {earlier}: {error}"
                 return False
             raise
         self.id, self.continued = earlier, True

@@ -27,7 +27,8 @@ class Order:
         argv, cwd, env: the agent's program, as it is started.
         ask_mode: the permission mode that makes it ask us; "" where it needs none.
         folders: which the agent may use besides ``cwd``.
-        idle: seconds without a turn after which it ends.
+        idle: seconds without a turn after which it ends; ``alone`` the same where nobody holds the
+            participant's lock.
         folder, participant: the collaboration, and whose turns are taken.
         title: the program, for people.
         rejection_ends_turn: the agent ends its turn when a request of it is rejected.
@@ -43,6 +44,7 @@ class Order:
     ask_mode: str = ""
     folders: tuple[str, ...] = ()
     idle: float = 600.0
+    alone: float = 30.0
     folder: str = ""
     participant: str = ""
     title: str = ""
@@ -84,6 +86,7 @@ class TurnScope:
         kept: names below those that it may not change without being asked about.
         confined: a change elsewhere is rejected; no person is asked.
         permissions: the policy; "" for that of the settings.
+        tools: the tools of our own server that were given to the program.
     """
 
     what: str = ""
@@ -92,6 +95,7 @@ class TurnScope:
     kept: tuple[str, ...] = ()
     confined: bool = False
     permissions: str = ""
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,13 @@ def crashed(journal: Path) -> bool:
 
 def has_ended(journal: Path) -> bool:
     """Whether the runner has said how the turn ended."""
-    return _read_end(end_of(journal)) is not None
+    return exit_of(journal) is not None
+
+
+def exit_of(journal: Path) -> Exit | None:
+    """How a turn ended, as its runner said; None where it has not."""
+    end = _read_end(end_of(journal))
+    return None if end is None else Exit(code=end.code)
 
 
 def _read_end(path: Path) -> End | None:

@@ -62,6 +62,7 @@ class SessionState:
 
     Attributes:
         session: the agent's name for it.
+        opened: how it was opened for this turn: resumed, or why it is a new one; "" where it stayed.
         agent, version: the program; ``model`` where it says which.
         mode: the permission mode that it says is on.
         login: the kind of its login ("none" for none); "" where it does not say.
@@ -81,6 +82,7 @@ class SessionState:
     """
 
     session: str = ""
+    opened: str = ""
     agent: str = ""
     version: str = ""
     model: str = ""
@@ -176,6 +178,9 @@ def _noted(state: SessionState, message: Mapping[str, Any]) -> SessionState:
             mode=string(turn.get("mode")),
             before=money(turn.get("before")) or 0.0,
         )
+    opened = string(message.get("opened"))
+    if opened:
+        state = replace(state, opened=opened)
     refused = string(message.get("refused"))
     if refused:
         state = replace(state, refused=(*state.refused, refused)[-MOST_CALLS:])

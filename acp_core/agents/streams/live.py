@@ -22,6 +22,7 @@ class Live(Parser):
         self._state = state = apply(before, string(record.get("direction")), message)
         progress = self.progress
         progress.session, progress.version = state.session, state.version
+        progress.opened = state.opened
         progress.model = state.model
         progress.tokens_in, progress.tokens_out = state.tokens_in, state.tokens_out
         progress.cost = state.cost

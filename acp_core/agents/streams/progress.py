@@ -31,6 +31,7 @@ class Progress:
 
     Attributes:
         session: the program's own name for the run, with which it can be resumed.
+        opened: how a live session was opened for this run; "" where it stayed, or is none.
         model, version: as the program says them.
         tool: the tool in use now, with what it is used on; "" where none is.
         said: the last thing that the model or the program said.
@@ -55,6 +56,7 @@ class Progress:
     """
 
     session: str = ""
+    opened: str = ""
     model: str = ""
     version: str = ""
     tool: str = ""

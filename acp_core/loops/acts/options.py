@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from acp_core.agents import presets
+from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset, PresetError
-from acp_core.loops.budget import caps_of
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

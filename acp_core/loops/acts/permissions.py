@@ -41,6 +41,9 @@ def bind_answer(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         opened = chosen(values)
         what = "is allowed, once" if values.verdict == Verdict.ALLOW else "is rejected"
+        if opened.request.questions:
+            message = clean_line(values.message)
+            what = f"is answered with “{message}”" if message else "gets no answer"
         return Preview(f"{safe_id(opened.participant)}'s request {what}: {_about(opened)}")
 
     def perform(values: Values) -> Outcome:
@@ -48,6 +51,8 @@ def bind_answer(context: Context, now: datetime) -> Action:
         opened, verdict = chosen(values), Verdict(values.verdict)
         answers.answer(opened, verdict, account(os.getuid()), utc_now(), values.message.strip())
         done = "Allowed once." if verdict is Verdict.ALLOW else "Rejected."
+        if opened.request.questions:
+            done = "Answered." if values.message.strip() else "Not answered."
         if within(lambda: not answers.is_published(opened), _PATIENCE):
             return Outcome(OutcomeState.DONE, done)
         return Outcome(OutcomeState.REQUESTED, f"{done} The agent has not taken the answer yet.")
@@ -70,5 +75,7 @@ def bind_answer(context: Context, now: datetime) -> Action:
 
 def _about(opened: OpenRequest) -> str:
     request = opened.request
+    if request.questions:
+        return clean_line(request.questions[0].text, 120)
     paths = ", ".join(request.locations)
     return clean_line(request.command or request.tool or paths or request.title, 120)

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from acp_core.agents import presets
-from acp_core.agents.budgets import Cap
+from acp_core.agents.budgets import Cap, caps_of
 from acp_core.agents.place import place
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import spec as specs
-from acp_core.loops.budget import caps_of
 from acp_core.loops.spec import Spec
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now

@@ -1,11 +1,11 @@
-"""The act that raises a budget, so that a loop may go on."""
+"""The act that raises a budget, so that a loop, or an agent that no loop runs, may go on."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.agents import budgets, registry
+from acp_core.agents import budgets, caps, registry
 from acp_core.agents.budgets import Cap, Use
 from acp_core.agents.place import place
 from acp_core.agents.state import RunnerState
@@ -14,13 +14,14 @@ from acp_core.loops.acts.about import About, one_of
 from acp_core.loops.acts.ending import PATIENCE, within
 from acp_core.loops.acts.table import RAISE
 from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 
 
 def bind_raise(context: Context, now: datetime) -> Action:
-    """Raise a budget that a participant's loop has."""
+    """Raise a budget that a participant's agent has."""
     about = About.of(context)
     having = {name: loop for name, loop in about.loops.items() if loop.shown.budget}
     capped = [name for name, loop in having.items() if loop.shown.capped]
@@ -48,7 +49,7 @@ def bind_raise(context: Context, now: datetime) -> Action:
         if not changed:
             raise Refused(f"{values.participant} has no budget {cap.scope} in {cap.unit}")
         told = f"The budget is now {cap}"
-        if not loop.alive:
+        if not loop.alive or loop.shown.ended is not None:
             return Outcome(OutcomeState.DONE, f"{told}; start {values.participant} again.")
         if within(lambda: not about.loop(values.participant).shown.capped, PATIENCE):
             return Outcome(OutcomeState.DONE, f"{told}; {values.participant} continues.")
@@ -72,20 +73,29 @@ def bind_raise(context: Context, now: datetime) -> Action:
 
 
 def _sharing(loop: RunnerState, cap: Cap) -> list[RunnerState]:
-    """The loops that share this budget."""
+    """Whoever shares this budget."""
     if cap.scope == "day":
         return registry.runners()
     return registry.runners(loop.folder) if cap.scope == "collaboration" else [loop]
 
 
 def _raise(loop: RunnerState, cap: Cap) -> bool:
-    """Write the cap into a loop's spec, which it reads again; whether it had one."""
+    """Write the cap where it is read again: into a loop's spec, or with those of its run.
+
+    Returns:
+        Whether there was such a budget.
+    """
     where = place(loop.folder, loop.participant)
     spec = specs.load(where)
-    if spec is None or all((each.scope, each.unit) != (cap.scope, cap.unit) for each in spec.caps):
+    having = loop.shown.budget if spec is None else spec.caps
+    if all((each.scope, each.unit) != (cap.scope, cap.unit) for each in having):
         return False
     try:
-        specs.save(replace(spec, caps=budgets.merged(spec.caps, (cap,))), where)
+        if spec is None:
+            run_id = loop.shown.run_id
+            caps.raise_to(cap, loop.folder, loop.participant, run_id, utc_now())
+        else:
+            specs.save(replace(spec, caps=budgets.merged(spec.caps, (cap,))), where)
     except OSError as error:
         raise Refused(f"could not save the budget: {error.strerror or error}") from None
     return True

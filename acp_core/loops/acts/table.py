@@ -49,8 +49,7 @@ RUN = (
     options.PERMISSIONS._replace(form=True, asked=False),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION),
-    Field("budget", "Budgets", "Limit what is spent: SCOPE is turn, participant, collaboration or "
-          "day; AMOUNT is 2.50usd or 10Mtokens.", Kind.LIST, metavar="SCOPE=AMOUNT"),
+    options.BUDGET,
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
 
@@ -222,7 +221,7 @@ LOGIN = ActionSpec(
 RAISE = ActionSpec(
     names.RAISE,
     "Raise a budget",
-    "Raise a budget of a participant's loop.",
+    "Raise a budget that stops a participant's agent.",
     f"{_BINDERS}.raising:bind_raise",
     (
         _WHO,

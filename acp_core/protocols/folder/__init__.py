@@ -51,6 +51,7 @@ PROTOCOL = Protocol(
         group("join", "Join a shared collaboration", f"{_TABLE}:JOIN", "Share"),
         group("sync", "Synchronize a shared collaboration", f"{_TABLE}:SYNC", "Share"),
         group("hosts", "List the hosts of a shared collaboration", f"{_TABLE}:HOSTS", "Share"),
+        group("ask", "Ask another machine: start, stop, message", f"{_TABLE}:ASK", "Share"),
         group("unshare", "End the sharing of a folder", f"{_TABLE}:UNSHARE", "Share"),
         group(
             "skill",

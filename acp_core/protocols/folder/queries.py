@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 
 from acp_core.model.action_spec import Answer
+from acp_core.protocols.folder.actions.asking import answered, sentence
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
+from acp_core.stores import asking
 from acp_core.stores import base as manifests
-from acp_core.stores.engine import Heard, Lease
+from acp_core.stores.engine import Asked, Heard, Lease
 from acp_core.stores.opening import open_engine
+
+_SHOWN = 20  # requests, the latest ones
 
 
 def hosts(values: Values) -> Answer:
@@ -28,13 +32,16 @@ def hosts(values: Values) -> Answer:
         heard = sorted(engine.hosts(), key=lambda each: each.state.host)
         base = manifests.read_base(folder)
         leases = engine.read(base.tip if base else None).leases
+        asked = engine.requests()
     data = {
         "collaboration": os.path.abspath(folder),
         "address": address.text,
         "hosts": [{**each.state._asdict(), "age": each.age} for each in heard],
         "leases": [each._asdict() for each in leases.values()],
+        "requests": [each._asdict() for each in asked],
     }
     lines = [_host(each) for each in heard] + [_lease(each) for each in leases.values()]
+    lines += [_asked(each) for each in asked[-_SHOWN:]]
     return Answer(data, tuple(map(safe, lines)) or ("no host has said anything yet",))
 
 
@@ -48,3 +55,9 @@ def _host(heard: Heard) -> str:
 
 def _lease(lease: Lease) -> str:
     return f"{lease.participant} acts on {lease.host} ({lease.account}) since {lease.since}"
+
+
+def _asked(request: Asked) -> str:
+    by = asking.who(request)
+    text = f" ({request.text})" if request.text else ""
+    return f"{by} asked {request.host} to {sentence(request)}{text}: {answered(request)}"

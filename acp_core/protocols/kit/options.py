@@ -50,6 +50,11 @@ PERMISSIONS = Field(
     "Decide what a live session may do without asking (default: the policy in config.toml).",
     Kind.CHOICE, choices=("ask", "edits", "all", "none"), metavar="POLICY", form=False,
 )  # fmt: skip
+BUDGET = Field(
+    "budget", "Budgets",
+    "Limit what is spent: SCOPE is turn, participant, collaboration or day; AMOUNT is 2.50usd or "
+    "10Mtokens.", Kind.LIST, metavar="SCOPE=AMOUNT",
+)  # fmt: skip
 FORCE = Field("force", "Overwrite", "Overwrite existing files.", Kind.FLAG)
 UNLOCKED = Field(
     "unlocked", help="Write even if locks do not work on this file system.",

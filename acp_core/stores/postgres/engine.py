@@ -37,6 +37,10 @@ class PostgresEngine:
 
         return self._link.run(work)
 
+    def earlier(self, tip: Tip, path: str) -> bytes | None:
+        """See `Engine.earlier`."""
+        return self._link.run(lambda on: reading.earlier(on, self.address.id, tip, path))
+
     def publish(self, expected: Tip | None, change: Change) -> Tip:
         """See `Engine.publish`."""
         return publishing.publish(self._link, self.address.id, expected, change)
@@ -68,7 +72,7 @@ class PostgresEngine:
         """See `Engine.ask`."""
         self._link.run(lambda on: hosts.ask(on, self.address.id, request))
 
-    def requests(self, host: str) -> Sequence[Asked]:
+    def requests(self, host: str = "") -> Sequence[Asked]:
         """See `Engine.requests`."""
         return self._link.run(lambda on: hosts.requests(on, self.address.id, host))
 

@@ -65,9 +65,9 @@ def requests(connection: Connection, name: str, host: str) -> Sequence[Asked]:
     """See `acp_core.stores.engine.Engine.requests`."""
     rows = connection.execute(
         "select a.id, a.host, a.who, a.request::text, a.answer::text from acp.ask a"
-        " join acp.collab c on c.id = a.collab where c.name = %s and a.host = %s"
+        " join acp.collab c on c.id = a.collab where c.name = %s and (a.host = %s or %s = '')"
         f" order by a.at desc, a.id limit {_MOST}",
-        (name, host),
+        (name, host, host),
     ).fetchall()
     found = [_request(*row) for row in reversed(rows)]
     return [each for each in found if each is not None]

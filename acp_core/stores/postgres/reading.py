@@ -45,6 +45,10 @@ _DOCUMENTS = (
     " left join acp.blob b on b.digest = d.digest where d.collab = %s and d.revision > %s"
     f" order by d.path, d.revision desc limit {MAX_FILES + 1}"
 )
+_EARLIER = (
+    "select b.data from acp.doc d join acp.collab c on c.id = d.collab left join acp.blob b on b.digest = d.digest"
+    " where c.name = %s and d.revision <= %s and d.path = %b order by d.revision desc limit 1"
+)
 _LINES = "select line from acp.event where collab = %s and line_number > %s order by line_number"
 
 
@@ -72,6 +76,13 @@ class _Seen(NamedTuple):
     lines: int
     size: int
     sha256: bytes
+
+
+def earlier(connection: Connection, name: str, tip: Tip, path: str) -> bytes | None:
+    """See `acp_core.stores.engine.Engine.earlier`."""
+    wanted = (name, parts(tip.id)[0], path.encode("utf-8", "surrogateescape"))
+    row = connection.execute(_EARLIER, wanted).fetchone()
+    return bytes(row[0]) if row and row[0] is not None else None
 
 
 def read(connection: Connection, name: str, shown: str, since: Tip | None) -> Commit:

@@ -1,7 +1,8 @@
 """A program that asks for a permission and does as it is answered: a process of its own in tests.
 
-``python -m tests.agents.live.publisher FOLDER PARTICIPANT PROGRAM COMMAND [unattended]``: runs the
-command where it is allowed, and prints what became of it.
+``python -m tests.agents.live.publisher FOLDER PARTICIPANT PROGRAM COMMAND [unattended] [new=TEXT]``:
+runs the command where it is allowed, and prints what became of it. ``edit PATH`` asks to change a
+file instead, to the text where one is given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
     """Ask, wait, and do."""
     made = messages.shell(program, command)
     if command.startswith("edit "):
-        made = messages.edit(program, command.removeprefix("edit "), "two\n", "three\n")
+        new = next(
+            (each.removeprefix("new=") for each in how if each.startswith("new=")), "three\n"
+        )
+        made = messages.edit(program, command.removeprefix("edit "), "two\n", new)
     if command == "question":
         made = messages.question()
     opened = answers.publish(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents import background, codec
 from acp_core.agents.live import control
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.control import Reply, Steering
@@ -226,6 +227,67 @@ def test_an_idle_session_ends(tmp_path: Path) -> None:
         wait_for(lambda: ann.processes() == [], "the session to end")
         assert ann.take_turn().exit_code == 0
         assert "2 prompts in s0, mode auto" in ann.said()
+
+
+def test_an_unused_session_whose_participant_nobody_plays_ends_soon(tmp_path: Path) -> None:
+    ann = Participant(tmp_path, behaviour="chat chat chat")
+    ann.order = replace(ann.order, alone=0.0)
+    with ann.session:
+        ann.take_turn()
+        agent = ann.held.agent
+        for _ in range(3):  # whenever it looks, somebody holds the lock
+            os.kill(ann.held.process.pid, signal.SIGUSR1)
+            time.sleep(0.1)
+        ann.take_turn()
+        assert ann.held.agent == agent and agent is not None
+    os.kill(ann.held.process.pid, signal.SIGUSR1)  # it looks now, not in some seconds
+    wait_for(lambda: ann.processes() == [], "the session to end")
+
+
+def test_a_session_whose_starter_was_killed_before_it_gave_a_turn_ends(tmp_path: Path) -> None:
+    ann = Participant(tmp_path)
+    ann.session.where.make()
+    background.start(live_turns.RUNNER, given=codec.encode(replace(ann.order, alone=0.0)))
+    wait_for(lambda: ann.processes() == [], "the session to end")
+    assert (ann.held.turns, ann.held.leaving) == (0, True)
+
+
+def test_a_session_that_goes_on_stands_in_the_record_of_its_turn(tmp_path: Path) -> None:
+    ann = Participant(tmp_path, behaviour="chat chat chat")
+    with ann.session:
+        assert ann.take_turn().opened == ""
+        assert ann.take_turn().opened == ""  # it stayed
+        live_turns.stop(ann.session.where)
+        run = ann.take_turn()
+        assert run.opened == "resumed session s0"
+        ann.session.record(run)
+    [line] = ann.session.where.turns.read_text().splitlines()
+    assert json.loads(line)["opened"] == "resumed session s0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "lost", "why"),
+    [
+        ((), True, "the agent cannot resume session s0: Resource not found"),
+        (("--no-resume",), False, "the agent cannot load a session again within a minute"),
+        (("--used", "800"), None, "the context of the session was nearly full"),
+    ],
+)
+def test_why_a_session_is_a_new_one_stands_there_too(
+    tmp_path: Path, more: tuple[str, ...], lost: bool | None, why: str
+) -> None:
+    ann = Participant(tmp_path, *more, behaviour="chat chat chat")
+    with ann.session:
+        ann.take_turn()
+        if lost is not None:
+            live_turns.stop(ann.session.where)
+        if lost:
+            (tmp_path / "home" / "s0").rename(tmp_path / "lost")
+        assert ann.take_turn().opened == f"new session with the turn's prompt, because {why}"
+        ann.order = replace(ann.order, run_id="another")
+        why = "the agent or its settings changed"
+        assert ann.take_turn().opened == f"new session with the turn's prompt, because {why}"
 
 
 def test_its_journal_is_private_and_masks_secrets(tmp_path: Path) -> None:

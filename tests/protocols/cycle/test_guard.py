@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import pytest
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Severity, Snapshot
 from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.cycle.write.store import Store
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
 
@@ -148,6 +150,9 @@ def test_a_link_in_place_of_the_state_is_left_alone(tmp_path: Path) -> None:
     assert cause.advice.startswith("replace ")
     for act in ("pause", "rebuild"):
         assert cause.advice in refused(tmp_path, act, "--cycle", ID)
+    store = Store(tmp_path, ID)  # as one that looked before the link was made
+    with pytest.raises(Refused, match="replace "):
+        store.rewrite(json.loads(elsewhere.read_bytes()), datetime.now(UTC))
     assert path(tmp_path).is_symlink()
 
 

@@ -29,7 +29,7 @@ RUNS = ["1-ra", "1-ep", "1-cd", "1-ra-2", "1-cd-2", "1-vas", "2-cd", "2-vas"]
 def check(root: Path) -> None:
     """The cycle ended as if nobody had been killed."""
     ended = state(root)
-    assert ended["status"] == "completed"
+    assert ended["status"] == "completed", ended
     runs = [each.partition("@")[0] for each in conducting.runs(root)]
     assert runs == RUNS, "every run once, in order"
     kinds = Counter(each["type"] for each in ended["coordination"]["feedback_log"])
@@ -89,7 +89,7 @@ def test_killed_a_few_times_it_goes_on_and_repeats_nothing(tmp_path: Path) -> No
 def summed_up(root: Path) -> None:
     """RA took too long, was asked once to write down what is done, and the cycle went on."""
     ended = conducting.wait_for_end(root)
-    assert ended["status"] == "completed"
+    assert ended["status"] == "completed", ended
     runs = [each.partition("@")[0] for each in conducting.runs(root)]
     assert runs == ["1-ra", "1-ra-2", "1-ep", "1-cd", "1-vas"], "every run once, in order"
     assert [each["phase"] for each in ended["phase_errors"]] == ["ra"]

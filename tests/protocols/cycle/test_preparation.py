@@ -190,3 +190,9 @@ def test_a_preview_says_it_in_plain_lines_too(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "package ignored" in out
     assert "\x1b" not in out
+
+
+def test_what_is_wanted_is_a_share_and_never_more_than_all() -> None:
+    for wanted, found in ((100, 100.0), ("100%", 100.0), (100.5, None), (0, None), (0.5, 0.5)):
+        state = {"convergence": {"test_pass_rate": wanted, "coverage": wanted}}
+        assert convergence.criteria(state)[:2] == (found, found)

@@ -205,6 +205,34 @@ def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None
         assert line in once.splitlines()
 
 
+def test_a_decision_of_ours_takes_no_line_of_an_entry_of_others(store: Store) -> None:
+    """An entry is its line and the indented ones below: `Decision:` stands in each."""
+    state = store.read()
+    asked = {"id": "DEC-001", "description": "Stream?", "status": "pending", "asked_at": "10:00"}
+    state["coordination"] = {"pending_decisions": [asked]}
+    theirs = ["- [09:00] RA Clarification: optional?", "  - Decision: pending", "\t- Impact: none"]
+    text = coordination.feedback_text("\n".join(["## Decision Records", *theirs]), "", state)
+    asked |= {"chosen_option": "Yes"}
+    lines = coordination.feedback_text(text, "", state).splitlines()
+    first = lines.index(theirs[0])
+    assert lines[first : first + 5] == [
+        *theirs, "- [10:00] DEC-001: Stream?", "  - Decision: Yes",
+    ]  # fmt: skip
+
+
+def test_what_stands_in_the_log_already_is_not_written_again(store: Store) -> None:
+    """As after a crash between the log and the state, in which the lines still wait."""
+    state = store.read()
+    coordination.note(state, NOW, "ra", "begun")
+    coordination.record(state, {"id": "DEC-001"})
+    coordination.flush(store.progress, state)
+    folder = store.progress / "coordination"
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert b"RA: begun" in before["timeline.md"] and b"DEC-001" in before["decisions.log"]
+    coordination.flush(store.progress, state)
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
 def test_what_bears_no_time_is_told_with_the_time_since_which_it_is_known(store: Store) -> None:
     state = store.read()
     state["coordination"] = {
@@ -287,10 +315,11 @@ def test_what_is_rebuilt_says_what_the_results_say(tmp_path: Path) -> None:
 def test_what_is_rebuilt_invents_no_plan_and_no_results(tmp_path: Path) -> None:
     folder = progress(tmp_path) / "ra"
     folder.mkdir(parents=True)
-    (folder / "requirements.md").write_text("# Requirements - v1.0.0\n")
+    (folder / "requirements.md").write_text(f"# {'x' * 501}\n")
     done(tmp_path, "rebuild", "--cycle", ID)
     after = state(tmp_path)
     assert not after.get("test_results") and not after.get("plan")
+    assert after["description"] == "x" * 500
 
 
 def test_what_can_still_be_read_of_a_state_counts_more_than_the_documents(

@@ -35,6 +35,17 @@ def more(name: str, text: str) -> Damage:
     return lambda folder: write(name, (folder / name).read_bytes() + text.encode())(folder)
 
 
+def gave_way(name: str) -> Damage:
+    """A shared folder in which a text of this host gave way to another host's."""
+
+    def damage(folder: Path) -> None:
+        (folder / ".acp" / "kept").mkdir(parents=True)
+        (folder / ".acp" / "share.json").write_text("{}", encoding="utf-8")
+        (folder / ".acp" / "kept" / f"{name}.20260101T000000Z.laptop").write_text("Mine.\n")
+
+    return damage
+
+
 def remove(name: str) -> Damage:
     return lambda folder: (folder / name).unlink()
 

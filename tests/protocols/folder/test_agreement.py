@@ -170,7 +170,7 @@ def cures(seen: Snapshot) -> list[tuple[Cause, str]]:
 def asks(words: list[str], said: str) -> bool:
     """Whether a command that was run as printed asks for what its reader has to choose."""
     left = [word for word in words if word.isupper()]  # what stands for it, as NAME
-    return bool(ASKED.search(said)) or any(f"error: {word!r} must" in said for word in left)
+    return bool(ASKED.search(said)) or any(f": {word!r} must" in said for word in left)
 
 
 def check_cures(folder: Path) -> None:

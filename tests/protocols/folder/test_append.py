@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.write import append as appending
 from acp_core.protocols.folder.write.append import Request
 from tests.protocols.folder.running import Ran, acp, append, block, files, log
@@ -147,3 +147,12 @@ def test_the_writer_can_be_called_without_a_command(tmp_path: Path) -> None:
     appended = appending.append(request, now=lambda: late)
     assert (appended.entry.seq, appended.entry.at) == (2, "2031-05-06T07:08:09Z")
     assert (appended.phase, appended.waiting, appended.existing) == ("blocked", (), False)
+
+
+def test_a_clock_that_differs_by_less_than_is_noticed_is_not_told_of(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    for number, seconds in ((2, schema.CLOCKS_DIFFER - 1), (3, schema.CLOCKS_DIFFER)):
+        last = datetime.fromisoformat(str(log(folder)[-1]["at"]))
+        request = Request(str(folder), "reader", "blocked", f"No {number}.", reply_to=1)
+        done = appending.append(request, now=lambda: last - timedelta(seconds=seconds))  # noqa: B023
+        assert (done.entry.seq, len(done.warnings)) == (number, number - 2)

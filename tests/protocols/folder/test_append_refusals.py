@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.write.opened import take
 from tests.protocols.folder.running import Ran, acp, append, block, files, log
 from tests.protocols.folder.support import (
     change_protocol,
@@ -196,6 +197,16 @@ def test_a_review_that_is_none_is_refused(tmp_path: Path, text: str, said: str) 
     assert files(folder) == before
 
 
+def test_where_no_event_bears_a_number_blocked_replies_to_none(tmp_path: Path) -> None:
+    """Another tool wrote the log: the way out of it asks for nothing that is not there."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    bare = [{k: v for k, v in each.items() if k not in ("seq", "reply_to")} for each in log(folder)]
+    (folder / "events.jsonl").write_bytes(b"".join(map(line_of, bare)))
+    ran = acp("append", "--folder", folder, "--participant", "reader", "--event", "blocked",
+              "--summary", "No numbers.")  # fmt: skip
+    assert (ran.code, ran.out) == (0, "appended seq 1: blocked\n"), ran.err
+
+
 def test_deliverable_events_say_which_and_in_which_role(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "revising")
     bare = append(folder, "server", "deliverable_drafted", 1)
@@ -205,6 +216,9 @@ def test_deliverable_events_say_which_and_in_which_role(tmp_path: Path) -> None:
     assert "doc must reference the primary deliverable" in draft(folder, doc="proposal.md").err
     supporting = draft(folder, role="supporting")
     assert "doc must reference a declared supporting deliverable" in supporting.err
+    for doc in ("deliverables/none.md", "deliverables/decision.md"):
+        frozen = append(folder, "server", "deliverable_frozen", 1, role="supporting", doc=doc)
+        assert "doc must reference a declared supporting deliverable" in frozen.err
     assert draft(folder).code == 0
 
 
@@ -323,3 +337,8 @@ def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path:
     ran = append(folder, "server", "question_classified", 5, doc="readiness.md")
     assert ran.code == 0 and "readiness.md still holds unresolved questions (line 5)" in ran.err
     assert "ACP952" in {each.code for each in rules.validate(folder).advice}
+
+
+def test_the_first_event_of_an_empty_log_has_the_first_number(tmp_path: Path) -> None:
+    opened = take(str(tmp_path), read_protocol(make_v1(tmp_path / "run", "drafting")), b"")
+    assert (opened.last_seq, opened.next_seq) == (0, 1)

@@ -10,7 +10,14 @@ import pytest
 from acp_core.protocols.folder import rules
 from acp_core.protocols.folder.schema import documents
 from tests.protocols.folder.running import acp, append
-from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol
+from tests.protocols.folder.support import (
+    change_protocol,
+    edit,
+    make_v1,
+    make_v2,
+    read_protocol,
+    write_protocol,
+)
 
 VALID = ["ACP validation passed"]
 
@@ -103,6 +110,7 @@ def test_external_deliverables_stay_where_they_are(tmp_path: Path) -> None:
     new = tmp_path / "repo" / "deep" / "next"
     assert acp("continue", folder, "--to", new, "--answer", "Yes.").code == 0
     assert read_protocol(new)["repoRoot"] == "../.." and deliverable.read_bytes() == before
+    assert not list(new.rglob("decision.md"))
     assert rules.validate(new).lines() == VALID
 
 
@@ -130,6 +138,22 @@ def test_it_is_continued_once(tmp_path: Path) -> None:
     elsewhere = acp("continue", folder, "--to", tmp_path / "other", "--answer", "Yes.")
     assert elsewhere.code == 2 and "already continued in" in elsewhere.err
     assert files(tmp_path) == before
+
+
+def test_what_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Killed before its last file, with a temporary one left beside the others."""
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="No budget.")
+    old = read_protocol(folder)
+    assert acp("continue", folder, "--answer", "Yes.").code == 0
+    new = tmp_path / "run-2"
+    done = {name: data for name, data in files(new).items() if not name.endswith("protocol.json")}
+    (new / "protocol.json").unlink()
+    (new / f".protocol.json.{'0' * 16}.acp-tmp").write_text("half of i")
+    write_protocol(folder, old)
+    again = acp("continue", folder, "--answer", "Yes.")
+    assert again.code == 0 and again.out == f"Continued in {new}\n", again
+    assert done.items() <= files(new).items()
+    assert rules.validate(new).lines() == rules.validate(folder).lines() == VALID
 
 
 def test_a_path_in_protocol_json_does_not_choose_where_it_is_written(tmp_path: Path) -> None:

@@ -262,3 +262,60 @@ def test_what_append_refuses_or_accepts_otherwise_is_what_the_page_lists() -> No
 @pytest.mark.parametrize("row", REFUSED | ACCEPTED)
 def test_each_is_refused_or_accepted_as_the_page_says(tmp_path: Path, row: str) -> None:
     (REFUSED | ACCEPTED)[row](tmp_path / "run")
+
+
+def once(place: Path) -> None:
+    folder = make_v1(place, "drafting")
+    assert block(folder).code == 0
+    assert block(folder).out == "already appended seq 2: blocked\n"
+    for number in range(2):
+        ran = block(folder, "Again.", key="k1")
+        assert ran.code == 0 and ran.out.startswith("already " if number else "appended ")
+    assert [each["seq"] for each in log(folder)] == [1, 2, 3]
+
+
+def never_before_the_last(place: Path) -> None:
+    folder = make_v1(place, "drafting")
+    event("reader", "blocked", at="2099-01-01T00:00:00Z")(folder)
+    assert block(folder, "Now.").code == 0
+    assert log(folder)[-1]["at"] == "2099-01-01T00:00:00Z"
+
+
+def escaped(place: Path) -> None:
+    folder = make_v1(place, "drafting")
+    assert block(folder, "a\x85b\u2028c\u2029d", key="k1").code == 0
+    line_written = (folder / "events.jsonl").read_bytes().splitlines()[-1]
+    assert b"a\\u0085b\\u2028c\\u2029d" in line_written and log(folder)[-1]["key"] == "k1"
+
+
+def all_reasons(place: Path) -> None:
+    ran = append(make_v1(place, "readiness_check"), "server", "completed", 9, doc="decisions.md")
+    assert ran.code == 2 and ran.err.count("\n") == 1, ran
+    first, *more = ran.err.split("; ")
+    assert "completed requires a prior readiness_passed event" in first
+    assert "must reference conclusion.md" in more[0]
+    assert any("readiness.md must check" in each for each in more[1:]), ran.err
+
+
+WRITTEN: dict[str, Callable[[Path], None] | str] = {
+    "if the same event is already the last one of the log": once,
+    "the time of an event is never before that of the last one": never_before_the_last,
+    "acp writes U+0085, U+2028 and U+2029 as": escaped,
+    "a refusal names all reasons in one line": all_reasons,
+    "if a program without a lock writes at the same moment": "test_a_writer_without_a_lock_is_noticed",
+}
+
+
+def test_what_append_writes_otherwise_is_what_the_page_lists() -> None:
+    found = lists("append")["It writes differently:"]
+    assert len(found) == len(WRITTEN)
+    assert all(row.startswith(name) for row, name in zip(found, WRITTEN, strict=True))
+    other = (Path(__file__).parent / "test_append_safety.py").read_text(encoding="utf-8")
+    assert all(f"def {name}(" in other for name in WRITTEN.values() if isinstance(name, str))
+
+
+@pytest.mark.parametrize("row", [row for row, shown in WRITTEN.items() if callable(shown)])
+def test_each_is_written_as_the_page_says(tmp_path: Path, row: str) -> None:
+    shown = WRITTEN[row]
+    assert callable(shown)
+    shown(tmp_path / "run")

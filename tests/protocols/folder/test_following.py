@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.files.locked import locked
 from acp_core.model import Snapshot, SourceState, Verdict
 from acp_core.protocols.folder.read import facts
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
@@ -298,6 +299,19 @@ def test_a_deliverable_that_changes_after_it_was_frozen(tmp_path: Path) -> None:
         memo.write("More.\n")
     second = collaboration.refresh(after(1))
     assert [finding.code for finding in second.findings] == ["ACP504"]
+
+
+def test_a_review_whose_event_is_just_being_appended_is_no_fault(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    collaboration, first = opened(folder)
+    with locked(str(folder / "events.jsonl")):  # as `acp append --review-file` has it
+        (folder / "review.md").write_text("\n## t - reader - seq 3\n")
+        second = collaboration.refresh(after(1))
+        assert (second.findings, second.verdict) == ((), Verdict.VALID)
+        assert second.headline == first.headline
+        assert second.source.note == "an event is being appended"
+    assert second.recheck_at is not None  # whoever appends may be killed
+    assert [f.code for f in collaboration.refresh(second.recheck_at).findings] == ["ACP302"]
 
 
 def test_a_heading_is_missed_or_found_as_reviews_come(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,8 +15,10 @@ from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules import validate
 from acp_core.protocols.folder.write.charter import charter_of
+from acp_core.protocols.folder.write.guard import obstacles
 from acp_core.protocols.folder.write.templates import document
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.damage import Damage, both, event, line
@@ -211,3 +215,33 @@ def test_where_nobody_takes_part_no_event_leads_out(tmp_path: Path) -> None:
         beyond.remedy == "" and "no event can follow: run `acp init` in a new folder" in beyond.cure
     )
     assert not {"block", "blocked"} & {cause.remedy for cause in seen.causes}
+
+
+def test_a_completed_log_beyond_mending_leads_on_without_an_answer(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "completed")
+    both(line(1, seq=7))(folder)
+    _, seen = read(folder)
+    (obstacle,) = seen.obstacles
+    assert obstacle.remedy == "continue"
+    assert obstacle.cure == (
+        f"history is never rewritten; run `acp continue {folder}` to continue in a new folder"
+    )
+
+
+def test_where_nobody_takes_part_in_what_has_ended_participants_come_first(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "completed")
+    both(line(1, seq=7))(folder)
+    change_protocol(folder, participants=[])
+    _, seen = read(folder)
+    (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
+    assert beyond.remedy == "" and "after you add participants, continue in a new" in beyond.cure
+
+
+def test_nothing_stands_in_the_way_of_writes_to_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """It is said to be gone, and no cure of a damage that nobody can have seen."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    facts = Facts(folder)
+    facts.refresh(time.time())
+    shutil.rmtree(folder)
+    facts.refresh(time.time() + 60)
+    assert facts.protocol_problem and obstacles(facts, datetime.now(UTC)) == ()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write import init as start
+from acp_core.protocols.folder.write.charter import charter_of
 from tests.protocols.folder.running import Ran, acp, files
-from tests.protocols.folder.support import change_protocol, make_v1
+from tests.protocols.folder.support import change_protocol, make_v1, make_v2, read_protocol
 
 V1_FILES = {
     "README.md", "protocol.json", "events.jsonl", "proposal.md", "review.md", "decisions.md",
@@ -319,6 +323,35 @@ def test_a_start_that_is_founded_on_nothing_is_not_finished(
     ran = init(folder, "--resume")
     assert ran.code == 2 and words in ran.err
     assert files(folder) == before
+
+
+@pytest.mark.parametrize("primary", [{}, {"primary": {"type": "adr", "file": "../adr.md"}}])
+def test_a_start_whose_deliverable_is_not_named_is_not_finished(
+    tmp_path: Path, primary: dict[str, object]
+) -> None:
+    folder = make_v2(tmp_path / "run", "drafting")
+    change_protocol(folder, deliverables={"mode": "internal", "dir": "deliverables"} | primary)
+    (folder / "conclusion.md").unlink()
+    before = files(folder)
+    ran = init(folder, "--resume")
+    assert ran.code == 2 and "protocol.json deliverables.primary is required" in ran.err
+    assert files(folder) == before
+
+
+def test_a_start_that_another_was_quicker_with_is_refused_under_the_lock(tmp_path: Path) -> None:
+    """Both looked before either wrote; only a protocol.json that nobody can read is made anew."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    charter = charter_of(read_protocol(folder))
+    wanted = start.files(charter, str(folder), datetime(2026, 1, 2, tzinfo=UTC))
+    before = files(folder)
+    for resume in (False, True):
+        with pytest.raises(Refused, match=r"already contains protocol\.json"):
+            start.start(str(folder), charter, wanted, resume=resume)
+        assert files(folder) == before
+    (folder / "protocol.json").write_text("{")
+    started = start.start(str(folder), charter, wanted, resume=True)
+    assert started.created == ("protocol.json",)
+    assert read_protocol(folder)["objective"] == charter.objective
 
 
 def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:

@@ -95,7 +95,13 @@ def test_a_lost_protocol_json_comes_from_the_copy_that_was_kept(
     assert verdict(folder) == VALID
 
 
-@pytest.mark.parametrize("more", [[], ["--primary-deliverable-type", "decision-memo"]])
+CUSTOM = ["--primary-deliverable-type", "custom", "--primary-deliverable-file", "plan.md",
+          "--primary-deliverable-check", "Steps", "--primary-deliverable-check", "Risks"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--primary-deliverable-type", "decision-memo"], CUSTOM], ids=len
+)
 def test_without_a_copy_it_comes_from_readme_and_the_log(
     tmp_path: Path, state: Path, more: list[str]
 ) -> None:
@@ -133,6 +139,16 @@ def test_what_nobody_remembers_is_not_made_up(tmp_path: Path) -> None:
     before = files(folder)
     ran = fix(folder)
     assert ran.code == 2 and "cannot be repaired: protocol.json cannot be read" in ran.out
+    assert files(folder) == before
+
+
+def test_deliverables_that_nothing_declares_any_more_are_not_made_up(tmp_path: Path) -> None:
+    """The log speaks of one; a protocol.json without it would make the log invalid."""
+    folder = make_v2(tmp_path / "run", "revising")
+    (folder / "protocol.json").write_bytes(b"")
+    before = files(folder)
+    ran = fix(folder)
+    assert ran.code == 2 and "cannot be repaired: protocol.json cannot be read" in ran.out, ran
     assert files(folder) == before
 
 
@@ -186,6 +202,7 @@ def test_missing_files_are_made_as_init_makes_them(tmp_path: Path) -> None:
     fresh = files(folder)
     for name in ("proposal.md", "review.md", "conclusion.md", "README.md"):
         (folder / name).unlink()
+    (folder / "events.jsonl").write_bytes(b"")  # as a crash leaves it
     ran = fix(folder)
     assert ran.code == 0 and "proposal.md is missing" in ran.out, ran
     assert files(folder) == fresh
@@ -205,6 +222,23 @@ def test_a_missing_review_heading_is_put_in_where_it_belongs(tmp_path: Path, sta
         f"## {second}"
     )
     assert verdict(folder) == VALID and [name for name, _ in copies(state)] == ["review.md"]
+
+
+def test_headings_that_are_added_at_the_end_are_headings(tmp_path: Path) -> None:
+    """A blank line stands before each, whatever the text ended with."""
+    for number, end in enumerate(("", "\n", "\n\n")):
+        folder = make_v1(tmp_path / str(number), "revising")
+        (folder / "review.md").write_text(f"# Reviews\n\nNone yet.{end}")
+        assert fix(folder).code == 0
+        text = (folder / "review.md").read_text()
+        assert text.startswith("# Reviews\n\nNone yet.\n\n## 2026-01-02T")
+        assert text.count("\n\n## ") == 2 and "\n\n\n" not in text
+        assert verdict(folder) == VALID
+
+
+def test_the_heading_of_a_name_in_any_script_is_known(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising", participants=("server", "Zoë", "reviewer"))
+    assert fix(folder) == Ran(0, f"nothing to repair\n{VALID}\n", "")
 
 
 def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.protocols.folder.damage import (
     change,
     check,
     event,
+    gave_way,
     line,
     link_out,
     more,
@@ -146,6 +147,8 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP944", "completed", more("conclusion.md", "尚待定中\n"), "conclusion.md: 待定 inside a longer word is not seen as a placeholder"),
     ("ACP945", "completed", swap("conclusion.md", "## Next Action\n\nAs agreed.", "## Next Action"), "conclusion.md: Next Action is empty"),
     ("ACP956", "drafting", more("proposal.md", "So\u200b\U000e0041.\n"), "proposal.md: line 6 holds 2 characters that people cannot see; programs read “A”"),
+    ("ACP957", "reviewing", gave_way("proposal.md"), "proposal.md was changed here and on another host: the text of this host is in .acp/kept/proposal.md.20260101T000000Z.laptop"),
+    ("ACP958", "reviewing", gave_way("events.jsonl"), "events that were appended here without acp are in .acp/kept/events.jsonl.20260101T000000Z.laptop: the store took others first"),
 ]  # fmt: skip
 
 # one more of the same, and what only happens between two looks

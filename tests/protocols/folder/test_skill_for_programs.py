@@ -130,6 +130,22 @@ def test_what_a_person_changed_stays(acp: Acp, mine: Path) -> None:
     assert [each.name for each in skill.rglob("*") if each.is_file()] == ["SKILL.md"]
 
 
+def test_a_program_that_wants_to_trust_the_folder_first_is_named_with_the_cure(
+    acp: Acp, mine: Path, tmp_path: Path
+) -> None:
+    shown = acp("skill", "install", "--for", "gemini", *TOOLS, "--dry-run").stdout
+    assert "Gemini CLI gives its model no MCP tools in a folder that you have not" in shown
+    assert "run `gemini` in the folder where the agent works once" in " ".join(shown.split())
+    project = tmp_path / "project"
+    project.mkdir()
+    words = ("skill", "install", "--for", "gemini", *TOOLS, "--project", str(project), "--dry-run")
+    assert f"run `gemini` in {project} once" in " ".join(acp(*words).stdout.split())
+    trusted = mine / ".gemini/trustedFolders.json"
+    trusted.write_text(json.dumps({str(project): "TRUST_FOLDER"}))
+    assert "trust" not in acp(*words).stdout
+    assert "trust" not in acp("skill", "install", "--for", "qwen", *TOOLS, "--dry-run").stdout
+
+
 def test_a_projects_tools_are_the_projects_own(acp: Acp, mine: Path, tmp_path: Path) -> None:
     before = tree(mine)
     project = tmp_path / "project"

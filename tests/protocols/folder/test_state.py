@@ -240,6 +240,16 @@ def test_an_event_that_is_not_allowed_is_refused_in_known_words(
     assert text in [problem.text for problem in found]
 
 
+@pytest.mark.parametrize("dialect", ["v1", "v2"])
+def test_nothing_is_allowed_before_the_first_event(dialect: str) -> None:
+    for event in EVENTS:
+        if event != "initialized":
+            found = Machine(PEOPLE, dialect).problems(entry(1, "ann", event, "supporting"))
+            assert [(each.code, each.text) for each in found] == [
+                ("ACP401", f"seq 1: {event} is not allowed from phase none")
+            ]
+
+
 def test_the_words_for_deliverables() -> None:
     drafted = (*START, ("ann", "deliverable_drafted"))
     cases = [

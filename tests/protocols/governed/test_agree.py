@@ -188,6 +188,7 @@ def test_verdict_causes_offers_and_refusals_of_a_run_agree(name: str, wrong: lis
 @settings(ONE, max_examples=10)
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
 @example("gate open", ["seal gone", "paused"])
+@example("gate open", ["seal gone", "no phase"])
 def test_verdict_causes_offers_and_refusals_of_an_initiative_agree(
     name: str, wrong: list[str]
 ) -> None:

@@ -157,6 +157,18 @@ def test_a_gate_that_waits_in_the_other_program_is_opened_in_acp(tmp_path: Path)
     assert not {"SEALED_ANEW", "RESERVED_CHANGED"} & codes(root).keys()
 
 
+def test_a_turn_beside_a_gate_that_waits_is_lawful_while_the_gate_waits(tmp_path: Path) -> None:
+    root = begun(tmp_path)
+    accepts(root, phase_transition_request="implementation")
+    decide.mark_objection(root, "OBJ-001", "acknowledged", "Ann", "", NOW)  # seals it anew
+    assert "SEALED_ANEW" not in codes(root)
+    assigns(root, "pm")
+    assert "SEALED_ANEW" in codes(root)
+    waits = state(root)
+    making.write(root / HOME / "state.json", waits | {"status": "active", "blocked_on": None})
+    assert "RESERVED_CHANGED" in codes(root) and "SEALED_ANEW" not in codes(root)
+
+
 def test_a_gate_that_the_other_program_opened_needs_a_human_s_word(tmp_path: Path) -> None:
     root = begun(tmp_path)
     accepts(root, phase_transition_request="implementation")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
@@ -67,3 +67,21 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
         accept.accept(root, None, NOW)
     (root / "mine.py").write_text("MINE = 1\n")
     assert accept.accept(root, None, NOW).status == "active"
+
+
+def test_a_turn_whose_program_is_gone_is_given_out_again_and_one_by_hand_is_not(
+    tmp_path: Path,
+) -> None:
+    """As after the command that was to start the program was killed."""
+    for kind, again in (("local_cli", True), ("manual", False)):
+        root = making.make_run(
+            tmp_path / kind, of_state=making.state(active_turns={making.TURN: making.turn()})
+        )
+        config = making.config()
+        config["runtimes"]["manual-pm"] = {"type": kind, "command": "true"}
+        making.write(root / "agentxchain.json", config)
+        if again:
+            assert dispatch.dispatch(root, None, NOW).again
+        else:
+            with pytest.raises(Refused, match="Turn already assigned"):
+                dispatch.dispatch(root, None, NOW)

@@ -78,6 +78,7 @@ def test_it_is_waited_for_a_moment(tmp_path: Path, other: subprocess.Popen[bytes
 def test_a_stale_one_holds_nobody_up(tmp_path: Path, left: object) -> None:
     root = making.make_run(tmp_path)
     path = lock(root, left)
+    (path.parent / f".{path.name}.{'0' * 16}.acp-tmp").write_text("half")
     decide.talk(root, "Hello", "Ann", NOW)
     assert "Hello" in (root / "TALK.md").read_text() and not path.exists()
     assert not list(path.parent.iterdir())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.rules import results
-from acp_core.protocols.governed.write.corrections import apply
+from acp_core.protocols.governed.write.corrections import apply, corrections
 from tests.protocols.governed import making
 
 HELP = {"status": "needs_human", "needs_human_reason": "Which lamp?"}
@@ -59,6 +59,7 @@ def test_an_id_that_two_entries_bear_is_found_and_corrected(field: str, prefix: 
     entries[2]["id"] = f"{prefix}-002"
     verdict, new, after = check("pm", **{field: entries})
     assert verdict.errors == (f'{field}[1].id "{prefix}-001" is the id of an earlier one.',)
+    assert [each.reason for each in verdict.corrections] == ["an earlier one has this id"]
     assert [each["id"] for each in new[field]] == [
         f"{prefix}-001",
         f"{prefix}-003",
@@ -71,3 +72,22 @@ def test_no_empty_list_is_offered_where_an_objection_is_demanded() -> None:
     verdict, _, _ = check("pm", objections=...)
     assert verdict.errors == ("Missing required field: objections",)
     assert verdict.corrections == ()
+
+
+@pytest.mark.parametrize("status", ["pass", "fail", "skipped"])
+def test_only_a_pass_with_a_failing_command_is_offered_as_a_failure(status: str) -> None:
+    evidence = [{"command": "make", "exit_code": 2}]
+    verification = {"status": status, "machine_evidence": evidence}
+    found = corrections(making.result(verification=verification), making.state(), making.config())
+    offered = [(each.field, each.value) for each in found]
+    assert (("verification.status", "fail") in offered) == (status == "pass")
+
+
+def test_an_id_of_another_form_says_which_form_it_should_have() -> None:
+    first = making.result()["decisions"][0]
+    entries = [first | {"id": id} for id in ("one", "one", "DEC-001")]
+    found = corrections(making.result(decisions=entries), making.state(), making.config())
+    assert [(each.field, each.value, each.reason) for each in found] == [
+        ("decisions[0].id", "DEC-002", "the form is DEC-NNN"),
+        ("decisions[1].id", "DEC-003", "the form is DEC-NNN"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -116,3 +117,43 @@ def test_a_path_out_of_the_repository_is_refused() -> None:
     state = making.state(active_turns={making.TURN: making.turn()})
     given = making.result(files_changed=[".planning/../../x"])
     assert "leads out of the repository" in results.check(given, state, making.config()).errors[0]
+
+
+REFUSED = {
+    "a file in `files_changed` whose path leads out": ("test_a_path_out_of_the_repository_is_refused",),
+    "a role without an objection, whatever it may write": (
+        "test_objections_are_mandatory_for_all_where_the_run_says_so",
+    ),
+    "in a run that acp started: a bundle that differs": (
+        "test_what_is_missing_more_or_changed_is_named_and_taken_only_on_a_human_s_word",
+        "test_an_agent_that_edits_the_state_is_found_and_its_turn_refused",
+        "test_a_policy_that_opens_gates_by_itself_is_an_error_and_is_not_followed",
+    ),
+}  # fmt: skip
+OTHERWISE = {
+    "A role that only reviews completes its turn": (
+        "test_a_reviewer_s_silence_is_no_request_and_agreement_no_completion",
+    ),
+    "`needs_human` with a reason that sounds like agreement": (
+        "test_a_reviewer_s_silence_is_no_request_and_agreement_no_completion",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("lead", "shown"),
+    [
+        ("acp refuses the following, which `agentxchain` does not check:", REFUSED),
+        ("Both accept the following, but interpret it differently:", OTHERWISE),
+    ],
+)
+def test_each_row_of_the_lists_is_held_by_tests_and_no_other_stands_there(
+    lead: str, shown: dict[str, tuple[str, ...]]
+) -> None:
+    text = (ROOT / "docs/governed.md").read_text("utf-8").split(f"{lead}\n\n", 1)[1]
+    rows = re.split(r"^\* ", text.split("\n\n", 1)[0], flags=re.M)[1:]
+    listed = [" ".join(row.split()) for row in rows]
+    assert len(listed) == len(shown)
+    assert all(row.startswith(name) for row, name in zip(listed, shown, strict=True))
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    assert [name for names in shown.values() for name in names if f"def {name}(" not in tests] == []

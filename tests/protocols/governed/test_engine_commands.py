@@ -12,6 +12,7 @@ import pytest
 
 from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.actions.table import COMMANDS
+from acp_core.protocols.governed.read import bundle, repository
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.state import gates
 from tests.protocols.governed import making, playing
@@ -110,6 +111,63 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
         assert governed(["approve-transition", str(root), *YES]) == 2
         assert "cannot be read now" in capsys.readouterr().err
     assert governed(["approve-transition", str(root), *YES]) == 0
+
+
+def test_a_git_that_does_not_answer_now_fails_no_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is a turn given out that could not be compared, nor a result said to have failed."""
+    root = start(tmp_path / "lamp")
+    slow = tmp_path / "outage" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+
+    def refused(*words: str) -> None:
+        before = run_files(root)
+        with monkeypatch.context() as outage:
+            outage.setenv("PATH", str(slow.parent), prepend=os.pathsep)
+            outage.setattr(repository, "PATIENCE", 0.2)
+            capsys.readouterr()
+            assert governed([*words, str(root)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and "read now: git did not answer within 0.2 s. Try" in said, (
+            said
+        )
+        assert run_files(root) == before
+
+    refused("step")
+    assert governed(["step", str(root)]) == 0
+    refused("accept-turn")
+    assert governed(["accept-turn", str(root)]) == 0
+
+
+def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    before, read = run_files(root), bundle.read_bounded
+
+    def failing(path: Path, limit: int) -> bytes:
+        if path.name == "CONTEXT.md":
+            raise Unreadable("input/output error", errno.EIO)
+        return read(path, limit)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(bundle, "read_bounded", failing)
+        capsys.readouterr()
+        assert governed(["accept-turn", str(root)]) == 2
+        said = capsys.readouterr().err
+        assert "CONTEXT.md: input/output error. Try again" in said, said
+    assert run_files(root) == before
+    assert governed(["accept-turn", str(root)]) == 0
+
+
+def run_files(root: Path) -> dict[str, bytes]:
+    """The state of the run, its events and decisions."""
+    home = root / ".agentxchain"
+    return {each.name: each.read_bytes() for each in home.iterdir() if each.is_file()}
 
 
 def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(

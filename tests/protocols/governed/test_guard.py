@@ -15,12 +15,15 @@ import pytest
 
 from acp_core import model
 from acp_core.diagnosis import actions, engine
+from acp_core.files.transaction import JOURNAL
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.read.initiative import read_initiative
+from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write import accept, decide, dispatch, guard, links
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
@@ -343,6 +346,82 @@ def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
     (root / ".git/HEAD").unlink()
     with pytest.raises(Refused, match=r"git refuses to read the repository .*: not a git repo"):
         dispatch.dispatch(root, None, NOW)
+
+
+def hindered(root: Path) -> set[str]:
+    return {each.key for each in guard.of_run(read_run(root))}
+
+
+def test_a_run_that_does_not_go_on_needs_no_runtime(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path)
+    config = making.config(runtimes={})
+    making.write(root / "agentxchain.json", config)
+    needed = hindered(root)
+    for status in ("completed", "paused", "blocked"):
+        making.write(root / STATE, making.state(status=status))
+        assert len(needed - hindered(root)) == 1, status
+
+
+def test_hooks_are_the_matter_of_the_program_that_made_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done in its runs is handed to it where it is there, and it asks its hooks itself."""
+    root = making.make_run(tmp_path / "run")
+    hook = {"name": "veto", "command": ["false"], "mode": "blocking"}
+    config = making.config(
+        hooks={"before_acceptance": [hook], "after_dispatch": [hook]}, runtimes={}
+    )
+    making.write(root / "agentxchain.json", config)
+    alone = hindered(root)
+    assert {"obstacle:hooks", "obstacle:hooks:after_dispatch"} < alone
+    (tmp_path / "agentxchain").write_text("#!/bin/sh\n")
+    (tmp_path / "agentxchain").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert not hindered(root) & alone
+
+
+# --- initiatives, and what links runs to them ---------------------------------------------------
+
+
+def test_an_initiative_is_guarded_in_its_own_layout_once_it_has_begun(tmp_path: Path) -> None:
+    other = making.make_existing(tmp_path / "other", "all_repos_accepted", web=making.state())
+    (other / ".agentxchain/multirepo/state.json").write_text("{")
+    assert guard.of_initiative(read_initiative(other)) == ()
+    own = making.make_initiative(tmp_path / "own", web=making.state())
+    assert guard.of_initiative(read_initiative(own)) == ()
+    coordinator = own / ".coordinator/state.json"
+    kept = coordinator.read_bytes()
+    coordinator.unlink()
+    assert guard.of_initiative(read_initiative(own)) == ()  # nothing was begun, nothing is lost
+    coordinator.write_text("{")
+    (lost,) = guard.of_initiative(read_initiative(own))
+    assert "cannot be read" in lost.sentence
+    coordinator.write_bytes(kept)
+    (own / f".coordinator/{JOURNAL}").write_text("{")
+    (stuck,) = guard.of_initiative(read_initiative(own))
+    assert "can be neither finished nor undone" in stuck.sentence
+
+
+def test_a_run_knows_its_workstream_and_the_barriers_that_nobody_approved(tmp_path: Path) -> None:
+    root = making.make_initiative(tmp_path, web=making.state())
+    config = json.loads((root / "agentxchain-multi.json").read_text())
+    for path in ("agentxchain.json", "", None, 7):
+        config["workstreams"][0]["config_path"] = path
+        making.write(root / "agentxchain-multi.json", config)
+        link = links.linked(read_run(root / "web"))
+        assert link is not None and (link.name, link.barriers) == (
+            "web",
+            (("plan-sync", "planning"),),
+        )
+    (root / ".coordinator/state.json").unlink()
+    line = {"type": "barrier_reached", "barrier": "plan-sync"}
+    for kind, barriers in (
+        ("barrier_reached", (("plan-sync", "planning"),)),
+        ("barrier_approved", ()),
+    ):
+        making.write_lines(root / ".coordinator/ledger.jsonl", line | {"type": kind})
+        link = links.linked(read_run(root / "web"))
+        assert link is not None and link.barriers == barriers
 
 
 # --- what a state may say ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Write
 from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write.changes import of_writes
 from tests.protocols.governed.killing import killed_at
 
 LINE = b'{"n": 2}\n'
@@ -282,3 +283,18 @@ def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: P
     with journal.held(root):
         assert (root / ".agentxchain/state.json").read_bytes() == b"crossed"
     assert journal.interrupted(tmp_path, journal.COORDINATOR) is None
+
+
+def test_a_preview_says_what_is_added_replaced_made_and_removed(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"1\n")
+    (tmp_path / "state").write_bytes(b"old\n")
+    wanted = [
+        Write(tmp_path / "log", APPEND, b"2\n"), Write(tmp_path / "state", REPLACE, b"new\n"),
+        Write(tmp_path / "new", REPLACE, b"made\n"), Write(tmp_path / "log", REMOVE),
+    ]  # fmt: skip
+    shown = [(each.verb, each.diff.splitlines()) for each in of_writes(tmp_path, wanted)]
+    assert shown[0] == ("append", ["+2"]) and shown[3] == ("remove", [])
+    assert shown[1][0] == "replace" and {"-old", "+new"} <= set(shown[1][1])
+    assert shown[2] == ("create", ["+made"])
+    (deep,) = of_writes(tmp_path, [Write(tmp_path / ("x/" * 1_500) / "log", APPEND, b"2\n")])
+    assert len(deep.path) == 2_000

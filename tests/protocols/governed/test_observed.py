@@ -11,7 +11,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.write import accept
-from tests.protocols.governed import states
+from tests.protocols.governed import making, states
 from tests.protocols.governed.states import NOW
 
 
@@ -36,3 +36,21 @@ def test_a_file_that_cannot_be_read_at_this_moment_fails_no_turn(
     assert (root / states.STATE).read_bytes() == before
     with pytest.raises(accept.NotAccepted, match=r"observed in actual diff\): notes\.md"):
         accept.accept(root, None, NOW)
+
+
+def test_without_git_a_turn_is_accepted_and_that_nothing_was_compared_is_said(
+    tmp_path: Path,
+) -> None:
+    for kind, refused in (("none", False), ("git_worktree", True)):
+        given = making.turn(baseline={"kind": kind})
+        root = making.make_run(
+            tmp_path / kind, of_state=making.state(active_turns={making.TURN: given})
+        )
+        staged = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
+        making.write(staged, making.result(phase_transition_request=None))
+        if refused:
+            with pytest.raises(accept.NotAccepted, match="git does not answer"):
+                accept.accept(root, None, NOW)
+        else:
+            said = accept.accept(root, None, NOW).warnings
+            assert any("Changes could not be observed" in each for each in said), said

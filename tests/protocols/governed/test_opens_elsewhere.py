@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.migrate import migrate
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.test_read import NOW
@@ -104,3 +106,21 @@ def test_a_goal_that_is_none_is_named(tmp_path: Path, goal: object, said: str) -
     wrong["project"]["goal"] = goal
     making.write(root / "agentxchain.json", wrong)
     assert complaints(root) == [said]
+
+
+def test_what_migrating_does_is_said_word_by_word_and_another_form_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    root = making.make_run(tmp_path)
+    config = making.config()
+    del config["schema_version"]
+    for form in ({"version": 3}, {"agents": {}}):
+        making.write(root / "agentxchain.json", config | form)
+        with pytest.raises(Refused, match="this run has the version 3 format: convert it with"):
+            migrate(root, "Ann", NOW)
+    making.write(root / "agentxchain.json", config)
+    assert migrate(root, "Ann", NOW) == (
+        "agentxchain.json: schema_version 1.0",
+        "agentxchain.json: every role must raise an objection",
+        ".agentxchain/state.json: may be linked to an initiative",
+    )

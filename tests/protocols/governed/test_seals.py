@@ -10,9 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from acp_core.diagnosis.engine import diagnose
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.protocols.governed.write import Refused, accept, decide, dispatch, restore, seals
 from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
@@ -191,3 +193,38 @@ def test_a_run_of_the_existing_program_bears_no_seal(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
     decide.escalate(root, "Which lamp?", "", "Ann", NOW)
     assert not (root / SEAL).exists()
+
+
+def test_while_acp_writes_and_where_nothing_is_sealed_nobody_changed_anything(
+    tmp_path: Path,
+) -> None:
+    root, _ = planned(tmp_path / "run")
+    edit(root, note="mine")
+    journal = tmp_path / "journal"
+    assert seals.changed(root, journal) == (STATE,)
+    journal.write_text("{}")
+    assert seals.changed(root, journal) == ()
+    (root / SEAL).write_text("{")
+    assert seals.read(root) is None and seals.sound(root, [STATE]) is None
+    (root / SEAL).unlink()
+    assert seals.read(root) is None and seals.sound(root, [STATE]) is None
+    assert seals.changed(root, tmp_path / "none") == ()
+
+
+def test_a_state_that_is_made_anew_is_no_longer_marked_and_other_files_are(tmp_path: Path) -> None:
+    root, _ = planned(tmp_path)
+    seal = json.loads((root / SEAL).read_text())
+    making.write(root / SEAL, seal | {"marked": [STATE, LEDGER]})
+    (root / STATE).unlink()
+    (root / seals.COPY).unlink()
+    decide.recover(root, NOW)
+    assert json.loads((root / SEAL).read_text())["marked"] == [LEDGER]
+
+
+def test_a_state_that_can_be_read_is_not_recovered(tmp_path: Path) -> None:
+    root, _ = planned(tmp_path)
+    before = (root / STATE).read_bytes()
+    with pytest.raises(Refused, match=r"state\.json is readable"):
+        restore.restored(read_unlocked(root, names.RECOVER), NOW)
+    assert decide.recover(root, NOW).restored is None
+    assert (root / STATE).read_bytes() == before

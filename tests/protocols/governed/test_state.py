@@ -89,10 +89,21 @@ def test_who_asked_for_the_end_of_a_run_is_known_at_its_gate() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("key", ["pending_phase_transition", "pending_run_completion"])
+def test_what_a_gate_says_of_itself_is_short(key: str) -> None:
+    """It stands in files that others write, too, and comes into sentences and file names."""
+    long = "x" * 300
+    asked = dict.fromkeys(("gate", "from", "to", "requested_by_turn"), long)
+    found = requests.pending(making.state(status="paused", phase=long, **{key: asked}))
+    assert {len(each) for each in found[1:] if each} == {200}
+
+
 def test_each_turn_has_the_next_number_and_the_deadline_of_its_phase() -> None:
     for minutes, said in (
         (30, "2026-03-01T11:30"),
         (0, "2026-03-01T13:00"),
+        (99_999, "2026-05-09T21:39"),
+        (100_000, "2026-03-01T13:00"),
         (None, "2026-03-01T13:00"),
     ):
         config = making.config()

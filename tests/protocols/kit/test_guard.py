@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -149,3 +150,22 @@ def test_a_cause_names_no_act_that_an_obstacle_stands_in_the_way_of() -> None:
     told = next(each for each in found if each.code == "E9")
     assert (told.remedy, told.others) == (None, ("repair",))
     assert told.advice == "first acp repair .; then append"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another account looks")
+def test_a_folder_that_this_account_may_not_write_to_says_what_is_lacking() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        os.chmod(name, 0o755)
+        assert guard.disk(Path(name)) is None
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.setgroups([])
+                os.setgid(54001)
+                os.setuid(54001)
+                found = guard.disk(Path(name))
+                code = 0 if found and "give this account write access" in found.cure else 3
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -106,6 +106,9 @@ def parts_of_a_known_kind(agent: Served) -> None:
 def a_body(agent: Served) -> None:
     for body in ("[]", "nope", "[" * 5_000, '{"text":"x","from":"B","n":NaN}'):
         refused(agent.http.post("/message:send", content=body), *BAD)
+    for ts in (5, "yesterday", "2026-02-30T00:00:00Z", [], {}):
+        for body in ({"text": "x", "from": "B"}, parts({"type": "text", "content": "x"})):
+            refused(agent.post("/message:send", body | {"ts": ts}), *BAD)
     for query in ("/messages?limit=x", "/messages?received_after=never"):
         refused(agent.http.get(query), *BAD)
     large = agent.post("/message:send", {"text": "x" * 70_000, "from": "B"})
@@ -226,6 +229,67 @@ LAXER: dict[str, Done] = {
 }
 
 
+def card_and_errors(agent: Served) -> None:
+    card = agent.get("/card")
+    assert card["name"] == card["self"]["name"] == "A"
+    error = agent.post("/message:send", {}).json()
+    assert error["error"] == error["message"] != ""
+
+
+def several_peers(agent: Served) -> None:
+    with line(agent) as first, line(agent) as second:
+        for number, peer in enumerate((first, second)):
+            peer.hello()
+            peer.say({"type": "acp.agent_card", "card": {"name": f"Of several {number}"}})
+        until(lambda: sum(each["connected"] for each in agent.get("/peers")) == 2, "both")
+        refused(agent.post("/message:send", {"text": "x"}), 400, "ERR_AMBIGUOUS_PEER")
+        assert agent.post("/message:send", {"text": "x", "peer_id": "peer_none"}).status_code == 404
+
+
+def canceled(agent: Served) -> None:
+    place = task(agent, "working")
+    assert agent.post(f"{place}:cancel").json()["status"] == "canceled"
+    assert agent.get(place)["status"] == "canceled"
+
+
+DIFFERENT: dict[str, Done] = {
+    "lists (`/peers`, `/tasks`, `/skills`) are plain": (
+        "test_lists_are_bare_unless_json_is_asked_for_by_name",
+    ),
+    "the card is flat and also contained in `self`": card_and_errors,
+    "acp stores a message for an offline peer": (
+        "test_a_peer_that_was_away_gets_everything_once_and_in_order",
+        "test_another_agent_at_a_peer_s_link_gets_nothing_of_its_queue",
+        "test_without_a_peer_nothing_is_sent_and_nothing_is_kept",
+    ),
+    "with several peers and no `peer_id`": several_peers,
+    "the state of a canceled task is `canceled`": canceled,
+    "after a restart, an agent has the same link": (
+        "test_an_agent_comes_back_at_the_same_place",
+        "test_a_follower_of_a_killed_agent_goes_on_where_it_was",
+        "test_a_peer_that_is_killed_gets_all_when_it_is_back",
+    ),
+    "events of `/stream` are named": (
+        "test_events_come_as_they_happen",
+        "test_what_was_missed_comes_again_and_nothing_twice",
+        "test_the_first_block_of_a_stream_holds_its_first_event",
+        "test_clients_that_read_in_blocks_see_each_event_at_once",
+    ),
+    "announcements on the local network": (
+        "test_agents_hear_of_each_other_and_tokens_stay_at_home",
+    ),
+}  # fmt: skip
+
+
+def test_what_the_page_says_that_acp_does_not_have_is_not_there(agent: Served) -> None:
+    for method, path in (
+        ("GET", "/availability"), ("PATCH", "/availability"), ("GET", "/.well-known/did.json"),
+        ("PATCH", "/.well-known/acp.json"), ("PATCH", "/card"), ("GET", "/ws/stream"),
+    ):  # fmt: skip
+        answer = agent.http.request(method, path, json={})
+        assert answer.status_code in (404, 405), (method, path)
+
+
 def rows(lead: str) -> list[str]:
     """The rows of the list below a sentence of the page."""
     text = (ROOT / "docs/wire.md").read_text("utf-8").split(lead, 1)[1]
@@ -234,8 +298,16 @@ def rows(lead: str) -> list[str]:
     return [" ".join(each.split()) for each in re.split(r"^\* ", found[1], flags=re.M)[1:]]
 
 
+ALL = STRICTER | LAXER | DIFFERENT
+
+
 @pytest.mark.parametrize(
-    ("lead", "known"), [("acp is stricter.", STRICTER), ("acp is laxer.", LAXER)]
+    ("lead", "known"),
+    [
+        ("acp is stricter.", STRICTER),
+        ("acp is laxer.", LAXER),
+        ("acp answers differently:", DIFFERENT),
+    ],
 )
 def test_each_row_of_the_page_is_shown_and_no_other(lead: str, known: dict[str, Done]) -> None:
     listed = rows(lead)
@@ -252,9 +324,9 @@ def test_each_row_of_the_page_is_shown_and_no_other(lead: str, known: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "row", [name for name, shown in (STRICTER | LAXER).items() if not isinstance(shown, tuple)]
+    "row", [name for name, shown in ALL.items() if not isinstance(shown, tuple)]
 )
 def test_each_row_is_as_the_page_says(agent: Served, row: str) -> None:
-    shown = (STRICTER | LAXER)[row]
+    shown = ALL[row]
     assert callable(shown)
     shown(agent)

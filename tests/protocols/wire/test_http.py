@@ -243,6 +243,7 @@ def test_a_question_by_http_is_answered(agent: Served) -> None:
         {"host": "evil.example"}, {"host": "evil.example:80"}, {"host": ""}, {"host": "127.0.0.1@evil"},
         {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"},
         {"sec-fetch-site": "cross-site"}, {"host": "[::1"}, {"host": "10.0.0.1"},
+        {"host": "ann@127.0.0.1"}, {"host": "127.0.0.1/x"},
     ],
 )  # fmt: skip
 def test_web_pages_are_not_let_in(agent: Served, headers: dict[str, str]) -> None:

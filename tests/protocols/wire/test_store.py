@@ -224,6 +224,47 @@ async def test_the_oldest_goes_first_and_numbers_go_on(store: Database) -> None:
     assert (await store.write(lambda tx: message(tx, "next"))).seq == 31
 
 
+async def test_of_tasks_that_are_over_the_latest_are_kept_and_all_that_are_open(
+    store: Database,
+) -> None:
+    def fill(tx: Tx) -> None:
+        for n, word in enumerate(("completed", "working", "failed", "canceled", "completed")):
+            at = f"2026-03-21T08:00:0{n}Z"
+            tasks.put(tx, {"id": f"t{n}", "status": word, "direction": "local",
+                           "created_at": at, "updated_at": at})  # fmt: skip
+
+    kept = keep.Retention(tasks=2, slack=1)
+    await store.write(fill)
+    await store.write(lambda tx: keep.prune(tx, kept))
+    left, _ = await store.read(lambda db: tasks.page(db, TaskFilter(), 10))
+    assert sorted(task["id"] for task in left) == ["t1", "t3", "t4"]
+
+
+async def test_a_card_is_kept_and_read_again(store: Database) -> None:
+    row = await store.write(lambda tx: peers.add(tx, None, "B", "acp://h/t", True))
+    for card in ({"name": "B", "skills": ["cook"]}, None):
+        await store.write(lambda tx, c=card: peers.save(tx, row._replace(card=c)))
+        (known,) = await store.read(peers.every)
+        assert known.card == card
+
+
+async def test_what_is_being_read_is_read_to_its_end_before_the_file_is_let_go_of(
+    tmp_path: Path,
+) -> None:
+    database = Database(tmp_path / "store.sqlite3", added.extend)
+    begun, never = threading.Event(), threading.Event()
+
+    def slow(db: sqlite3.Connection) -> int:
+        begun.set()
+        never.wait(0.2)  # so that closing comes in between
+        return len(peers.every(db))
+
+    reading = asyncio.ensure_future(database.read(slow))
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait)
+    await database.close()
+    assert await reading == 0
+
+
 def test_a_file_that_cannot_be_used_is_told_in_one_line(tmp_path: Path) -> None:
     place = tmp_path / "store.sqlite3"
     place.write_bytes(b"no database, but more than a hundred bytes long" * 10)

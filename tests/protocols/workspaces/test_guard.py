@@ -322,3 +322,16 @@ def test_what_another_orchestrator_wrote_is_no_damage(tmp_path: Path) -> None:
     write(tmp_path, "agent-workspaces/ann/status.json", status("ann"))
     assert seen(tmp_path).obstacles == ()
     assert acp("repair", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("triage.json", "decisions"), ("conflicts.json", "conflicts")]
+)
+def test_a_file_whose_list_is_none_is_damage(tmp_path: Path, name: str, key: str) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    path = root / COORD / name
+    path.write_text(json.dumps({key: {"ann": "skip"}}))
+    old(path)
+    (obstacle,) = seen(root).obstacles
+    assert obstacle.sentence.endswith(f"has no list of {key}"), obstacle.sentence
+    assert obstacle.remedy == "repair"

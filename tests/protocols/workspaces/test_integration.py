@@ -194,6 +194,33 @@ def test_nothing_is_integrated_over_a_step_that_is_not_through(tmp_path: Path) -
     assert {f.code for f in now(root).findings} <= {"B47", "B20"}
 
 
+@pytest.mark.parametrize("form", ["md", pytest.param("json", marks=pytest.mark.slow)])
+def test_a_draft_that_holds_both_versions_of_a_resolved_conflict_is_not_taken_unedited(
+    tmp_path: Path, form: str
+) -> None:
+    root = prepare(tmp_path / "run", "ann", "ben", format=form)
+    own = program(tmp_path / "own", ben="contradict")
+    assert acp("dispatch", root, "--", *own).code == 0
+    assert acp("conflicts", root, "--find").code == 0
+    ids = conflict_ids(root)
+    if form == "json":  # nobody compares those but a person
+        pair = ("dispute", root, "price", "--between", "ann,ben", "--category", "factual")
+        assert acp(*pair).code == 0
+        ids = conflict_ids(root)
+    how = ("--keep", "ann", "--because", "sourced")
+    for id in ids:
+        assert acp("conflicts", root, "--resolve", id, *how).code == 0
+    assert acp("draft", root).code == 0
+    draft = next((root / COORD / "draft").glob("final-output.*"))
+    assert "10" in draft.read_text() and "12" in draft.read_text()
+    refused = acp("integrate", root, "--finish")
+    assert refused.code == 2 and "still contains “(Write this part.)”" in refused.text
+    rest = "The parts of this draft hold each version: keep one. (Write this part.)"
+    assert draft.read_text().count(rest) == len(ids)
+    draft.write_text(draft.read_text().replace("12", "10").replace(rest, "Kept ann's."))
+    assert acp("integrate", root, "--finish").code == 0
+
+
 def test_conflicts_are_added_by_people_and_checked(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben")
     for words in (

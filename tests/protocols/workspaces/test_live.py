@@ -11,6 +11,7 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.place import place
+from acp_core.person import paths
 from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
 from tests.agents.live.support import left_of
 from tests.agents.support import is_gone, wait_for
@@ -99,6 +100,23 @@ def test_after_two_crashes_the_program_is_started_without_a_session(tmp_path: Pa
     log = Path(loop.log).read_text()
     assert "the live session crashed: it is resumed" in log
     assert "the live session crashed again; the agent is started for each attempt" in log
+
+
+def test_an_agent_that_is_started_for_each_attempt_is_told_to_change_its_workspace_only(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path)
+    spy, told = tmp_path / "spy", tmp_path / "told"
+    spy.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}\nexec {tmp_path / "agent/once"}\n')
+    spy.chmod(0o755)
+    with (paths.config_folder() / "config.toml").open("a") as file:
+        file.write(f'[presets.spy]\nprogram = "{spy}"\nargs = ["{{permissions}}"]\n')
+        file.write('permissions = "claude"\n')
+    ended = acp("workspaces", "dispatch", root, "--agent", "spy")
+    assert ended.returncode == 0, ended.stderr
+    own, drafts = root / "agent-workspaces/ann", place(str(root), "ann").drafts
+    words = ["--permission-mode", "default", "--allowedTools", f"Edit(/{own}/**)"]
+    assert told.read_text().splitlines() == [*words, f"Edit(/{drafts}/**)"]
 
 
 def test_once_starts_the_program_for_the_attempt(tmp_path: Path) -> None:

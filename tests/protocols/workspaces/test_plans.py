@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acp_core.files import transaction
 from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import scan
@@ -17,12 +20,14 @@ from acp_core.protocols.workspaces.write import (
     conflicts,
     dispatch,
     drafting,
+    integrate,
     manifest,
     parts,
+    rebuilt,
     triage,
 )
-from acp_core.protocols.workspaces.write.layout import layout
-from tests.protocols.workspaces.making import NOW, agent, run, write
+from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, read_json
+from tests.protocols.workspaces.making import NOW, ORIGIN, agent, prompt, run, write
 
 COORD = "agent-workspaces/.coord"
 
@@ -129,9 +134,10 @@ def test_headings_go_down_and_comments_in_code_stay(tmp_path: Path) -> None:
         for file in each.files
         if file.path.name == "output.md"
     )
-    material = drafting.Material([("ann", path, 1)], [], [], [])
+    material = drafting.Material([("ann", path, 1)], [], ["x" * 9_000], [])
     text = drafting.text(found, planned(root, entry("ann"), entry("ben")), material)
     assert "### Ann\n```\n# no heading\n```\n#### More" in text
+    assert max(map(len, text.splitlines())) == 8_000
 
 
 def test_who_compared_is_recorded_and_what_people_recorded_stays(tmp_path: Path) -> None:
@@ -146,3 +152,109 @@ def test_who_compared_is_recorded_and_what_people_recorded_stays(tmp_path: Path)
         assert kept["by"] == said and [each["id"] for each in kept["conflicts"]] == ["c2"]
         (made,) = conflicts.dismiss(layout(root), "c2", "The same port", by).writes
         assert json.loads(made.data)["conflicts"][1]["by"] == said
+
+
+def listing(root: Path, name: str, *files: str) -> list[dict[str, str]]:
+    """Files of an agent's workspace, as it lists them; they need not be there."""
+    own = root / "agent-workspaces" / name
+    return [{"file": str(own / file), "description": "A part"} for file in files]
+
+
+def test_an_agent_is_told_what_it_must_read_and_what_others_do(tmp_path: Path) -> None:
+    root = run(tmp_path)
+    agent(root, "ann", outputs=listing(root, "ann", "output.md"))
+    plan = planned(
+        root, entry("ann", task="Ask them."), entry("ben", task="x" * 130), entry("cy", "ann")
+    )
+    found = dict(dispatch.inputs(plan, plan.tasks["cy"], read(root)))
+    assert found == {
+        str(layout(root).spec): True, str(root / "agent-workspaces/ann/output.md"): True
+    }  # fmt: skip
+    told = dispatch.begin(plan, "cy", read(root), NOW).writes[-2].data.decode()
+    assert f"You are NOT responsible for Ask them; {'x' * 119}…." in told
+    assert "agent-workspaces/ann/output.md (required)" in told
+    alone = planned(root, entry("cy"))
+    told = dispatch.begin(alone, "cy", read(root), NOW).writes[-2].data.decode()
+    assert "You are NOT responsible for anything else." in told
+
+
+def test_what_is_put_away_gets_the_next_free_name(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+    for wanted in ("status.json", "status-1.json", "status-2.json"):
+        assert dispatch.free(path).name == wanted
+        (tmp_path / wanted).touch()
+
+
+def test_who_integrates_is_told_how_each_agent_ended_and_of_its_own_files_that_are_there(
+    tmp_path: Path,
+) -> None:
+    root = run(tmp_path)
+    listed = listing(root, "cy", "output.md", "gone.md") + listing(root, "ann", "output.md")
+    agent(root, "cy", "partial", outputs=listed)
+    planned(root, entry("ann"), entry("ben"), entry("cy"), entry("dan"))
+    decided(root, ("cy", "accept"), ("dan", "gap"))
+    looked = {"conflicts": [], "looked_at": NOW.isoformat()}
+    write(root, f"{COORD}/conflicts.json", looked, 5)
+    lines = integrate.prompt(layout(root)).splitlines()
+    assert f"cy: partial, files: {root}/agent-workspaces/cy/output.md" in lines
+    assert "dan: no result, files: none" in lines
+
+
+def test_whoever_runs_again_goes_on_from_a_file_that_is_there_and_is_decided_on_once(
+    tmp_path: Path,
+) -> None:
+    root = run(tmp_path)
+    agent(root, "cy", "partial", outputs=listing(root, "cy", "gone.md", "output.md"))
+    planned(root, entry("ann"), entry("ben"), entry("cy", dispatched_at=NOW.isoformat()))
+    for feedback in ("Shorter.", "Shorter still."):
+        triage.again(layout(root), "cy", feedback, go_on=True)
+        kept = manifest.read(layout(root)).entries["cy"]
+        assert kept["feedback"] == feedback
+        assert kept["continue_from"] == str(root / "agent-workspaces/cy/output.md")
+        made = json.loads((root / f"{COORD}/triage.json").read_text())["decisions"]
+        assert [each["decision"] for each in made] == ["rerun"]
+
+
+def test_who_read_what_another_wrote_comes_after_it_in_a_manifest_made_anew(tmp_path: Path) -> None:
+    """Whatever their names: ben was told to begin before ann, who read what he had written."""
+    root = run(tmp_path)
+    base = f"{ORIGIN}/agent-workspaces"
+    reads = prompt("ann").replace("INPUTS:\n", f"INPUTS:\n- {base}/ben/output.md (required)\n")
+    write(root, "prompts/ann-part.md", reads, 1800)
+    made = {each["agent"]: each["after"] for each in rebuilt.of(read(root))["agents"]}
+    assert made == {"ann": ["ben"], "ben": []}
+
+
+def test_a_link_stands_for_no_file_and_no_folder_of_the_run(tmp_path: Path) -> None:
+    root = run(tmp_path / "run")
+    target = write(root, "elsewhere/triage.json", {"decisions": []})
+    (link := root / "triage.json").symlink_to(target)
+    with pytest.raises(Refused, match=r"triage\.json is a symbolic link"):
+        read_json(link)
+    other = tmp_path / "other"
+    (other / "there").mkdir(parents=True)
+    (other / "agent-workspaces").symlink_to(other / "there")
+    with (
+        pytest.raises(Refused, match="symbolic link"),
+        locked(Layout(other, other / "agent-workspaces")),
+    ):
+        pass
+    assert list((other / "there").iterdir()) == []
+
+
+def test_a_folder_that_becomes_a_link_while_the_lock_is_waited_for_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = run(tmp_path / "run")
+    planned(root, entry("ann"), entry("ben"))
+    place, real = layout(root), transaction.begin
+
+    @contextlib.contextmanager
+    def begin(*given: Any, **more: Any) -> Iterator[transaction.Transaction]:
+        with real(*given, **more) as opened:
+            (root / "integration").symlink_to(tmp_path)
+            yield opened
+
+    monkeypatch.setattr("acp_core.protocols.workspaces.write.layout.begin", begin)
+    with pytest.raises(Refused, match="integration is a symbolic link"), locked(place):
+        pass

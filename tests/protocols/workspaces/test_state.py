@@ -55,3 +55,13 @@ def test_an_error_in_what_an_agent_handed_in_makes_it_inconsistent_and_advice_do
     assert states(root) == {"ann": "success", "ben": "success"}
     (root / "agent-workspaces/ben/output.md").unlink()
     assert states(root) == {"ann": "success", "ben": "inconsistent"}
+
+
+def test_a_final_output_is_too_old_where_an_input_is_more_than_two_seconds_newer(
+    tmp_path: Path,
+) -> None:
+    """Some file systems know no shorter times."""
+    root = run(tmp_path)
+    for ago, is_older in ((3602.0, False), (3602.5, True)):
+        write(root, "integration/final-output.md", "# All\n", ago)
+        assert state.older_than_inputs(read(root)) is is_older

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from acp_core.agents import presets
+from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset
 from acp_core.person.settings import load as load_settings
 from acp_core.protocols.cycle.conduct import spec as specs
@@ -71,6 +72,7 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
         overlap=values.overlap or spec.overlap,
         once=values.once,
         permissions=values.permissions or spec.permissions,
+        budget=tuple(str(cap) for cap in caps_of({}, values.budget)),
     )
     if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
         raise Refused(f"--timeout is at most 7d and more than 0, --retries from 0 to {_MOST - 1}")

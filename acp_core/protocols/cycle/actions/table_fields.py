@@ -56,6 +56,7 @@ CONDUCT = (
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
     options.ONCE,
     options.PERMISSIONS,
+    options.BUDGET._replace(form=False),
     Field("foreground", help="Run the orchestrator in this terminal.", kind=Kind.FLAG, form=False),
     Field("leave", help="Exit when the cycle waits for a person.", kind=Kind.FLAG, form=False),
 )  # fmt: skip

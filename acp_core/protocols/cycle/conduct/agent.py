@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.agents import streams
+from acp_core.agents import budgets, streams
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.elsewhere import program_runs
 from acp_core.agents.live.state import TurnScope
@@ -31,6 +31,7 @@ from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.write import layout
+from acp_core.protocols.kit.tool_names import tools_in
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
 _PAUSE = 0.5  # seconds between two looks whether another orchestrator's program has ended
@@ -47,12 +48,14 @@ class Ended:
         output: everything that the agent said.
         why: why it came to nothing, "" where it ended by itself with exit code 0.
         stopped: somebody stopped it: it counts as if it had not been.
+        capped: the budget that is used up, where nobody was to wait until it is raised.
     """
 
     key: str
     output: str = ""
     why: str = ""
     stopped: bool = False
+    capped: str = ""
 
     @property
     def late(self) -> bool:
@@ -92,17 +95,32 @@ class AgentRun(Assignment):
         work: what this run is to do.
         stop: says why the program should be stopped, or "".
         mailbox: feedback for the run.
+        tell: is told what people should know while it lasts.
     """
 
-    def __init__(self, spec: Spec, work: Work, stop: Callable[[], str], mailbox: Mailbox) -> None:
-        name = f"{spec.cycle}/{work.key}"
+    def __init__(
+        self,
+        spec: Spec,
+        work: Work,
+        stop: Callable[[], str],
+        mailbox: Mailbox,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        iteration, _, _ = work.key.partition("-")
         super().__init__(
-            name, VARIABLE, note=work.key, title=f"run {work.key}", timeout=work.timeout
+            f"{spec.cycle}/{work.key}",
+            VARIABLE,
+            note=work.key,
+            title=f"run {work.key}",
+            timeout=work.timeout,
+            turn=f"{spec.cycle}/{iteration}-{work.agent}",
+            leaves=spec.leave,
         )
         self._spec = spec
         self._work = work
         self._stop = stop
         self._mailbox = mailbox
+        self._tell = tell
         self._where = place(spec.root, work.agent)
         self._recalled = 0  # the attempt of which is known what was delivered in it
 
@@ -146,7 +164,8 @@ class AgentRun(Assignment):
             session.record(run, turn=self._work.key, took=not ended.why, mode="turns")
             took = not ended.why and not ended.stopped
             turns = session.state.turns + took
-            session.finish(Phase.DONE, ended.why or "through", turns=turns)
+            phase = Phase.GAVE_UP if ended.capped else Phase.DONE
+            session.finish(phase, ended.capped or ended.why or "through", turns=turns)
             return ended
 
     def program(self) -> Program:
@@ -168,6 +187,10 @@ class AgentRun(Assignment):
             permissions=self._spec.permissions,
         )
 
+    def tools(self) -> tuple[str, ...]:
+        """Those of the protocol's participants."""
+        return tools_in("cycle")
+
     def mark(self, number: int) -> str:
         """Which run of which cycle it is, also where several projects run at once."""
         return f"{self._spec.root}:{self.key}@{number}"
@@ -182,6 +205,14 @@ class AgentRun(Assignment):
             self._mailbox.deliver(self._where, run.number)
         return why
 
+    def withdrawn(self) -> str:
+        """Why the orchestrator does not want it any more, or ""."""
+        return self._stop()
+
+    def held(self, why: str) -> None:
+        """Say it where the orchestrator's log is read."""
+        self._tell(f"{self._work.agent}: {why}; it continues when you raise the budget")
+
     def counts(self, run: Run) -> bool:
         """A run that an orchestrator stopped as it ended itself is made anew."""
         return not run.stopped or run.stopped == LATE
@@ -189,7 +220,8 @@ class AgentRun(Assignment):
     def _concluded(self, run: Run, stream: str) -> Ended:
         key = self._work.key
         if run.stopped and run.stopped != LATE:
-            return Ended(key, stopped=True)
+            capped = run.stopped if budgets.stopped_it(run.stopped) else ""
+            return Ended(key, stopped=True, capped=capped)
         output = spoken(Path(run.out), stream)
         why = ""
         if run.stopped:

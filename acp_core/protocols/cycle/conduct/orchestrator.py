@@ -71,6 +71,7 @@ class Orchestrator:
         self._mailboxes: dict[str, Mailbox] = {}
         self._ended: dict[str, Ended] = {}
         self._halt = ""  # why running programs are to be stopped
+        self._capped = ""  # the budget that is used up, where nobody is to wait
         self._seen: Stamp | None = None
         self._state: Object = {}
         self._stumbles = 0
@@ -101,6 +102,11 @@ class Orchestrator:
             self._end(Phase.STOPPED, self._session.stopped)
             return _SIGNALS.get(self._session.stopping, GAVE_UP)
         self._collect()
+        if self._capped:
+            self._stop_programs(self._capped)
+            self._collect()
+            self._end(Phase.GAVE_UP, self._capped)
+            return ASKS
         self._take_up()
         state = self._read_state()
         todo = steps.todo(state, self._spec.overlap)
@@ -223,7 +229,7 @@ class Orchestrator:
         work = Work(name, key, text, progress, timeout)
         self._session.say(f"{name}: run {key}")
         mailbox = self._mailboxes[name] = Mailbox()
-        run = AgentRun(self._spec, work, self._why_stop, mailbox)
+        run = AgentRun(self._spec, work, self._why_stop, mailbox, self._session.say)
         thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
         self._threads[name] = thread
         thread.start()
@@ -257,6 +263,8 @@ class Orchestrator:
             self._guard_outputs(name)
             if ended and not ended.stopped:
                 self._conclude(name, ended)
+            elif ended and ended.capped:
+                self._capped = f"{name}: {ended.capped}"
 
     def _guard_outputs(self, name: str) -> None:
         """A run ended: what it changed that is not its agent's is put back, and said."""

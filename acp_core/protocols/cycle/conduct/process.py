@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from acp_core.agents import background
+from acp_core.agents import background, caps
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.identity import myself
 from acp_core.agents.place import SUPPORTED, CannotClaim, LoopRunning
@@ -152,6 +152,7 @@ def conduct(
             at, saved, stream="text", echo=echo, claim=CONDUCT, about=spec.cycle
         ) as session:
             save(spec)
+            caps.choose(spec.root, saved.run_id, spec.budget)
             store = Store(spec.root, spec.cycle)
             store.read()
             layout.make(store.progress)

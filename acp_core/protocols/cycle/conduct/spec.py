@@ -34,6 +34,7 @@ class Spec:
         leave: end where a person is waited for.
         once: programs are started for each run, although they could hold a live session.
         permissions: the policy for live sessions; "" for that of the settings.
+        budget: caps that hold from now on, as a person writes them.
     """
 
     root: str
@@ -45,6 +46,7 @@ class Spec:
     leave: bool = False
     once: bool = False
     permissions: str = ""
+    budget: tuple[str, ...] = ()
 
     def preset(self, agent: str) -> tuple[Preset, str]:
         """How an agent's program is run, and with which model.

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_share
-from acp_core.protocols.folder.write import Refused, shared_leases, synchronizing
+from acp_core.protocols.folder.write import (
+    Refused,
+    settling,
+    shared_leases,
+    sharing_group,
+    synchronizing,
+)
 from acp_core.protocols.folder.write import sharing as shares
-from acp_core.protocols.folder.write.opened import is_shared
+from acp_core.protocols.folder.write.opened import is_shared, open_unlocked, read_protocol
 from acp_core.protocols.folder.write.sharing import Leaving
 from acp_core.protocols.folder.write.synchronizing import Synced
 from acp_core.protocols.kit.binding import Context, bound
@@ -20,6 +29,7 @@ from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.printing import say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
+from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.opening import open_engine
 
@@ -31,14 +41,12 @@ def sharing(context: Context, now: datetime) -> Action:
     folder = context.key
 
     def perform(values: Values) -> Outcome:
-        return Outcome(
-            OutcomeState.DONE, _shared_sentence(shares.share(folder, values.url, values.id))
-        )
+        return Outcome(OutcomeState.DONE, _share(folder, values)[0])
 
     return bound(
         table_share.SHARING,
         context,
-        lambda values: _preview(shares.leaving(folder, values.url, values.id)),
+        lambda values: _plan(folder, values),
         perform,
         offered=False,  # asked for by name: it is about other machines, not about what is next
     )
@@ -49,8 +57,9 @@ def syncing(context: Context, now: datetime) -> Action:
     folder = context.key
 
     def perform(values: Values) -> Outcome:
-        lines = _once(folder, values)
-        return Outcome(OutcomeState.DONE, safe(" ".join(lines)))
+        done = _once(folder, values)
+        state = OutcomeState.REFUSED if done.failed else OutcomeState.DONE
+        return Outcome(state, safe("; ".join(done.lines)))
 
     return bound(
         table_share.SYNCING,
@@ -82,20 +91,66 @@ def unsharing(context: Context, now: datetime) -> Action:
 
 def share(values: Values) -> int:
     """``acp share``; the exit code."""
-    plan = shares.leaving(values.folder, values.url, values.id)
-    preview = _preview(plan)
+    preview = _plan(values.folder, values)
     if values.dry_run:
         return show(_SCHEMA, "share", preview, as_json=values.json)
     if not confirmed(preview, values):
         say("not done")
         return 1
-    done = shares.share(values.folder, values.url, values.id)
+    sentence, done = _share(values.folder, values)
     if values.json:
-        say_object(_SCHEMA, "share", collaboration=os.path.abspath(values.folder), address=done.address.text,
-                   files=sorted(done.files))  # fmt: skip
+        address = {"address": done.address.text, "files": sorted(done.files)} if done else {}
+        say_object(_SCHEMA, "share", collaboration=os.path.abspath(values.folder), **address)
     else:
-        say(_shared_sentence(done))
+        say(sentence)
     return 0
+
+
+def _plan(folder: str, values: Values) -> Preview:
+    """What sharing a folder would do, in a store and on this machine.
+
+    Raises:
+        Refused: it cannot be shared so.
+    """
+    if values.exclusive and values.group:
+        raise Refused("--exclusive is for a folder of one account: leave out --group")
+    if values.exclusive:
+        shares.refuse_group(folder)
+    notes = []
+    if values.group:
+        sharing_group.group_number(values.group)
+        notes.append(
+            f"the accounts of the group {values.group} on this machine can write in the folder"
+        )
+    if values.exclusive:
+        notes.append("scripts that append without acp fail before they write (not as root)")
+    if not values.url:
+        if not notes:
+            raise Refused(
+                "name the store: a git repository by ssh, https or path, or a PostgreSQL database"
+            )
+        if values.exclusive and not is_shared(folder):
+            raise Refused(f"{folder} is not shared; `acp share {folder} URL --exclusive` shares it")
+        open_unlocked(folder)
+        return Preview("Change who can write in this folder.", notes=tuple(map(safe, notes)))
+    preview = _preview(shares.leaving(folder, values.url, values.id))
+    return replace(preview, notes=(*preview.notes, *map(safe, notes)))
+
+
+def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
+    """Share a folder, as `_plan` says; a sentence on it, and what left."""
+    _plan(folder, values)
+    said = []
+    if values.group:
+        sharing_group.open_to(folder, values.group)
+        said.append(f"The group {values.group} can write in the folder.")
+    done = shares.share(folder, values.url, values.id) if values.url else None
+    if values.exclusive:
+        shares.protect(folder)
+        said.append("Only acp can append now.")
+    if done:
+        said.append(_shared_sentence(done))
+    return safe(" ".join(said)), done
 
 
 def join(values: Values) -> int:
@@ -109,25 +164,32 @@ def join(values: Values) -> int:
                    seq=done.base.tip.seq, notes=list(done.notes))  # fmt: skip
     else:
         say(f"joined {safe(address.text)} in {safe(values.folder)}: seq {done.base.tip.seq}")
+        if not hosts.accepted():
+            verbs = ", ".join(f'"{each}"' for each in asking.VERBS)
+            say(
+                f"{hosts.this_host()} refuses requests from other hosts; to allow some, write into config.toml:"
+            )
+            say("[share]")
+            say(f"accept = [{verbs}]")
     return 0
 
 
 def sync(values: Values) -> int:
     """``acp sync``; the exit code."""
-    asked = any((values.mine, values.theirs, values.delete, values.release))
+    asked = any((values.mine, values.theirs, values.merge, values.again, values.delete, values.release,
+                 values.take))  # fmt: skip
     if values.dry_run:
         preview = Preview("Bring what is new in the store; publish documents that may leave.")
         return show(_SCHEMA, "sync", preview, as_json=values.json)
     if values.once or asked:
-        lines = _once(values.folder, values)
+        done = _once(values.folder, values)
         if values.json:
-            say_object(
-                _SCHEMA, "sync", collaboration=os.path.abspath(values.folder), notes=list(lines)
-            )
+            say_object(_SCHEMA, "sync", collaboration=os.path.abspath(values.folder), notes=list(done.lines),
+                       done=not done.failed)  # fmt: skip
         else:
-            for line in lines:
+            for line in done.lines:
                 say(line)
-        return 0
+        return 2 if done.failed else 0
     from acp_core.protocols.folder.conduct import syncing as process
 
     return process.run(values.folder, as_json=values.json)
@@ -153,15 +215,29 @@ def unshare(values: Values) -> int:
     return 0
 
 
-def _once(folder: str, values: Values) -> Sequence[str]:
-    """Settle what is asked for, and look at the store once; sentences about it."""
+class Once(NamedTuple):
+    """One look at the store: sentences about it, and whether something that was asked for failed."""
+
+    lines: tuple[str, ...]
+    failed: bool = False
+
+
+def _once(folder: str, values: Values) -> Once:
+    """Settle what is asked for, and look at the store once."""
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     lines = []
+    failed = False
     if values.mine:
-        lines.append(synchronizing.settle(folder, values.mine, mine=True))
+        lines.append(settling.settle(folder, values.mine, mine=True))
     if values.theirs:
-        lines.append(synchronizing.settle(folder, values.theirs, mine=False))
+        lines.append(settling.settle(folder, values.theirs, mine=False))
+    if values.merge:
+        lines.append(settling.merge(folder, values.merge))
+    if values.again:
+        done = settling.again(folder)
+        lines += done.lines
+        failed = done.refused
     with open_engine(manifests.pinned_address(folder)) as engine:
         if values.delete:
             synchronizing.delete(folder, engine, values.delete)
@@ -173,7 +249,16 @@ def _once(folder: str, values: Values) -> Sequence[str]:
                 if back
                 else f"{values.release} does not act here"
             )
-        return [*lines, *sentences(synchronizing.sync(folder, engine))]
+        if values.take:
+            _must_take_part(folder, values.take)
+            shared_leases.take_lease(folder, engine, values.take, "sync", take=True)
+            lines.append(f"{values.take} acts here")
+        return Once((*lines, *sentences(synchronizing.sync(folder, engine))), failed)
+
+
+def _must_take_part(folder: str, participant: str) -> None:
+    if participant not in schema.participant_ids(read_protocol(folder)):
+        raise Refused(f"participant {participant!r} is not listed in protocol.json")
 
 
 def sentences(synced: Synced) -> Sequence[str]:

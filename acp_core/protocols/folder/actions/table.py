@@ -10,8 +10,14 @@ from acp_core.protocols.folder.actions.table_files import (
     REPAIRING,
 )
 from acp_core.protocols.folder.actions.table_new import NEW as NEW_SPEC
+from acp_core.protocols.folder.actions.table_share import (
+    ASKING,
+    JOINING,
+    SHARING,
+    SYNCING,
+    UNSHARING,
+)
 from acp_core.protocols.folder.actions.table_share import HOSTS as HOSTS_QUERY
-from acp_core.protocols.folder.actions.table_share import JOINING, SHARING, SYNCING, UNSHARING
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,
     BLOCKING,
@@ -31,6 +37,7 @@ ALL = (
     BLOCKING,
     SHARING,
     SYNCING,
+    ASKING,
     UNSHARING,
     table_agents.APPEND,
 )
@@ -51,6 +58,7 @@ SHARE, JOIN, SYNC, UNSHARE = (
     Commands(each.command, each.sentence, (each,), "acp.share/1")
     for each in (SHARING, JOINING, SYNCING, UNSHARING)
 )
+ASK = Commands("ask", ASKING.sentence, (ASKING,), "acp.ask/1")
 HOSTS = Commands("hosts", HOSTS_QUERY.sentence, (HOSTS_QUERY,), "acp.hosts/1")
 COMMANDS = (
     NEW,
@@ -67,6 +75,7 @@ COMMANDS = (
     SYNC,
     UNSHARE,
     HOSTS,
+    ASK,
 )
 MANUAL = {words: page for each in COMMANDS for words, page in each.manual.items()}
 """Examples and exit codes, by the words of their command."""

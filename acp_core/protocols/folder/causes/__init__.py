@@ -14,7 +14,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import REPAIR
-from acp_core.protocols.folder.causes import acceptance, gates, half_done, human, log
+from acp_core.protocols.folder.causes import acceptance, conflicts, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.folder.write.repair_plan import Outlook
@@ -44,6 +44,7 @@ def causes(facts: Facts, outlook: Outlook, case: Case) -> Iterator[Cause]:
     if facts.lines.broken is None:  # else nothing that a gate asks for leads on
         yield from acceptance.causes(facts, case)
         yield from gates.causes(facts, case)
+    yield from conflicts.causes(facts, case)
     yield from human.causes(facts, case)
 
 

@@ -35,3 +35,20 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
     except OSError as error:
         return error.strerror or str(error)
     return ""
+
+
+def leave(folder: str, participant: str) -> str:
+    """Give back the lease of a participant whose loop has ended here; "" or why that failed."""
+    try:
+        lease = manifests.read_leases(folder).get(participant)
+        if lease is None or (lease.host, lease.account) != (hosts.this_host(), hosts.account()):
+            return ""
+        with open_engine(manifests.pinned_address(folder)) as engine:
+            shared_leases.release(folder, engine, (participant,))
+    except (Refused, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return (
+            f"the other hosts do not know yet that {participant} can act elsewhere ({reason}); "
+            f"`acp sync --release {participant}` tells them"
+        )
+    return ""

@@ -25,6 +25,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.conduct.asked import Requests
 from acp_core.protocols.folder.write import Refused, handover, shared, synchronizing
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import Appended, Request
@@ -87,6 +88,8 @@ def run(
                 time.sleep(_STEP)
         except KeyboardInterrupt:
             return 130
+        finally:
+            process.close()
     return 0
 
 
@@ -124,17 +127,19 @@ class Process:
         self._said = ""
         self._changed: tuple[tuple[str, int, int], ...] = ()
         self._quiet_since = time.monotonic()
+        self._requests = Requests(folder, address, engine, self.say)
 
     def step(self) -> None:
         """Take up what was handed over, and look at the store where it is time."""
         self._serve()
         now = time.monotonic()
         quiet = self._is_quiet(now)
-        if now < self._next:
-            return
         try:
+            if not self._requests.finish() and now < self._next:
+                return
             synced = synchronizing.sync(self.folder, self.engine, publish=quiet)
             self._tell()
+            self._requests.look()
         except StoreUnreachable as error:
             self._note(str(error))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
@@ -150,6 +155,10 @@ class Process:
             if synced.came or synced.left or not self._next:
                 self.say(f"seq {synced.done.base.tip.seq}", came=synced.came, left=synced.left)
         self._next = time.monotonic() + self._pause
+
+    def close(self) -> None:
+        """Nothing more is done by it."""
+        self._requests.close()
 
     def _note(self, reason: str) -> None:
         """Say in the folder whether the store is reached: loops look again when that changes."""

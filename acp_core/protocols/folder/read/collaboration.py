@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.files import markdown
 from acp_core.files.journal import read_line
+from acp_core.files.locked import is_locked
 from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
@@ -24,6 +25,7 @@ from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
+from acp_core.protocols.folder.read import kept
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, deliverables
 from acp_core.protocols.folder.view.build import Builder
@@ -94,6 +96,9 @@ class FolderCollaboration(Collaboration):
     def refresh(self, now: datetime) -> Snapshot:
         changed = self.facts.refresh(now.timestamp())
         last = self._last
+        if last is not None and _is_half_appended(self.facts):
+            self.facts.unsettled = "an event is being appended"
+            self.facts.recheck = now.timestamp() + GRACE
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
             self._last = self._builder.snapshot(self.facts, now)
@@ -102,6 +107,8 @@ class FolderCollaboration(Collaboration):
 
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
+        if self.facts.kept:
+            folders.add(Path(self.key, kept.FOLDER))
         root = self.facts.root.path
         for declared in self.facts.deliverables:
             path = declared.file.path
@@ -236,11 +243,24 @@ class FolderCollaboration(Collaboration):
     def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
         return self._turns.conclude(participant, brief, by, now)
 
+    def leave(self, participant: str) -> str:
+        if not self._is_shared():
+            return ""
+        from acp_core.protocols.folder.conduct import shared_turns  # only shared ones need it
+
+        return shared_turns.leave(self.key, participant)
+
     @cached_property
     def _turns(self) -> Turns:
         from acp_core.protocols.folder.conduct.turns import Turns  # only loops need it
 
         return Turns(self.key)
+
+
+def _is_half_appended(facts: Facts) -> bool:
+    """Whether a review stands in review.md whose event is just being appended."""
+    headings = facts.pairing.without_review
+    return any(not event for _, event, _ in headings) and is_locked(facts.path(schema.LOG_FILE))
 
 
 def _nearest_folder(folder: str, root: str) -> str:

@@ -233,6 +233,17 @@ def unseen_text(facts: Facts) -> Iterator[Finding]:
             yield _advice("ACP956", f"{name}: {unseen.sentence}", name, unseen.first)
 
 
+def gave_way(facts: Facts) -> Iterator[Finding]:
+    """A text of this host gave way to another host's, and waits to be settled."""
+    for each in facts.kept:
+        if each.document == schema.LOG_FILE:
+            text = f"events that were appended here without acp are in {each.file}: the store took others first"
+            yield _advice("ACP958", text, schema.LOG_FILE)
+        else:
+            text = f"{each.document} was changed here and on another host: the text of this host is in {each.file}"
+            yield _advice("ACP957", text, each.document)
+
+
 def _only_begun(facts: Facts) -> bool:
     """Whether nothing has happened yet: the documents show their forms, and say nothing."""
     return facts.history.machine.count == 1
@@ -264,4 +275,5 @@ RULES = (
     near_conclusion,
     near_sections,
     unseen_text,
+    gave_way,
 )

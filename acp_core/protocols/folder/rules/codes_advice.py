@@ -150,4 +150,12 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Agents read text that is invisible to people, and may follow it as an instruction.",
         "Remove these characters, and find out who wrote them.",
     ),
+    "ACP957": (
+        "The other host was first: its text is the document now, and the text of this host is kept beside it.",
+        "Take yours with `acp sync --mine NAME`, keep the other with `--theirs NAME`, or merge both with `--merge NAME`.",
+    ),
+    "ACP958": (
+        "A script appended to the log without acp while another host appended: its events could not keep their numbers.",
+        "Append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`.",
+    ),
 }

@@ -189,7 +189,7 @@ def _parse_loosely(text: str, line: int) -> Entry | BadLine | None:
     text = text.removesuffix("\r")
     if not text.strip(" \t\r"):
         return None
-    if any(chr(code) in text for code in _LINE_BREAKERS):
+    if not text.isascii() and any(chr(code) in text for code in _LINE_BREAKERS):
         return BadLine(
             line,
             "ACP204",

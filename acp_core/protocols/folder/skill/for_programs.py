@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from acp_core.agents import tool_servers
+from acp_core.agents import folder_trust, presets, tool_servers
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
@@ -142,14 +142,21 @@ def _installation(place: Target, given: Values) -> Work:
         return f"Installed {what} for {title}. Take them out with `acp skill remove --for {place.program}`."
 
     return Work(
-        Preview(f"Install {what} for {title}.", tuple(changes), warnings=_warnings(place)), do
+        Preview(f"Install {what} for {title}.", tuple(changes), warnings=_warnings(place, given)),
+        do,
     )
 
 
-def _warnings(place: Target) -> tuple[str, ...]:
+def _warnings(place: Target, given: Values) -> tuple[str, ...]:
     if place.program == "claude" and place.settings.endswith(".mcp.json"):
         return ("Claude Code asks you once whether to use the servers of this project",)
-    return ()
+    preset = presets.bundled()[place.program]
+    if not (given.collaboration and folder_trust.asks(preset)):
+        return ()
+    if given.project:
+        why = folder_trust.missing(preset, os.path.abspath(os.path.expanduser(given.project)))
+        return (why,) if why else ()
+    return (f"{place.places.title} {folder_trust.EFFECT}: {folder_trust.cure(preset)}",)
 
 
 def _server(given: Values) -> tuple[tuple[str, ...], dict[str, str]]:

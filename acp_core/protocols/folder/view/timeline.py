@@ -117,11 +117,16 @@ class EventLog(Sequence[Event]):
 
     def _event(self, index: int) -> Event:
         made = self._made.get(index)
-        if made is None or made.line != self._line_in_review(self._entries[index]):
+        if made is None or self._moved(made, index):
             if len(self._made) >= _KEPT:
                 self._made.clear()
             made = self._made[index] = self._make(index)
         return made
+
+    def _moved(self, made: Event, index: int) -> bool:
+        """Whether what an event announces stands elsewhere since it was made."""
+        review = made.kind == "review_submitted"
+        return review and made.line != self._line_in_review(self._entries[index])
 
     def _line_in_review(self, entry: Entry) -> int | None:
         """Where review.md holds the review that an event announces."""

@@ -266,8 +266,6 @@ def _charter(opened: Opened, folder: str, objective: str) -> Charter:
     if primary and primary.repo_root is not None:
         root = os.path.realpath(os.path.join(opened.folder, primary.repo_root))
         charter = charter._replace(primary=primary._replace(repo_root=relative(root, folder)))
-    if primary:
-        charter.deliverable_path(folder)  # refused where it would lie outside
     return charter
 
 

@@ -124,7 +124,8 @@ def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
         raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
     doubt = refuse_lockless(folder, force)
     try:
-        with locked(path_of(folder, schema.LOG_FILE), force=force) as log:
+        log_file = path_of(folder, schema.LOG_FILE)
+        with locked(log_file, force=force, reads=is_shared(folder)) as log:
             yield Held(log, doubt)
     except LogError as error:
         raise Refused(str(error)) from None

@@ -30,16 +30,27 @@ def release(folder: str, engine: Engine, participants: Sequence[str] = ()) -> tu
     return tuple(_lease(folder, engine, given_back, "given back"))
 
 
-def take_lease(folder: str, engine: Engine, participant: str, by: str) -> None:
+def take_lease(
+    folder: str, engine: Engine, participant: str, by: str, *, take: bool = False
+) -> None:
     """Have a participant act on this host, unless it acts on another one.
 
+    Args:
+        folder: the shared folder.
+        engine: its store.
+        participant: who is to act.
+        by: the command that takes it.
+        take: move it here from wherever it acts.
+
     Raises:
-        LeaseElsewhere: it does.
+        LeaseElsewhere: it acts on another host, and is not to be moved.
         Refused: the store cannot be reached, or refuses it.
     """
 
     def taken(held: Mapping[str, Lease]) -> dict[str, Lease | None]:
-        lease = hosts.lease_for(held.get(participant), participant, by, hosts.this_host())
+        lease = hosts.lease_for(
+            held.get(participant), participant, by, hosts.this_host(), take=take
+        )
         return {participant: lease} if lease else {}
 
     _lease(folder, engine, taken, "acts here")

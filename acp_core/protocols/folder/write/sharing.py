@@ -23,7 +23,7 @@ from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, open_unlocked, take
 from acp_core.stores import address as addresses
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts, names
+from acp_core.stores import exclusive, hosts, names
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import (
@@ -244,6 +244,32 @@ def _clear(folder: str, made: bool) -> None:
             shutil.rmtree(os.path.join(folder, ".acp"))
 
 
+def protect(folder: str) -> None:
+    """From now on, only acp appends in a folder that this account shares.
+
+    Raises:
+        Refused: it is not shared, or several accounts write there.
+        OSError: the configuration cannot be written.
+    """
+    address = manifests.pinned_address(folder)
+    refuse_group(folder)
+    with manifests.held(folder):
+        manifests.pin(folder, address, only_acp=True)
+        exclusive.protect(folder)
+
+
+def refuse_group(folder: str) -> None:
+    """Refuse to protect the log where other accounts write it, too.
+
+    Raises:
+        Refused: they do: none of them could change its mode.
+    """
+    if modes.is_shared(os.stat(folder)):
+        raise Refused(
+            f"{folder} belongs to a group that writes there: --exclusive is for a folder of one account"
+        )
+
+
 def put_back(folder: str) -> tuple[str, ...]:
     """Make log and protocol.json what the store holds, whatever stands here; what was kept of it.
 
@@ -277,6 +303,8 @@ def unshare(folder: str) -> tuple[str, ...]:
             shared_leases.release(folder, engine)
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
+    if manifests.is_exclusive(folder):
+        exclusive.release(folder)
     for name in (manifests.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))

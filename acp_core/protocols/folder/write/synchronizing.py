@@ -1,8 +1,7 @@
-"""Keeping a shared folder and its store the same: one look, and what people settle. Standard library only."""
+"""Keeping a shared folder and its store the same: one look, and what people delete. Standard library only."""
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
@@ -11,7 +10,7 @@ from acp_core.protocols.folder.write import Refused, shared
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import lock, open_locked
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts, names
+from acp_core.stores import hosts
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import Change, Engine, TipMoved
 from acp_core.stores.materialise import Done, bring, changed_here
@@ -91,37 +90,6 @@ def _publish(
     base = Base(tip, files)
     manifests.write_base(folder, base)
     return Synced(came, tuple(left), notes, done._replace(base=base))
-
-
-def settle(folder: str, name: str, *, mine: bool) -> str:
-    """Settle a document that was changed on both sides; a sentence on it.
-
-    Args:
-        folder: the shared folder.
-        name: the document.
-        mine: take the local text that gave way; else the store's, which stands there.
-
-    Raises:
-        Refused: nothing was kept of it.
-        OSError: it cannot be written.
-    """
-    if reason := names.against(name):
-        raise Refused(f"{clean_line(name, 200)} is not shared: {reason}")
-    tree = Tree(folder)
-    kept = [each for each in tree.kept_copies(name) if not each.endswith(".settled")]
-    if not kept:
-        raise Refused(f"nothing is kept of {clean_line(name, 200)}")
-    with manifests.held(folder):
-        data = tree.read(kept[-1])
-        if mine and data is not None:
-            tree.replace(name, data)
-        for each in kept:  # nothing is deleted
-            os.rename(os.path.join(folder, each), os.path.join(folder, f"{each}.settled"))
-    return (
-        f"{name} is yours again; it is published with the next event"
-        if mine
-        else f"{name} stays as the store has it"
-    )
 
 
 def delete(folder: str, engine: Engine, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from acp_core.agents.budgets import caps_of
 from acp_core.agents.identity import identify
 from acp_core.model.clock import utc_now
 from acp_core.protocols.governed.actions import table_turns
@@ -23,8 +24,10 @@ def run(values: Values) -> int:
     """Give the turn out and have it taken; the exit code."""
     if values.dry_run or existing_program.program(read_unlocked(values.folder).run) is not None:
         return perform(SCHEMA, "step", table_turns.STEPPING, values)
+    caps_of({}, values.budget)
     taker = None if values.no_run else identify(os.getpid())
     turn = dispatch.dispatch(values.folder, values.role or None, utc_now(), taker)
+    adapters.choose_budget(values.folder, values.budget)
     for each in turn.warnings:
         warn(each)
     if not values.json:
@@ -33,7 +36,7 @@ def run(values: Values) -> int:
         if values.json:
             _say_object(values, turn, staged=False)
         return 0
-    return _say_taken(values, turn, adapters.take(values.folder, turn.turn_id))
+    return _say_taken(values, turn, adapters.take(values.folder, turn.turn_id, warn))
 
 
 def _say_dispatched(turn: Dispatched) -> None:

@@ -55,6 +55,7 @@ STEPPING = ActionSpec(
         Field("role", "Role", "The role that takes the turn [default: the next one].", Kind.CHOICE,
               metavar="ROLE"),
         Field("no_run", help="Write the bundle without starting a program.", kind=Kind.FLAG, form=False),
+        options.BUDGET._replace(form=False),
     ),
     Intent.START,
     command="governed step",

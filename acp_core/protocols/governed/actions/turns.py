@@ -251,6 +251,7 @@ def _begin(opened: Opened, values: Values) -> Done:
     if made.adapter == "manual":
         sentence = f"{made.role} takes the turn manually: follow {made.bundle}/PROMPT.md.{said}"
         return Done(sentence, data=made._asdict())
+    adapters.choose_budget(root, values.budget)
     adapters.take_in_background(root, made.turn_id)
     return Done(f"Started the turn of {made.role}.{said}", data=made._asdict())
 

@@ -15,6 +15,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
@@ -213,10 +214,15 @@ def left(initiative: Initiative, barrier: str) -> list[str]:
         if stream.name in named.reached
         and stream.run is not None
         and not stream.run.state.reason
-        and stream.run.phase == named.phase
-        and barriers.held_at(stream.run.state.value) != barrier
-        and (stream.run.status != "paused" or barriers.request(stream.run) is None)
+        and not is_past(stream.run, named.phase)
+        and not _waits(stream.run, named.phase, barrier)
     ]
+
+
+def _waits(run: Run, phase: str, barrier: str) -> bool:
+    """Whether a run waits at a barrier, or is held there once the coordinator looks."""
+    asks = run.status == "paused" and barriers.request(run) is not None
+    return run.phase == phase and (asks or barriers.held_at(run.state.value) == barrier)
 
 
 def _is_unreadable(stream: Workstream) -> bool:

@@ -35,11 +35,12 @@ class Difference(NamedTuple):
     """One file of a bundle that is not as the manifest says.
 
     ``name`` is relative to the bundle; ``what`` is `MISSING`, `MORE`, `CHANGED`, `OUTSIDE` (of the
-    bundle), or why it cannot be read.
+    bundle), or why it cannot be read; ``passing``: for a reason that says nothing of the file.
     """
 
     name: str
     what: str
+    passing: bool = False
 
     def sentence(self, home: str) -> str:
         """The difference in words; ``home`` is the bundle's folder."""
@@ -80,7 +81,8 @@ def differences(root: Path, turn_id: str, mark: object) -> list[Difference]:
     if home is None or (manifest.missing and not mark):
         return []
     if manifest.reason:
-        return [Difference(MANIFEST, MISSING if manifest.missing else manifest.reason)]
+        what = MISSING if manifest.missing else manifest.reason
+        return [Difference(MANIFEST, what, manifest.passing)]
     own = _compared(home, MANIFEST, mark) if mark else None
     named = schema.items(manifest.value, "files")[:_MOST]
     known = {text(each, "path", 300) for each in named}
@@ -96,7 +98,7 @@ def _compared(home: Path, name: str, digest: object) -> Difference | None:
     try:
         found = hashlib.sha256(read_bounded(path, _LARGEST)).hexdigest()
     except Unreadable as error:
-        return Difference(name, MISSING if error.missing else error.reason)
+        return Difference(name, MISSING if error.missing else error.reason, error.passing)
     return None if found == digest else Difference(name, CHANGED)
 
 

@@ -36,7 +36,14 @@ NOT_NOW = "not read now: "
 
 
 class GitFailed(Unusable):
-    """git is not there, or this is no repository."""
+    """git is not there, or this is no repository.
+
+    ``passing``: git did not get to say anything, which tells nothing of the repository.
+    """
+
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.passing = passing
 
 
 class Baseline(NamedTuple):
@@ -58,13 +65,28 @@ class Baseline(NamedTuple):
 
 
 def baseline(root: Path) -> Baseline:
-    """How the repository stands now. Never raises: without git nothing is known."""
+    """How the repository stands now; without git nothing is known.
+
+    Raises:
+        GitFailed: git or a file could not be read at this moment, which says nothing of either.
+    """
     try:
         head = _head(root)
         names = _changed(root, head)
-    except GitFailed:
+    except GitFailed as error:
+        if error.passing:
+            raise
         return Baseline("", (), known=False)
-    return Baseline(head, tuple((name, marker(root, name)) for name in names))
+    found = tuple((name, marker(root, name)) for name in names)
+    if doubt := _doubt(found):
+        raise GitFailed(doubt, passing=True)
+    return Baseline(head, found)
+
+
+def _doubt(markers: Iterable[tuple[str, str]]) -> str:
+    """The first file that could not be read at this moment, and why; "" where there is none."""
+    doubts = (f"{n}: {m[len(NOT_NOW) :]}" for n, m in markers if m.startswith(NOT_NOW))
+    return next(doubts, "")
 
 
 def taken_anew(root: Path, before: Object, of_agent: Object, at: str) -> Object:
@@ -75,8 +97,13 @@ def taken_anew(root: Path, before: Object, of_agent: Object, at: str) -> Object:
         before: the baseline of the attempt before.
         of_agent: what had changed when that ended, the markers by the names of the files.
         at: the time.
+
+    Raises:
+        GitFailed: git or a file could not be read at this moment.
     """
     seen = observe(root, before)
+    if seen.doubt:
+        raise GitFailed(seen.doubt, passing=True)
     others = {name: marker for name, marker in seen.markers if name not in of_agent}
     if not seen.known or not others:
         return before
@@ -103,8 +130,9 @@ def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observe
         markers = {name: marker(root, name) for name in sorted(names)[:MOST]}
         summary = _git(root, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", "--no-color",
                        "--relative", base or _empty(root), "--", ".")  # fmt: skip
-    except GitFailed:
-        return Observed(excluded=left_out, known=False)
+    except GitFailed as error:
+        doubt = str(error) if error.passing else ""
+        return Observed(excluded=left_out, known=False, doubt=doubt)
     changed = [
         name for name in markers if dirty.get(name) != markers[name] and name not in left_out
     ]
@@ -115,9 +143,7 @@ def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observe
         base,
         head,
         left_out,
-        doubt=next(
-            (f"{n}: {m[len(NOT_NOW) :]}" for n, m in markers.items() if m.startswith(NOT_NOW)), ""
-        ),
+        doubt=_doubt(markers.items()),
     )
 
 
@@ -209,7 +235,9 @@ def _head(root: Path) -> str:
     _git(root, "rev-parse", "--is-inside-work-tree")
     try:
         return _git(root, "rev-parse", "--verify", "-q", "HEAD").decode("ascii", "replace").strip()
-    except GitFailed:
+    except GitFailed as error:
+        if error.passing:
+            raise
         return ""  # no commit yet
 
 
@@ -250,8 +278,13 @@ def _git(root: Path, *words: str) -> bytes:
             timeout=PATIENCE,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         raise GitFailed(str(error)) from None
+    except OSError as error:
+        raise GitFailed(f"git: {error.strerror or error}", passing=True) from None
+    except subprocess.SubprocessError:
+        reason = f"git did not answer within {PATIENCE:g} s"
+        raise GitFailed(reason, passing=True) from None
     if done.returncode != 0:
         raise GitFailed(words[0])
     return done.stdout

@@ -48,11 +48,15 @@ inside = below
 
 
 class Loaded(NamedTuple):
-    """A JSON object; ``reason`` says why ``value`` is empty, "" where it was read."""
+    """A JSON object; ``reason`` says why ``value`` is empty, "" where it was read.
+
+    ``passing``: for a reason that says nothing of the file, see `Unreadable.passing`.
+    """
 
     value: Object
     reason: str = ""
     missing: bool = False
+    passing: bool = False
 
 
 class Line(NamedTuple):
@@ -74,7 +78,7 @@ def read_object(path: Path, limit: int = JSON_LIMIT) -> Loaded:
     try:
         value = _parse(read_bounded(path, limit))
     except Unreadable as error:
-        return Loaded({}, error.reason, error.missing)
+        return Loaded({}, error.reason, error.missing, error.passing)
     except ValueError as error:
         return Loaded({}, clean_line(str(error), 200))
     return Loaded(value)

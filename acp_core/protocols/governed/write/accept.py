@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, REPLACE, Write
@@ -108,7 +108,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
         raise Refused(f"Staged turn result not found: {name}")
     observed = repository.observe(opened.root, obj(turn, "baseline"), excluded)
     if observed.doubt:
-        raise Refused(clean_line(f"Changes cannot be read now: {observed.doubt}. Try again", 500))
+        _refuse_for_now(observed.doubt)
     try:
         result = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -122,6 +122,11 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
     return Judged(turn, result, verdict, observed)
+
+
+def _refuse_for_now(doubt: str) -> NoReturn:
+    """Nothing is judged by what the disk or the system failed to tell: the turn stays as it is."""
+    raise Refused(clean_line(f"Changes cannot be read now: {doubt}. Try again", 500))
 
 
 def _used_again(result: Object, opened: Opened) -> list[str]:
@@ -187,6 +192,9 @@ def _altered(turn: Object, observed: Observed, opened: Opened) -> tuple[str, ...
     id = text(turn, "turn_id", 200)
     found = bundle.differences(opened.root, id, turn.get(bundle.MARK))
     home = bundle.folder(id)
+    for each in found:
+        if each.passing:
+            _refuse_for_now(each.sentence(home))
     left = [each for each in found if f"{home}/{each.name}" not in observed.excluded]
     return tuple(clean_line(f"Its dispatch bundle: {each.sentence(home)}.", 500) for each in left)
 

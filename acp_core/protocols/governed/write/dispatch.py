@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from acp_core.agents.identity import Identity
 from acp_core.files import modes
+from acp_core.files.text import clean_line
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
@@ -146,11 +147,16 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
         naming = named(state, new_id("run"), at)
         state, first = naming.state, naming.events
     again = _again(opened, state, role)
-    if again:
-        move = redispatched(opened.config, state, again, now, _baseline(opened, state, again, at))
-    else:
-        before = repository.baseline(opened.root).as_object(at)
-        move = assigned(opened.config, state, role, new_id("turn"), before, now)
+    try:
+        if again:
+            before = _baseline(opened, state, again, at)
+            move = redispatched(opened.config, state, again, now, before)
+        else:
+            stands = repository.baseline(opened.root).as_object(at)
+            move = assigned(opened.config, state, role, new_id("turn"), stands, now)
+    except repository.GitFailed as error:
+        doubt = f"Changes cannot be read now: {error}. Try again"
+        raise Refused(clean_line(doubt, 500)) from None
     move = move._replace(events=(*first, *move.events))
     turn = active_turn(move.state, again or None)
     talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")

@@ -60,6 +60,9 @@ AGENT = ActionSpec(
                               default=4, least=1, most=999_999, aliases=("--at-once",)),
         options.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
                                  most=999_999, aliases=("--time-limit",)),
+        options.PERMISSIONS._replace(help="Decide what a live session of that program may do without asking. "
+                                     "Others' messages make it ask.", default="none"),
+        options.ONCE._replace(help="Start the program for each answer, even if it can hold a live session."),
         Field("sync", "Durability", "Make acknowledged messages survive a power loss (full) or only "
               "a crash (normal).", Kind.CHOICE, ("full", "normal"), default="full"),
     ),

@@ -7,7 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from acp_core.protocols.wire.schema import MAX_ID, MAX_PARTS, ROLES, Json, invalid, is_name
+from acp_core.protocols.wire.schema import (
+    MAX_ID,
+    MAX_PARTS,
+    ROLES,
+    Json,
+    invalid,
+    is_name,
+    time_of,
+)
 from acp_core.protocols.wire.schema.parts import LONGEST_URL, parts_of
 from acp_core.protocols.wire.state import TaskState
 
@@ -49,6 +57,7 @@ def draft(body: Json) -> Draft:
         role = "user"
     if role not in ROLES or not isinstance(role, str):
         raise invalid('role: must be "user" or "agent"')
+    take(body, "ts")  # checked alone: the envelope keeps it as it was written
     return Draft(
         parts=parts,
         role=role,
@@ -127,6 +136,17 @@ def bounded_seconds(value: Any, name: str, default: float = WAIT) -> float:
     return min(number, LONGEST_WAIT)
 
 
+def time(body: Json, name: str) -> str | None:
+    """A time as it was written (a signature covers it so), or None where it is absent or null.
+
+    Source: core specification, section 1.1.
+    """
+    value: str | None = body.get(name)
+    if value is not None and time_of(value) is None:
+        raise invalid(f"{name}: must be a time, such as 2026-03-21T07:00:00Z")
+    return value
+
+
 def agent_name(body: Json, name: str = "name") -> str | None:
     """The name of an agent, or None where it is absent."""
     value = text(body, name, MAX_ID)
@@ -174,6 +194,7 @@ def _text(longest: int) -> Field:
 _ID: Json = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID}
 _IDENT = Field(ident, {**_ID, "pattern": r"^[^\x00-\x1f\x7f]+$"})
 _PATH_IDENT = Field(path_ident, {**_ID, "pattern": r"^[A-Za-z0-9_\-]+$"})
+_TIME = Field(time, {"type": ["string", "null"], "format": "date-time"})
 _FLAG = Field(flag, {"type": ["boolean", "null"]})
 _PARTS: Json = {
     "type": ["array", "null"],
@@ -214,6 +235,7 @@ FIELDS = {
     "status": Field(_raw, _STATES),
     "state": Field(_raw, _STATES),
     "message_id": _IDENT,
+    "ts": _TIME,
     "peer_id": _IDENT,
     "correlation_id": _IDENT,
     "to_peer": _IDENT,
@@ -238,6 +260,6 @@ FIELDS = {
     "name": Field(agent_name, {"type": ["string", "null"], "minLength": 1, "maxLength": 64}),
 }
 SENDING = (
-    "parts", "text", "content", "role", "message_id", "task_id", "context_id", "peer_id", "from",
+    "parts", "text", "content", "role", "message_id", "ts", "task_id", "context_id", "peer_id", "from",
     "sync", "timeout", "create_task", *CARRIED,
 )  # fmt: skip

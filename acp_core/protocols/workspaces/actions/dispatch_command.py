@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from acp_core.agents import caps
+from acp_core.agents.budgets import caps_of
 from acp_core.agents.program import Program
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.workspaces import rules, state
+from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice
@@ -16,7 +18,7 @@ from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
 from acp_core.protocols.workspaces.write import Refused, dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout
+from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
 
 
 def run(values: Values) -> int:
@@ -27,9 +29,12 @@ def run(values: Values) -> int:
     if (values.feedback or values.go_on) and not values.again:
         raise Refused("--feedback and --go-on need one agent: name it with --again")
     team = _team(place, values)
+    caps_of({}, values.budget)
     if values.dry_run:
         return _show(place, values, team)
     teams.save(team)
+    run_id = schema.run_id(read_json(place.manifest))
+    caps.choose(str(place.root), run_id, values.budget)
     if values.again:
         triage.again(place, values.again, values.feedback, go_on=values.go_on)
     advanced = advance(place.root, utc_now())

@@ -110,6 +110,7 @@ DISPATCHING = ActionSpec(
         Field("go_on", help="With --again: continue from its earlier output.", kind=Kind.FLAG, form=False),
         options.ONCE,
         options.PERMISSIONS,
+        options.BUDGET._replace(form=False),
         options.DETACH,
     ),
     Intent.START,

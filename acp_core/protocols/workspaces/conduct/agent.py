@@ -22,6 +22,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.tool_names import tools_in
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
@@ -70,6 +71,7 @@ class AgentAttempt(Assignment):
             attempt=attempt,
             timeout=limit,
             late=team.late(limit),
+            turn=task.task_id,
         )
 
     def run(self) -> None:
@@ -116,6 +118,10 @@ class AgentAttempt(Assignment):
             self.note, folders=(workspace,), confined=True, permissions=self._team.permissions
         )
 
+    def tools(self) -> tuple[str, ...]:
+        """Those of the protocol's participants."""
+        return tools_in("workspaces")
+
     def prompt(self) -> str:
         """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
         written = Path(self._dispatch.prompt_file)
@@ -141,9 +147,11 @@ class AgentAttempt(Assignment):
         if time.monotonic() - self._looked < _LOOK:
             return ""
         self._looked = time.monotonic()
-        if self._decided() in _OVER:
-            return f"a person decided: {self._decision}"
-        return self._lingers(run)
+        return self.withdrawn() or self._lingers(run)
+
+    def withdrawn(self) -> str:
+        """Why a person wants it no more, or ""."""
+        return f"a person decided: {self._decision}" if self._decided() in _OVER else ""
 
     def _decided(self) -> str:
         """What a person decided on this attempt, read again when it changes."""

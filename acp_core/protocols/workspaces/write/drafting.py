@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.workspaces.schema import Run, coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch
+from acp_core.protocols.workspaces.schema.coord import Conflict, Dispatch
 from acp_core.protocols.workspaces.write import parts
 from acp_core.protocols.workspaces.write.manifest import Manifest
 from acp_core.protocols.workspaces.write.writing import encode
 
 TO_WRITE = "(Write this part.)"
+_BOTH = f"The parts of this draft hold each version: keep one. {TO_WRITE}"
 
 
 class Material(NamedTuple):
@@ -24,9 +25,22 @@ class Material(NamedTuple):
     and where outputs may contradict each other."""
 
     reading: list[tuple[str, Path, int]]
-    resolved: list[str]
+    resolved: list[Conflict]
     gaps: list[str]
     hints: list[str]
+
+    @property
+    def settled(self) -> list[str]:
+        """The record sentences of resolved conflicts; with what is left to do where several versions stand in the draft.
+
+        Source: "Conflict Resolution Protocol", step 2: one version is kept, both are never
+        concatenated.
+        """
+        names = {name for name, _, _ in self.reading}
+        return [
+            f"{each.sentence} {_BOTH}" if len(names & set(each.agents)) > 1 else each.sentence
+            for each in self.resolved
+        ]
 
 
 def text(run: Run, manifest: Manifest, material: Material) -> str:
@@ -47,7 +61,7 @@ def text(run: Run, manifest: Manifest, material: Material) -> str:
                 "",
             ]
     for title, items in (
-        ("Resolved conflicts", material.resolved),
+        ("Resolved conflicts", material.settled),
         ("Unresolved", material.hints),
         ("Gaps", material.gaps),
     ):
@@ -85,7 +99,8 @@ def json_text(run: Run, manifest: Manifest, material: Material) -> str:
         except (ValueError, RecursionError):
             content = text
         made.append({**part, "content": content})
-    return encode({"task": manifest.project, "parts": made}).decode()
+    settled = {"resolved_conflicts": material.settled} if material.resolved else {}
+    return encode({"task": manifest.project, "parts": made, **settled}).decode()
 
 
 def _part(run: Run, path: Path) -> str:

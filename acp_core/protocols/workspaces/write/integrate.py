@@ -80,9 +80,8 @@ def draft(place: Layout) -> Step:
     path = draft_file(place)
     if os.path.lexists(path):
         raise Refused(f"{path} already exists: edit that file, or move it away")
-    settled = [each.sentence for each in resolved(run)]
     hints = [each.question for each in state.open_hints(run)]
-    material = drafting.Material(reading(run, manifest), settled, gaps(run), hints)
+    material = drafting.Material(reading(run, manifest), resolved(run), gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
     text = make(run, manifest, material)
     return Step(

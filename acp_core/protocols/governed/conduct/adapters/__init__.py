@@ -6,30 +6,49 @@ Source: governed protocol specification, "Version history" (manual, local_cli, a
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.agents import background
+from acp_core.agents import background, caps
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
+from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.dispatch import note_failed_start
+from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.processes import TURN
 
-__all__ = ["KINDS", "TakenTurn", "Task", "described", "take", "take_in_background", "task"]
+__all__ = [
+    "KINDS",
+    "TakenTurn",
+    "Task",
+    "choose_budget",
+    "described",
+    "take",
+    "take_in_background",
+    "task",
+]
 
 KINDS = ("manual", "local_cli", "api_proxy")
 
 
-def take(root: str | Path, turn_id: str) -> TakenTurn:
+def take(
+    root: str | Path, turn_id: str, tell: Callable[[str], None] = lambda line: None
+) -> TakenTurn:
     """Have a dispatched turn taken, and wait until that is over.
 
     A program that comes to nothing is noted in the state; then the turn can be dispatched again.
+
+    Args:
+        root: the run's folder.
+        turn_id: the turn.
+        tell: is told what people should know while it lasts.
 
     Raises:
         Refused: the turn is not under way, or its runtime cannot be used here.
@@ -39,7 +58,7 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
     if kind == "manual":
         return TakenTurn(given.staged.exists(), waits=True)
     if kind == "local_cli":
-        came = _take_locally(given)
+        came = _take_locally(given, tell)
     elif kind == "api_proxy":
         from acp_core.protocols.governed.conduct.adapters import api_proxy
 
@@ -52,7 +71,7 @@ def take(root: str | Path, turn_id: str) -> TakenTurn:
     return came
 
 
-def _take_locally(given: Task) -> TakenTurn:
+def _take_locally(given: Task, tell: Callable[[str], None]) -> TakenTurn:
     from acp_core.protocols.governed.conduct.adapters import local_cli, preset
 
     try:
@@ -61,7 +80,7 @@ def _take_locally(given: Task) -> TakenTurn:
         return TakenTurn(False, clean_line(str(error), 300))
     if named is None:
         return local_cli.take_with_program(given)
-    return preset.take_with_preset(given, named)
+    return preset.take_with_preset(given, named, tell)
 
 
 def described(runtime: Runtime, root: str | Path = ".") -> str:
@@ -91,6 +110,17 @@ def described(runtime: Runtime, root: str | Path = ".") -> str:
         except ServiceError as error:
             return f"nothing ({clean_line(str(error), 200)})"
     return f"a runtime of type {kind or 'manual'}"
+
+
+def choose_budget(root: str | Path, chosen: Sequence[str]) -> None:
+    """Set what the agents of a run may take.
+
+    Raises:
+        Refused: a budget is none.
+        OSError: they cannot be written.
+    """
+    state = read_unlocked(root).state
+    caps.choose(os.path.abspath(root), text(state, "run_id", 200), chosen)
 
 
 def take_in_background(root: str | Path, turn_id: str) -> None:

@@ -6,11 +6,15 @@ takes it next finds the agent at work, or what it left, and starts none beside i
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
+from collections.abc import Callable
 from dataclasses import replace
 
 from acp_core.agents import presets
 from acp_core.agents.assignment import Assignment, perform
+from acp_core.agents.identity import myself
 from acp_core.agents.live.command import offered
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.place import CannotClaim, LoopRunning
@@ -31,6 +35,7 @@ from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, obj, text
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
+from acp_core.protocols.kit.tool_names import tools_in
 
 _LATE = "the turn's deadline has passed"
 
@@ -63,11 +68,15 @@ class RoleTurn(Assignment):
     Args:
         task: the turn.
         preset: the agent that takes it.
+        tell: is told what people should know while it lasts.
     """
 
-    def __init__(self, task: Task, preset: Preset) -> None:
+    def __init__(
+        self, task: Task, preset: Preset, tell: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._task = task
         self._preset = preset
+        self._tell = tell
         self._noted = 0
         turn, state = task.turn, task.state
         attempt = turn.get("attempt")
@@ -83,6 +92,7 @@ class RoleTurn(Assignment):
             attempt=attempt,
             timeout=task.seconds_left(),
             late=_LATE,
+            turn=f"{self.run_id}|{task.turn_id}",
         )
 
     def program(self) -> Program:
@@ -97,6 +107,10 @@ class RoleTurn(Assignment):
         """What the turn's bundle says."""
         return prompt_of(self._task)
 
+    def tools(self) -> tuple[str, ...]:
+        """Those of the protocol's participants."""
+        return tools_in("governed")
+
     def mark(self, number: int) -> str:
         """The turn, as every program of a turn bears it."""
         return self._task.turn_id
@@ -105,6 +119,14 @@ class RoleTurn(Assignment):
         """Whether the result was staged in this attempt."""
         found = stamp(self._task.staged)
         return found is not None and found.modified >= run.started.timestamp() * 1e9
+
+    def held(self, why: str) -> None:
+        """Say it where the turn is waited for; until then this process is the one that takes it."""
+        self._noted = 0
+        with contextlib.suppress(OSError):
+            processes.note(self._task.root, self._task.turn_id, myself())
+        root = shlex.quote(os.fspath(self._task.root))
+        self._tell(f"{why}; raise it with `acp act {root} raise_budget`")
 
     def scope(self) -> TurnScope:
         """What the role's authority lets it change, and the result that it must write."""
@@ -127,12 +149,17 @@ class RoleTurn(Assignment):
         return ""
 
 
-def take_with_preset(task: Task, preset: Preset) -> TakenTurn:
+def take_with_preset(task: Task, preset: Preset, tell: Callable[[str], None]) -> TakenTurn:
     """Have the agent take the turn, until it ends or the turn's deadline has passed.
 
     Never raises for what the agent does.
+
+    Args:
+        task: the turn.
+        preset: the agent that takes it.
+        tell: is told what people should know while it lasts.
     """
-    work = RoleTurn(task, preset)
+    work = RoleTurn(task, preset, tell)
     try:
         modes.shared_folder(task.staged.parent)
         program = work.program()

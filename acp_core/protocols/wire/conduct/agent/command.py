@@ -119,7 +119,13 @@ def _answering(values: Values) -> Setup | None:
         chosen = choose(values.on_message, values.workdir, values.model)
     except SetupError as error:
         raise Refused(str(error)) from None
-    return replace(chosen, at_once=values.jobs, seconds=float(values.timeout))
+    return replace(
+        chosen,
+        at_once=values.jobs,
+        seconds=float(values.timeout),
+        permissions=values.permissions,
+        once=values.once,
+    )
 
 
 def _words(command: str) -> tuple[str, ...]:

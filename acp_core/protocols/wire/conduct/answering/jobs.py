@@ -29,6 +29,8 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS jobs_state ON jobs (state, id)",
     "CREATE INDEX IF NOT EXISTS jobs_task ON jobs (task_id) WHERE task_id IS NOT NULL",
 )
+CONTEXT = "context:"
+"""How the line of a conversation begins; after its messages, more may follow."""
 WAITING, RUNNING, OVER = "waiting", "running", "over"
 HISTORY = 30  # earlier messages that a program is told of
 KEPT = 1000  # jobs that are over
@@ -126,7 +128,7 @@ def _of_message(tx: Tx, entry: Entry) -> None:
         line = f"task:{task_id}"
     else:
         who = peer_id or origin
-        line = f"context:{who}:{context_id}" if context_id else f"message:{entry.seq}"
+        line = f"{CONTEXT}{who}:{context_id}" if context_id else f"message:{entry.seq}"
     _add(tx, line, entry.seq, task_id)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core.agents import shielded, transcript
+from acp_core.agents import shielded, streams, transcript
 from acp_core.agents.presets import Preset
 from acp_core.agents.shielded import Ended
 from acp_core.agents.transcript import read_end
@@ -55,11 +55,22 @@ class Result(BaseModel):
     error: str | None = None
 
 
-def judge(folder: Path, ended: Ended, preset: Preset) -> Outcome:
-    """The outcome of the run in ``folder``."""
-    said, trouble = _read_answer(folder, preset.stream)
+def judge(folder: Path, ended: Ended, preset: Preset, *, live: bool = False) -> Outcome:
+    """The outcome of the run in ``folder``.
+
+    Args:
+        folder: what the run left.
+        ended: how it ended.
+        preset: of its program.
+        live: it was a turn of a live session, whose exit code says nothing of the program.
+    """
+    said, trouble = _read_answer(folder, streams.LIVE if live else preset.stream)
     if ended.stopped:
         return failure(ended.stopped)
+    if live and ended.exit.code != 0:
+        return failure(trouble or "the live session ended before it answered")
+    if live and not said and _was_refused(folder):
+        return failure("the agent was not allowed to do what it needed for this")
     code = ended.exit.code
     if code not in (0, ASKS):
         meaning = preset.exits.get(code) if code is not None else None
@@ -133,6 +144,11 @@ def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
     return _cut(progress.said), wrong or (
         "the program reported a failure" if progress.is_error else ""
     )
+
+
+def _was_refused(folder: Path) -> bool:
+    """Whether something was refused in a turn of a live session."""
+    return bool(transcript.parse(read_end(folder / shielded.OUT), streams.LIVE).progress.refused)
 
 
 def _cut(text: str) -> str:

@@ -12,20 +12,24 @@ from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
-from acp_core.agents import shielded
+from acp_core.agents import shielded, shim
+from acp_core.agents.live import turn as live_turns
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.files import atomic
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, reporting
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 from acp_core.protocols.wire.conduct.answering.outcome import Outcome
+from acp_core.protocols.wire.conduct.answering.sessions import Sessions
 from acp_core.protocols.wire.conduct.answering.setup import Setup
 from acp_core.protocols.wire.schema import Refusal
+from acp_core.protocols.wire.state import TaskState
 
 logger = logging.getLogger("acp.wire")
-FOLDER = "answers"
+FOLDER, SESSIONS = "answers", "sessions"
 TRIES = 3  # runs of one job of whose end nothing is known
 FOLDERS = 30  # of runs that are over, kept to look into
+_NOT_LIVE = "no live session: %s; the program is started for each answer"
 _PATIENCE = 5.0  # seconds until what could not be done is tried again
 
 
@@ -53,6 +57,12 @@ class Answering:
         self._agent = agent
         self._setup = setup
         self._folder = folder
+        self._program = setup.program
+        self._live = self._program.live
+        config, place = agent.config, folder.parent
+        self._sessions = Sessions(
+            place / SESSIONS, str(place), config.name, self._program, setup.permissions
+        )
         self._begun: list[Job] = []
         self._running: dict[int, asyncio.Task[None]] = {}
         self._working: dict[str, int] = {}  # the job that works on a task now
@@ -62,6 +72,8 @@ class Answering:
 
     async def prepare(self) -> None:
         """Make ready, and find what was begun before."""
+        if self._program.not_live and not self._setup.once:
+            logger.warning(_NOT_LIVE, self._program.not_live)
         await self._agent.store.write(jobs.prepare)
         self._begun = await self._agent.store.read(jobs.unfinished)
 
@@ -87,6 +99,7 @@ class Answering:
         self._stopping = True
         self._stir.set()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await self._sessions.close()
 
     async def _listen(self) -> None:
         """Stir whenever the log has grown."""
@@ -160,43 +173,81 @@ class Answering:
             await store.write(partial(jobs.enter, job=again, state=jobs.WAITING))
             return
         await self._close(job, material, told)
+        if self._live and not self._stopping:
+            asks = told.status is TaskState.INPUT_REQUIRED
+            goes_on = asks if job.task_id else job.line.startswith(jobs.CONTEXT)
+            await self._sessions.over(job, material, goes_on=goes_on)
 
     async def _run(self, job: Job, material: Material) -> Outcome | None:
         """Run the program for a job; None where it was ended because the agent ends."""
+        crashes = 0
         while True:
             folder = self._folder / job.place
             try:
-                command = self._command(folder, material)
-                limits = self._setup.seconds, self._setup.grace
-                ended = await shielded.run(folder, command, *limits, partial(self._reason, job))
+                is_live = self._is_live(job, material, folder, crashes)
+                ended = await self._run_once(job, material, folder, is_live)
             except SpawnError as error:
                 return outcome.failure(str(error))
             except OSError as error:
                 return outcome.failure(f"the agent cannot run it: {error.strerror or error}")
             if ended.stopped and self._stopping:
                 return None
-            unseen = ended.exit.code is None and ended.exit.signal is None
-            if not unseen or ended.stopped or job.attempt >= TRIES:
-                return outcome.judge(folder, ended, self._setup.preset)
+            if not self._is_tried_again(folder, ended, is_live) or job.attempt >= TRIES:
+                return outcome.judge(folder, ended, self._setup.preset, live=is_live)
+            crashes += is_live
             job = job._replace(attempt=job.attempt + 1)
             await self._agent.store.write(partial(jobs.enter, job=job, state=jobs.RUNNING))
+
+    def _is_live(self, job: Job, material: Material, folder: Path, crashes: int) -> bool:
+        """Whether an attempt is made in a live session; one that was begun stays what it is."""
+        if (folder / shim.LOCK).exists():
+            return False
+        wanted = self._live and crashes < live_turns.CRASHES
+        return wanted or self._sessions.knows(job, material, folder)
+
+    async def _run_once(
+        self, job: Job, material: Material, folder: Path, is_live: bool
+    ) -> shielded.Ended:
+        """Run the program for one attempt."""
+        told, prompt = self._tell(folder, material)
+        seconds, why = self._setup.seconds, partial(self._reason, job)
+        if is_live:
+            return await self._sessions.run(job, material, folder, prompt, seconds, why)
+        command = self._command(folder, told, prompt)
+        return await shielded.run(folder, command, seconds, self._setup.grace, why)
+
+    def _is_tried_again(self, folder: Path, ended: shielded.Ended, is_live: bool) -> bool:
+        """Whether an attempt says nothing of its job: nobody saw its end, or its session crashed."""
+        if ended.stopped:
+            return False
+        if not is_live:
+            return ended.exit.code is None and ended.exit.signal is None
+        if why := live_turns.unusable(folder / shielded.OUT):
+            logger.warning(_NOT_LIVE, why)
+            self._live = False
+            return True
+        return live_turns.crashed(folder / shielded.OUT)
 
     def _reason(self, job: Job) -> str:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")
 
-    def _command(self, folder: Path, material: Material) -> Command:
+    def _tell(self, folder: Path, material: Material) -> tuple[str, Path]:
+        """What the program is told, and the file that holds it."""
         _make(folder)
-        setup, config = self._setup, self._agent.config
-        told = prompts.of(material, setup.preset, config.name, config.description)
+        config = self._agent.config
+        told = prompts.of(material, self._setup.preset, config.name, config.description)
         content = {
             "message": material.message, "task": material.task, "history": material.history
         }  # fmt: skip
         prompt = _put(folder / "prompt.md", told.encode(errors="backslashreplace"))
         _put(folder / "message.json", outcome.as_json(content))
+        return told, prompt
+
+    def _command(self, folder: Path, told: str, prompt: Path) -> Command:
         drafts = folder / "drafts"
         _make(drafts)
         env = prompts.environment(str(folder))
-        return setup.program.command(told, str(prompt), str(drafts), env)
+        return self._program.command(told, str(prompt), str(drafts), env)
 
     async def _close(self, job: Job, material: Material, told: Outcome) -> None:
         """Tell what came of a job, as often as needed; then it is over."""

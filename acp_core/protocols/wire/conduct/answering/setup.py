@@ -7,11 +7,13 @@ import shlex
 from dataclasses import dataclass, replace
 
 from acp_core.agents import presets
+from acp_core.agents.live.command import offered
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import InvalidInput
 from acp_core.person import settings
+from acp_core.person.permissions import Policy
 
 AT_ONCE = 4
 SECONDS = 1800.0
@@ -34,6 +36,8 @@ class Setup:
         seconds: after which one is ended.
         waiting: how many may wait for their turn; what comes beyond is refused.
         grace: seconds between asking a program to end and ending it.
+        permissions: the policy for what a live session asks; what strangers write makes it ask.
+        once: start the program for each answer, even if it can hold a live session.
     """
 
     preset: Preset
@@ -43,11 +47,14 @@ class Setup:
     seconds: float = SECONDS
     waiting: int = WAITING
     grace: float = 3.0
+    permissions: str = Policy.NONE.value
+    once: bool = False
 
     @property
     def program(self) -> Program:
-        """The program that answers."""
-        return Program(self.preset, self.workdir, self.workdir, self.preset.program, self.model)
+        """The program that answers, in live sessions where it can."""
+        made = Program(self.preset, self.workdir, self.workdir, self.preset.program, self.model)
+        return offered(made, once=self.once)
 
 
 def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:

@@ -1,40 +1,52 @@
-"""The budgets of a loop: what its programs took so far, and whether they may go on."""
+"""What a participant's programs took so far, and whether its budgets allow another one.
+
+A loop asks before each attempt at a turn, an assignment before each start of its program, and both
+while a program works.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from acp_core.agents import budgets, ledger, registry
 from acp_core.agents.budgets import Cap, Spent, Use
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
-from acp_core.files.reading import stamp
-from acp_core.loops import spec as specs
-from acp_core.loops.spec import Spec
-from acp_core.model.turn import TurnState
+
+LOOK = 0.5  # seconds between two measures
 
 
 class Budget:
-    """Measures what was taken against the caps of a loop's spec, which a person may raise meanwhile.
+    """Measures what was taken against caps, which a person may raise meanwhile.
 
     Args:
         session: The participant's.
-        spec: What the loop was asked to do.
-        clock: Says what time it is.
+        caps: Gives the caps as they are now.
+        clock: Says what time it is; by default the session's.
     """
 
-    def __init__(self, session: Session, spec: Spec, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        caps: Callable[[], Sequence[Cap]],
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
         self._session = session
-        self._caps = spec.caps
-        self._clock = clock
-        self._read: object = None
+        self._caps = caps
+        self._clock = clock or session.clock
         self._warned: set[tuple[str, str, float]] = set()
+        self._looked = 0.0
         self.stopped = ""  # why a running program was stopped
 
-    def begin_turn(self, turn: TurnState) -> None:
-        """Count from nothing where this is another turn than before."""
-        state, name = self._session.state, f"{turn.since_event}/{turn.own}"
+    def begin_turn(self, name: str) -> None:
+        """Count from nothing where this is another turn than before.
+
+        Args:
+            name: the turn; the same for all attempts at it.
+        """
+        state = self._session.state
         if state.counted == name:
             return
         self._session.update(
@@ -47,10 +59,10 @@ class Budget:
         Args:
             run: the one at work; what it took so far counts, as far as it says so.
         """
-        self._reload()
-        if not self._caps:
+        caps = self._caps()
+        if not caps:
             return ""
-        found = budgets.uses(self._caps, self._spent(run))
+        found = budgets.uses(caps, self._spent(run, {cap.scope for cap in caps}))
         if found != self._session.state.budget:
             self._session.update(budget=found)
         for each in found:
@@ -60,6 +72,13 @@ class Budget:
             self.stopped = over
         return over
 
+    def check(self, run: Run) -> str:
+        """Why a program at work may not go on; measured now and then, and not once it is through."""
+        if run.finished or time.monotonic() - self._looked < LOOK:
+            return ""
+        self._looked = time.monotonic()
+        return self.over(run)
+
     def hold(self, over: str) -> None:
         """Note that a person must raise a budget first."""
         state = self._session.state
@@ -68,20 +87,15 @@ class Budget:
         self._session.say(f"{over}; it starts nothing until you raise it")
         self._session.update(phase=Phase.GAVE_UP, note=over, capped=True)
 
-    def release(self) -> None:
-        """Note that the budgets allow to continue, where they did not before."""
+    def release(self, note: str = "the budgets allow the next attempt") -> None:
+        """Note that the budgets hold nothing any more, where they did before.
+
+        Args:
+            note: why.
+        """
         if self._session.state.capped:
-            note = "the budgets allow the next attempt"
             self._session.say(note)
             self._session.update(phase=Phase.PAUSING, note=note, capped=False)
-
-    def _reload(self) -> None:
-        where = self._session.where
-        read = stamp(where.spec)
-        if read != self._read:
-            self._read = read
-            saved = specs.load(where)
-            self._caps = saved.caps if saved else self._caps
 
     def _warn(self, use: Use) -> None:
         what = (use.scope, use.unit, use.amount)
@@ -89,28 +103,30 @@ class Budget:
             self._warned.add(what)
             self._session.say(use.sentence)
 
-    def _spent(self, run: Run | None) -> dict[str, Spent]:
+    def _spent(self, run: Run | None, wanted: set[str]) -> dict[str, Spent]:
         """What was taken in each scope, as far as a cap asks for it."""
-        state, wanted = self._session.state, {cap.scope for cap in self._caps}
+        state = self._session.state
         now = of_run(run) if run else Spent()
         began = Spent(state.counted_tokens, state.counted_cost)
-        all_turns = of_loop(state)
+        all_turns = of_saved(state)
         turn = Spent(
             all_turns.tokens - began.tokens, max(0.0, all_turns.usd - began.usd), all_turns.unknown
         )
         spent = {"turn": turn + now, "participant": all_turns + now}
         if "collaboration" in wanted:
             others = self._others(registry.runners(state.folder))
-            spent["collaboration"] = sum(map(with_run, others), spent["participant"])
+            spent["collaboration"] = sum(
+                (with_run(each) for each in others if _same_run(each, state)), spent["participant"]
+            )
         if "day" in wanted:
             others = self._others(registry.runners())
             today = ledger.of_day(self._clock())
             spent["day"] = sum(map(of_running, others), today + now)
         return spent
 
-    def _others(self, loops: list[RunnerState]) -> list[RunnerState]:
+    def _others(self, found: list[RunnerState]) -> list[RunnerState]:
         own = self._session.where.folder
-        return [each for each in loops if each.place != str(own)]
+        return [each for each in found if each.place != str(own)]
 
 
 def of_run(run: Run) -> Spent:
@@ -118,31 +134,22 @@ def of_run(run: Run) -> Spent:
     return Spent(run.tokens_in + run.tokens_out, run.cost or 0.0, run.unpriced)
 
 
-def of_loop(state: Saved) -> Spent:
-    """What all runs of a loop took that have ended."""
+def of_saved(state: Saved) -> Spent:
+    """What all runs of a participant took that have ended."""
     return Spent(state.tokens, state.cost or 0.0, state.figures.is_partial)
 
 
-def of_running(loop: RunnerState) -> Spent:
+def of_running(runner: RunnerState) -> Spent:
     """What the run took that is at work."""
-    run = loop.run
+    run = runner.run
     return of_run(run) if run is not None and run.ended is None else Spent()
 
 
-def with_run(loop: RunnerState) -> Spent:
-    """What all runs of a loop took, the one at work included."""
-    return of_loop(loop.shown) + of_running(loop)
+def with_run(runner: RunnerState) -> Spent:
+    """What all runs of a participant took, the one at work included."""
+    return of_saved(runner.shown) + of_running(runner)
 
 
-def caps_of(usual: dict[str, str], chosen: list[str]) -> tuple[Cap, ...]:
-    """The caps of the settings, as the options change them.
-
-    Raises:
-        Refused: one is no amount.
-    """
-    by_settings = [
-        budgets.parse_amount(scope, word)
-        for scope, words in usual.items()
-        for word in words.replace(",", " ").split()
-    ]
-    return budgets.merged(by_settings, map(budgets.parse, chosen))
+def _same_run(runner: RunnerState, state: Saved) -> bool:
+    """Whether figures belong to the same run of a collaboration, as far as that is known."""
+    return "" in (runner.shown.run_id, state.run_id) or runner.shown.run_id == state.run_id

@@ -1,0 +1,121 @@
+"""Asking another host of a shared collaboration for something: as a form and as a command do it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
+from acp_core.protocols.folder.actions.table_share import ASKING
+from acp_core.protocols.folder.write import asking as requests
+from acp_core.protocols.folder.write.asking import Wanted
+from acp_core.protocols.folder.write.opened import is_shared
+from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.command import note
+from acp_core.protocols.kit.command_line import say, warn
+from acp_core.protocols.kit.printing import say_object, show
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
+from acp_core.stores import asking, hosts
+from acp_core.stores import base as manifests
+from acp_core.stores.engine import Asked
+
+_SCHEMA = "acp.ask/1"
+_STATES = {
+    asking.DONE: OutcomeState.DONE,
+    asking.REFUSED: OutcomeState.REFUSED,
+    asking.EXPIRED: OutcomeState.REFUSED,
+    "": OutcomeState.REQUESTED,
+}
+_SHOWN = 300
+
+
+def ask_host(context: Context, now: datetime) -> Action:
+    """Ask a host on which another participant acts."""
+    folder = context.key
+    shared = is_shared(folder)
+    away = _elsewhere(folder) if shared else {}
+    who = next(iter(away), None)
+    narrowed = {"participant": {"default": who}, "host": {"default": away.get(who or "")}}
+    return bound(
+        ASKING,
+        context,
+        lambda values: _preview(folder, values),
+        lambda values: _outcome(folder, requests.ask(folder, _wanted(values))),
+        narrowed=narrowed if who else None,
+        offered=shared,
+    )
+
+
+def ask(values: Values) -> int:
+    """``acp ask``; the exit code."""
+    folder = values.folder
+    if values.dry_run:
+        preview = _preview(folder, values)
+        return show(_SCHEMA, "ask", preview, as_json=values.json)
+    request = requests.ask(folder, _wanted(values))
+    outcome = _outcome(folder, request)
+    note(os.path.abspath(folder), ASKING, values, outcome)
+    if outcome.state is OutcomeState.REFUSED:
+        raise Refused(outcome.sentence)
+    if values.json:
+        say_object(_SCHEMA, "ask", collaboration=os.path.abspath(folder), id=request.id, host=request.host,
+                   state=request.state or "open", sentence=outcome.sentence)  # fmt: skip
+    elif outcome.state is OutcomeState.UNKNOWN:
+        warn(outcome.sentence)
+    else:
+        say(outcome.sentence)
+    return ASKING.unknown if outcome.state is OutcomeState.UNKNOWN else 0
+
+
+def _wanted(values: Values) -> Wanted:
+    return Wanted(
+        values.host, values.verb, values.participant, values.text, values.expires, values.wait
+    )
+
+
+def _elsewhere(folder: str) -> dict[str, str]:
+    """Participants that act on other hosts, each with its host, by what was last read."""
+    me = hosts.this_host()
+    leases = sorted(manifests.read_leases(folder).values())
+    return {each.participant: each.host for each in leases if each.host != me}
+
+
+def _preview(folder: str, values: Values) -> Preview:
+    request = requests.checked(folder, _wanted(values))
+    host, who = clean_line(request.host, 80), clean_line(request.participant, 200)
+    text = f" with the message “{clean_line(request.text, _SHOWN)}”" if request.text else ""
+    return Preview(
+        safe(f"Ask {host} to {sentence(request)}{text}."),
+        notes=(safe(f"{host} follows the request only if its owner accepts {request.verb} requests for {who}"),),
+    )  # fmt: skip
+
+
+def sentence(request: Asked) -> str:
+    """What a host is asked to do."""
+    who = clean_line(request.participant, 200)
+    return {
+        "start": f"start {who}'s loop",
+        "stop": f"stop {who}'s loop",
+        "nudge": f"send {who} a message",
+        "take": f"let {who} act there",
+    }.get(request.verb, clean_line(f"{request.verb} {who}", 200))
+
+
+def answered(request: Asked) -> str:
+    """How a request stands, in words."""
+    said = f": {clean_line(request.sentence, _SHOWN)}" if request.sentence else ""
+    return f"{clean_line(request.state, 40)}{said}" if request.state else "open"
+
+
+def _outcome(folder: str, request: Asked) -> Outcome:
+    host = clean_line(request.host, 80)
+    if request.state:
+        text = f"{host}: {answered(request)}"
+    else:
+        shown = shlex.quote(clean_line(folder, 4_096))
+        text = f"{host} has not answered yet; `acp hosts {shown}` shows its answer"
+    return Outcome(_STATES.get(request.state, OutcomeState.UNKNOWN), safe(text))

@@ -1,0 +1,51 @@
+"""A text of this host gave way to another host's: only a person can say which of both holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core.files.text import clean_line
+from acp_core.model import Cause
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.actions.names import SYNC
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.kept import Kept
+from acp_core.protocols.kit.diagnosis import Case
+
+_LONG = 300
+
+
+def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Every text that waits to be settled."""
+    for each in facts.kept:
+        yield _events(each) if each.document == schema.LOG_FILE else _document(each)
+
+
+def _document(kept: Kept) -> Cause:
+    name = clean_line(kept.document, _LONG)
+    return Cause(
+        "C6",
+        f"{name} was changed here and on another host",
+        advice=f"take yours with `acp sync --mine {name}`, or keep the other with `acp sync --theirs {name}`",
+        evidence=(
+            f"{name} holds the text of the other host",
+            f"the text of this host is in {clean_line(kept.file, _LONG)}",
+        ),
+        remedy=SYNC,
+        given=(("mine", kept.document),),
+        key=f"gave-way:{clean_line(kept.file, _LONG)}",
+        document=name,
+    )
+
+
+def _events(kept: Kept) -> Cause:
+    return Cause(
+        "C6",
+        "events that were appended here without acp are not in the store",
+        advice="append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`",
+        evidence=(f"they are in {clean_line(kept.file, _LONG)}",),
+        remedy=SYNC,
+        given=(("again", "true"),),
+        key=f"gave-way:{clean_line(kept.file, _LONG)}",
+        document=schema.LOG_FILE,
+    )

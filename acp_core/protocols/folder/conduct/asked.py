@@ -1,0 +1,218 @@
+"""What other hosts ask of this one: judged, done once, and answered, by the process of ``acp sync``.
+
+What the owner of this host did not allow in the settings is refused. Loops are started, stopped and
+told by a process of their own (`acp_core.loops.asked`), so that nobody waits for it; where a
+participant acts is changed here. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from acp_core.agents.background import environment
+from acp_core.files.text import clean, clean_line
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.write import Refused, shared_leases
+from acp_core.protocols.folder.write.opened import read_protocol
+from acp_core.protocols.processes import ASKED
+from acp_core.stores import asking, hosts
+from acp_core.stores.address import Address
+from acp_core.stores.engine import Asked, Engine, SharingError
+
+_LOOK = 1.0  # seconds between two looks
+_SLOW = 5.0  # the same where a look takes long, as over ssh that is not kept open
+_LONG = 0.15
+_NOTED = 30.0  # seconds between two notes of when a look was
+_PATIENCE = 120.0  # seconds for what is asked for
+_AT_ONCE = 8  # requests that are being done
+_LONGEST = 1_000
+_OUTPUT = 1 << 16
+
+
+class _Running(NamedTuple):
+    """Something that is being done."""
+
+    request: Asked
+    process: subprocess.Popen[bytes]
+    until: float
+
+
+class Requests:
+    """The requests to this host about one collaboration.
+
+    Args:
+        folder: the collaboration.
+        address: where it is shared.
+        engine: its store.
+        say: tells whoever runs this process what was asked for, and how it ended.
+    """
+
+    def __init__(
+        self, folder: str, address: Address, engine: Engine, say: Callable[[str], None]
+    ) -> None:
+        self._folder, self._engine, self._say = folder, engine, say
+        self._host = hosts.this_host()
+        self._ledger = asking.Ledger(address, self._host)
+        self._next = 0.0
+        self._looked: float | None = None
+        self._noted = 0.0
+        self._running: list[_Running] = []
+        self._untold: dict[str, tuple[Asked, str, str]] = {}
+
+    def finish(self) -> bool:
+        """Note how what is being done has ended; whether anything has, so that `look` tells it."""
+        before = len(self._running)
+        for each in list(self._running):
+            self._end(each)
+        if len(self._running) == before:
+            return False
+        self._next = 0.0
+        return True
+
+    def look(self) -> None:
+        """Look whether something is asked for, where it is time, and answer what was done.
+
+        Raises:
+            Refused: the store cannot be reached, or refuses an answer; it is told at the next look.
+            OSError: it cannot be noted here what was done.
+        """
+        began = time.monotonic()
+        if began < self._next:
+            return
+        self._next = began + _LOOK
+        if not self._ledger.hold():
+            return
+        found = self._engine.requests(self._host)
+        now = time.monotonic()
+        if now - began > _LONG:
+            self._next = now + _SLOW
+        absence = self._absence(now)
+        for request in found:
+            if not request.state:
+                self._take(request, absence)
+        self._tell()
+
+    def close(self) -> None:
+        """Let another process of this account do what is asked for from now on."""
+        self._ledger.close()
+
+    def _absence(self, now: float) -> float:
+        """For how long nobody looked here: what is found now may be as old."""
+        if self._looked is not None:
+            absence = now - self._looked
+            if now - self._noted > _NOTED:
+                self._ledger.looked(time.time())
+                self._noted = now
+        else:
+            absence = self._ledger.looked(time.time())
+            self._noted = now
+        self._looked = now
+        return absence
+
+    def _take(self, request: Asked, absence: float) -> None:
+        """Do a request, or refuse it; one that was taken up before is only answered."""
+        if any(each.request.id == request.id for each in self._running):
+            return
+        ended = self._ledger.end_of(request.id)
+        if ended is not None:
+            self._untold[request.id] = (request, *ended)
+            return
+        if len(self._running) >= _AT_ONCE or not self._ledger.take(request.id):
+            return
+        if absence > request.seconds:
+            self._ended(request, asking.EXPIRED, "this host was away for longer than that")
+        elif reason := self._against(request):
+            self._ended(request, asking.REFUSED, reason)
+        elif request.verb == "take":
+            self._ended(request, *self._taken(request.participant))
+        else:
+            self._start(request)
+
+    def _against(self, request: Asked) -> str:
+        """Why a request is refused; "" where nothing speaks against it."""
+        if request.verb not in asking.VERBS:
+            return "this is not a request that this version of acp knows"
+        try:
+            if request.verb not in hosts.accepted():
+                return f"the owner of {self._host} does not accept {request.verb} requests"
+            if request.participant not in schema.participant_ids(read_protocol(self._folder)):
+                return "the collaboration has no participant of that name"
+        except Refused as error:
+            return str(error)
+        if len(request.text) > asking.LONGEST:
+            return f"the text is longer than {asking.LONGEST} characters"
+        return ""
+
+    def _taken(self, participant: str) -> tuple[str, str]:
+        """Have a participant act on this host from now on."""
+        try:
+            shared_leases.take_lease(self._folder, self._engine, participant, "ask", take=True)
+        except SharingError as error:
+            return asking.UNKNOWN, str(error)
+        except (Refused, OSError) as error:
+            return asking.REFUSED, str(error)
+        return asking.DONE, f"{participant} acts on {self._host} now"
+
+    def _start(self, request: Asked) -> None:
+        order = {
+            "folder": self._folder,
+            "verb": request.verb,
+            "participant": request.participant,
+            "text": clean(request.text),
+            "by": clean_line(asking.who(request), 200),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", ASKED.module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=environment(),
+            start_new_session=True,  # an interrupt of this process is not meant for it
+        )
+        with contextlib.suppress(OSError):
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(order).encode())
+            process.stdin.close()
+        self._running.append(_Running(request, process, time.monotonic() + _PATIENCE))
+
+    def _end(self, running: _Running) -> None:
+        """Note how something ended that was being done, if it has."""
+        request, process, until = running
+        if process.poll() is None:
+            if time.monotonic() < until:
+                return
+            process.kill()
+        out = b""
+        with contextlib.suppress(OSError):
+            assert process.stdout is not None
+            out = process.stdout.read(_OUTPUT)
+            process.stdout.close()
+        process.wait()
+        self._running.remove(running)
+        try:
+            said = json.loads(out)
+            state, sentence = str(said["state"]), str(said["sentence"])
+        except (ValueError, TypeError, KeyError):
+            state, sentence = asking.UNKNOWN, "acp was interrupted while it did this"
+        known = state if state in asking.STATES else asking.UNKNOWN
+        self._ended(request, known, sentence)
+
+    def _ended(self, request: Asked, state: str, sentence: str) -> None:
+        sentence = clean_line(sentence, _LONGEST)
+        self._ledger.ended(request.id, state, sentence)
+        self._untold[request.id] = (request, state, sentence)
+        asked = clean_line(f"{request.verb} {request.participant}", 200)
+        self._say(f"{clean_line(asking.who(request), 200)} asks: {asked}: {state}: {sentence}")
+
+    def _tell(self) -> None:
+        """Tell the store how requests ended; what cannot be told now is told later."""
+        for id, (request, state, sentence) in list(self._untold.items()):
+            self._engine.answer(request, state, sentence)
+            del self._untold[id]

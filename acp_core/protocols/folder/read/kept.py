@@ -1,0 +1,47 @@
+"""What gave way in a shared folder, because another host was first, and waits to be settled.
+
+The process that synchronizes the folder keeps such texts in ``.acp/kept``, as NAME.TIME.HOST; what
+was settled since has another ending. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from acp_core.model.light import NamedTuple
+
+FOLDER = os.path.join(".acp", "kept")
+_SHARE = os.path.join(".acp", "share.json")
+_NAME = re.compile(r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?")
+_MOST = 100  # texts
+
+
+class Kept(NamedTuple):
+    """A text that gave way: of which document, and where it is, below the folder."""
+
+    document: str
+    file: str
+
+
+def read_kept(folder: str) -> tuple[Kept, ...]:
+    """What gave way and was not settled, the latest text of each document."""
+    if not os.path.lexists(os.path.join(folder, _SHARE)):
+        return ()
+    try:
+        names = sorted(os.listdir(os.path.join(folder, FOLDER)))
+    except OSError:
+        return ()
+    found: dict[str, Kept] = {}
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match and len(found) < _MOST:
+            document = _document(folder, match[1])
+            found[document] = Kept(document, f".acp/kept/{name}")
+    return tuple(found.values())
+
+
+def _document(folder: str, plain: str) -> str:
+    """The document that a plain name stands for: one in a folder below has "__" for "/"."""
+    below = plain.replace("__", "/")
+    return below if below != plain and os.path.isfile(os.path.join(folder, below)) else plain

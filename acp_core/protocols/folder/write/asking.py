@@ -1,0 +1,82 @@
+"""Asking another host of a shared collaboration for something, and waiting for its answer.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.opened import is_shared, read_protocol
+from acp_core.stores import asking, hosts
+from acp_core.stores import base as manifests
+from acp_core.stores.engine import Asked, Engine
+from acp_core.stores.opening import open_engine
+
+_STEP = 0.5  # seconds between two looks for the answer
+_NAMED = 20  # hosts that are named where another one was meant
+
+
+class Wanted(NamedTuple):
+    """What is asked for: see `Asked`; ``wait`` are the seconds for which the answer is waited for."""
+
+    host: str
+    verb: str
+    participant: str
+    text: str = ""
+    seconds: float = asking.LIFE
+    wait: float = 0.0
+
+
+def checked(folder: str, wanted: Wanted) -> Asked:
+    """The request, judged by what this host knows. Asks no store.
+
+    Raises:
+        Refused: it cannot be made.
+    """
+    if not is_shared(folder):
+        raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
+    me = hosts.this_host()
+    if wanted.host == me:
+        raise Refused(f"{me} is this host: use `acp launch`, `acp stop` or `acp nudge`")
+    people = schema.participant_ids(read_protocol(folder))
+    if wanted.participant not in people:
+        raise Refused(
+            f"participant {wanted.participant!r} is not listed in protocol.json (participants: {', '.join(people)})"
+        )
+    by = f"{hosts.account()} on {me}"
+    return asking.made(
+        wanted.host, wanted.verb, wanted.participant, wanted.text, by, wanted.seconds
+    )
+
+
+def ask(folder: str, wanted: Wanted) -> Asked:
+    """Ask a host, and wait for its answer; the request as it stands then.
+
+    Raises:
+        Refused: the request cannot be made, or the store does not have it.
+    """
+    request = checked(folder, wanted)
+    with open_engine(manifests.pinned_address(folder)) as engine:
+        names = sorted(each.state.host for each in engine.hosts())
+        if wanted.host not in names:
+            known = ", ".join(clean_line(each, 80) for each in names[:_NAMED]) or "none"
+            raise Refused(
+                f"no host named {clean_line(wanted.host, 80)} was heard of (hosts: {known})"
+            )
+        asking.send(engine, request)
+        return _answered(engine, request, time.monotonic() + wanted.wait)
+
+
+def _answered(engine: Engine, request: Asked, until: float) -> Asked:
+    """The request with its answer, if that comes in time."""
+    while (left := until - time.monotonic()) > 0:
+        for each in engine.requests(request.host):
+            if each.id == request.id and each.state:
+                return each
+        time.sleep(min(_STEP, left))
+    return request

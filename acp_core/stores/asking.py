@@ -1,0 +1,206 @@
+"""What hosts ask of each other: made here, taken up once, and answered; see `Engine.ask`.
+
+Who asks is a stranger: over git it is proven by nothing. So a request names a verb and a
+participant, and never a command, a path or an argument; what it leads to is what this host's owner
+did here before, and allowed. How long a request is of use counts on the clock of who is asked, from
+when it is first seen; what is found after a longer absence has expired. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from acp_core.files import atomic, modes
+from acp_core.files.locked import LogError, locked
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
+from acp_core.person.paths import state_folder
+from acp_core.person.settings import REQUESTS
+from acp_core.stores.address import Address
+from acp_core.stores.engine import Asked, Engine, InDoubt
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing can be run there
+    fcntl = None  # type: ignore[assignment]
+
+_SUPPORTED = fcntl is not None
+VERBS = REQUESTS
+DONE, REFUSED, EXPIRED, UNKNOWN = "done", "refused", "expired", "unknown"
+STATES = (DONE, REFUSED, EXPIRED, UNKNOWN)
+LONGEST = 2_000  # characters of a text
+LIFE = 600.0  # seconds
+LONGEST_LIFE = 86_400.0
+_MOST = 200  # requests whose end is remembered
+_LIMIT = 1 << 20
+_PATIENCE = 60.0
+
+
+def made(host: str, verb: str, participant: str, text: str, by: str, seconds: float) -> Asked:
+    """A new request.
+
+    Raises:
+        Refused: it is none that a host could follow.
+    """
+    if verb not in VERBS:
+        raise Refused(f"{verb} is not a request: choose from {', '.join(VERBS)}")
+    if len(text) > LONGEST:
+        raise Refused(f"the text is longer than {LONGEST} characters")
+    if verb == "nudge" and not text.strip():
+        raise Refused("nudge needs a text")
+    if verb != "nudge" and text.strip():
+        raise Refused(f"{verb} takes no text")
+    if not 0 < seconds <= LONGEST_LIFE:
+        raise Refused("a request is of use for one day at most")
+    id = f"{time.time_ns() // 1_000_000:012x}"[-12:] + os.urandom(6).hex()
+    return Asked(id, host, verb, participant, text.strip(), by, seconds=seconds)
+
+
+def send(engine: Engine, request: Asked) -> None:
+    """Ask, again where it is not known whether the first attempt arrived: it is one request.
+
+    Raises:
+        SharingError: the store does not have it, or that is not known.
+    """
+    try:
+        engine.ask(request)
+    except InDoubt:
+        engine.ask(request)
+
+
+def who(request: Asked) -> str:
+    """Who asks, as far as that is proven."""
+    if request.proven:
+        return request.proven
+    return f"an account that says that it is {request.by}" if request.by else "an unnamed account"
+
+
+class Ledger:
+    """What this account took up for a host: each request once, whatever happens meanwhile.
+
+    It lies in the account's state folder: no agent, and no other host, can write there what was done.
+
+    Args:
+        address: of the collaboration.
+        host: the host that is asked: this one.
+    """
+
+    def __init__(self, address: Address, host: str) -> None:
+        name = hashlib.sha256(f"{address.text}\0{host}".encode()).hexdigest()[:32]
+        self._path = state_folder() / "asked" / f"{name}.json"
+        self._turn: int | None = None
+
+    def hold(self) -> bool:
+        """Be the process that does what is asked for, from now until `close`; False where another is.
+
+        A host may have the collaboration in two folders, each with a process.
+        """
+        if self._turn is not None:
+            return True
+        if not _SUPPORTED:
+            return False
+        modes.private_folder(self._path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(self._path.with_suffix(".turn"), flags, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            return False
+        self._turn = fd
+        return True
+
+    def close(self) -> None:
+        """Let another process do what is asked for."""
+        if self._turn is not None:
+            os.close(self._turn)
+            self._turn = None
+
+    def looked(self, now: float) -> float:
+        """Note a look at the requests; how many seconds the last one was ago, infinite for none.
+
+        Args:
+            now: seconds since 1970, by this host's clock.
+        """
+        with self._held() as value:
+            before = value.get("looked")
+            value["looked"] = now
+        if isinstance(before, bool) or not isinstance(before, int | float):
+            return float("inf")
+        return abs(now - before)  # a clock that was put back tells nothing of how long it was
+
+    def take(self, id: str) -> bool:
+        """Take a request up; False where this account has done so before."""
+        with self._held() as value:
+            taken = _taken(value)
+            if id in taken:
+                return False
+            taken[id] = ["", ""]
+            value["taken"] = dict(sorted(taken.items())[-_MOST:])
+            return True
+
+    def ended(self, id: str, state: str, sentence: str) -> None:
+        """Note how a request that was taken up ended, before the store is told."""
+        with self._held() as value:
+            taken = _taken(value)
+            taken[id] = [state, sentence]
+            value["taken"] = taken
+
+    def end_of(self, id: str) -> tuple[str, str] | None:
+        """How a request ended that was taken up; None where it was not."""
+        with self._held() as value:
+            found = _taken(value).get(id)
+        if found is None:
+            return None
+        state, sentence = found
+        return (state, sentence) if state else (UNKNOWN, "acp was interrupted while it did this")
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[dict[str, Any]]:
+        """What is noted, to be changed: no other process of this account does so meanwhile.
+
+        Raises:
+            Refused: another process holds it for long.
+            OSError: it cannot be written.
+        """
+        modes.private_folder(self._path.parent)
+        lock = self._path.with_suffix(".lock")
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            with locked(str(lock), timeout=_PATIENCE):
+                value = self._read()
+                before = json.dumps(value)
+                yield value
+                if (now := json.dumps(value)) != before:
+                    atomic.replace(self._path, now.encode(), private=True)
+        except LogError as error:
+            raise Refused(str(error)) from None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            value = json.loads(read_bounded(self._path, _LIMIT))
+        except Unreadable as error:
+            if error.missing:
+                return {}
+            raise Refused(f"{self._path}: {error}") from None
+        except (ValueError, RecursionError):
+            return {}  # as if nobody had looked: then whatever is found has expired
+        return value if isinstance(value, dict) else {}
+
+
+def _taken(value: dict[str, Any]) -> dict[str, list[str]]:
+    taken = value.get("taken")
+    if not isinstance(taken, dict):
+        return {}
+    return {
+        str(id): [str(part) for part in each]
+        for id, each in taken.items()
+        if isinstance(each, list) and len(each) == 2
+    }
