@@ -2,6 +2,7 @@
 
 Most of a big fleet has ended long ago, and nobody opens it. What a row of the fleet says of such a
 collaboration is kept as JSON; everything else is read from its folder when it is first looked at.
+Who follows a fleet asks `Fleet.whole` before looking at more than a row.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ _LATER = frozenset(
 """What is read when it is first looked at."""
 
 Plain = list[Any]
+Read = Callable[[], Snapshot | None]
+"""Makes the whole Snapshot; None where this thread must not wait for it."""
+
+strict = False
+"""Whether to raise an AssertionError where who draws looks at more than a row; for tests."""
 
 
 class CachedSnapshot(Snapshot):
@@ -48,13 +54,22 @@ class CachedSnapshot(Snapshot):
     __slots__ = ("_counts", "_read")
 
     _counts: dict[Severity, int]
-    _read: Callable[[], Snapshot]
+    _read: Read
+
+    # A row is itself and no other: to compare its details would be to read them.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"CachedSnapshot({self.key!r})"
 
     def __getattr__(self, name: str) -> Any:
         """Read the details; only called for what is not there yet."""
         if name not in _LATER:
             raise AttributeError(name)
         full = self._read()
+        if full is None:
+            return ()
         for each in _LATER:
             object.__setattr__(self, each, getattr(full, each))
         return getattr(full, name)
@@ -83,12 +98,12 @@ class CachedEvents(Sequence[Event]):
     Args:
         count: how many there are.
         last: the last one, None where there is none.
-        read: reads all of them.
+        read: makes the whole Snapshot.
     """
 
     __slots__ = ("_all", "_count", "_last", "_read")
 
-    def __init__(self, count: int, last: Event | None, read: Callable[[], Sequence[Event]]) -> None:
+    def __init__(self, count: int, last: Event | None, read: Read) -> None:
         self._count = count
         self._last = last
         self._read = read
@@ -105,7 +120,10 @@ class CachedEvents(Sequence[Event]):
         if self._all is None:
             if index == -1 and self._last is not None:
                 return self._last
-            self._all = self._read()
+            full = self._read()
+            if full is None:
+                return ()[index]
+            self._all = full.events
         return self._all[index]
 
 
@@ -146,9 +164,7 @@ def plain(snapshot: Snapshot) -> Plain | None:
     return found if same and list(again.events[-1:]) == list(events[-1:]) else None
 
 
-def restore(
-    found: Plain, key: str, as_of: datetime, read: Callable[[], Snapshot]
-) -> CachedSnapshot:
+def restore(found: Plain, key: str, as_of: datetime, read: Read) -> CachedSnapshot:
     """The Snapshot that `plain` told of.
 
     Args:
@@ -186,7 +202,7 @@ def restore(
     put(made, "cost", None if cost is None else Cost(cost[0], tuple(cost[1])))
     put(made, "_read", read)
     event = None if last is None else _event(last)
-    put(made, "events", CachedEvents(count, event, lambda: read().events))
+    put(made, "events", CachedEvents(count, event, read))
     return made
 
 

@@ -28,6 +28,7 @@ from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.journal import without_collector
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
+from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
 from acp_core.fleet.late_cache import LateCache
@@ -75,6 +76,8 @@ class Fleet:
         poll: As for `acp_core.files.watch.Watcher`.
         observer: Knows participants' loops, for what keeps collaborations from going on.
         recorder: Keeps what is read; closed with the fleet.
+        rows: Who follows `changes` asks `whole` before it looks at more of a Snapshot than a row
+            shows: what ended long ago need not be read, then.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Fleet:
         poll: bool | None = None,
         observer: Observer | None = None,
         recorder: Recorder | None = None,
+        rows: bool = False,
     ) -> None:
         self._running = RUNNING in paths
         paths = [path for path in paths if path != RUNNING]
@@ -101,8 +105,9 @@ class Fleet:
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
         self._cache = LateCache(
-            self._paths, self._observer, lambda: len(self._members) if discover else 0
-        )
+            self._paths, self._observer, lambda: len(self._members) if discover else 0,
+            lambda: self._mail.box is not None, rows,
+        )  # fmt: skip
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
@@ -229,6 +234,18 @@ class Fleet:
         """Ask for a refresh now, although nothing is known to have changed. From any thread."""
         self._mail.post(partial(self._touched, key))
 
+    def whole(self, key: str) -> Snapshot | None:
+        """The latest Snapshot with all its details; None where there is none (yet).
+
+        What is only known as a row is read, and comes as a change. For the event loop's thread.
+        """
+        snapshot, member = self._snapshots.get(key), self._members.get(key)
+        if not isinstance(snapshot, CachedSnapshot):
+            return snapshot
+        if member is not None and member.want_whole():
+            self._readings.schedule(member, Urgency.CALL)
+        return None
+
     def add(self, path: SearchRoot) -> str:
         """Take in the collaboration in ``path``, or behind a link; returns its key.
 
@@ -337,7 +354,7 @@ class Fleet:
             live = self._mail.box is not None
             self._members[key] = Member(
                 key, found, next(self._order), lane, self._observer, self._recorder,
-                partial(self.touch, key) if live else None, self._cache.get,
+                partial(self.touch, key) if live else None, self._cache,
             )  # fmt: skip
         return self._members[key]
 

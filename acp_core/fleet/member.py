@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from acp_core.files import tree_state
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean, clean_line
+from acp_core.fleet import cached_snapshot
 from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
@@ -32,6 +34,7 @@ from acp_core.protocols.locations import find, is_link
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
+    from acp_core.fleet.late_cache import LateCache
     from acp_core.fleet.snapshot_cache import SnapshotCache
     from acp_core.history.recorder import Recorder
 
@@ -67,7 +70,7 @@ class Member:
         observer: Observer,
         recorder: Recorder | None = None,
         touch: Callable[[], None] | None = None,
-        cache: Callable[[], SnapshotCache | None] = lambda: None,
+        cache: LateCache | None = None,
     ) -> None:
         self.key = key
         self.order = order
@@ -83,7 +86,9 @@ class Member:
         self._observer = observer
         self._recorder = recorder
         self._touch = touch
-        self._cache = cache
+        self._late_cache = cache
+        self._reading = threading.Lock()  # many are recalled in one job, apart from their lanes
+        self._wanted = False  # somebody looks at more than its row
         self._details: Snapshot | None = None  # read for a Snapshot of an earlier run
         self._diagnosis: Diagnosis | None = None
         self._edits = Edits()
@@ -117,8 +122,12 @@ class Member:
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read what changed. The very object of the last call where nothing did; never raises."""
+        with self._reading:
+            return self._refresh(now)
+
+    def _refresh(self, now: datetime) -> Snapshot:
         try:
-            recalled = self.recall(now)
+            recalled = self._recall(now)
             if recalled is not None:
                 return recalled
             self.progress.begin()
@@ -152,10 +161,17 @@ class Member:
     def recall(self, now: datetime) -> Snapshot | None:
         """The Snapshot of an earlier run, where all is as it was and nobody needs more of it.
 
-        As `refresh`, but that it reads nothing; in the member's lane, too, or before it is used.
+        As `refresh`, but that it reads nothing; from any thread.
         """
+        with self._reading:
+            return self._recall(now)
+
+    def _cache(self) -> SnapshotCache | None:
+        return self._late_cache.get() if self._late_cache is not None else None
+
+    def _recall(self, now: datetime) -> Snapshot | None:
         cache = self._cache() if self._collaboration is None else None
-        if cache is None or self._found is None or self._details is not None:
+        if cache is None or self._found is None or self._wanted:
             return None
         self.progress.begin(computes=False)
         try:
@@ -187,16 +203,33 @@ class Member:
         finally:
             opened.close()
 
-    def _read_details(self) -> Snapshot:
-        """All of a collaboration of which only a row was known: somebody looks at it. Any thread."""
+    def want_whole(self) -> bool:
+        """From now on it is read as others are, row or not; whether that is news. From any thread."""
+        news, self._wanted = not self._wanted, True
+        return news
+
+    def _read_details(self) -> Snapshot | None:
+        """All of a collaboration of which only a row was known: somebody looks at it. Any thread.
+
+        Returns:
+            None where this thread must not wait. Who draws asks for the whole before; where that
+            was forgotten, it is read in the lane, and comes as a change.
+        """
         details = self._details
         if details is None:
+            if self._late_cache is not None and self._late_cache.must_not_wait():
+                if cached_snapshot.strict:
+                    raise AssertionError(f"details of {self.key} asked for where nothing is read")
+                _log.warning("details of %s were asked for before they were read", self.key)
+                if self.want_whole() and self._touch is not None:
+                    self._touch()
+                return None
             assert self._good is not None
             with self._apart() as opened:
                 details = Edits().marked(opened.refresh(self._good.as_of), opened)
             self._details = details
-            if self._touch is not None:
-                self._touch()  # from now on it is read as others are
+            if self.want_whole() and self._touch is not None:
+                self._touch()
         return details
 
     @property

@@ -16,7 +16,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,14 @@ from acp_core.files import atomic, modes, mounts, tree_state
 from acp_core.files.reading import read_bounded, stamp
 from acp_core.files.run_folder import HOME
 from acp_core.files.tree_state import TreeState
-from acp_core.fleet.cached_snapshot import CachedSnapshot, Plain, is_at_rest, plain, restore
+from acp_core.fleet.cached_snapshot import (
+    CachedSnapshot,
+    Plain,
+    Read,
+    is_at_rest,
+    plain,
+    restore,
+)
 from acp_core.model import Snapshot
 from acp_core.person import paths, settings
 from acp_core.protocols.kit import guard
@@ -77,9 +84,7 @@ class SnapshotCache:
         self._sure: dict[str, _Entry] = {}  # of this run: found to hold, or made
         self._new = 0
 
-    def recall(
-        self, key: str, protocol: str, now: datetime, read: Callable[[], Snapshot]
-    ) -> Recalled | None:
+    def recall(self, key: str, protocol: str, now: datetime, read: Read) -> Recalled | None:
         """What is kept of a collaboration of which all is as it was; None where that is not certain.
 
         Args:

@@ -31,44 +31,12 @@ from acp_core.model import Snapshot, Status
 from acp_core.person import paths
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching
-from tests.support import finished
 from tests.support.examples import MANY, PATIENT
+from tests.support.rows import SIZE
 
 NOW = datetime.now(UTC) + timedelta(hours=1)
-SIZE = 34  # as few as are kept at all, and two
 
-
-@pytest.fixture(scope="module")
-def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return finished.folder(tmp_path_factory.mktemp("pattern"))
-
-
-@pytest.fixture
-def work(tmp_path: Path, pattern: Path) -> Path:
-    """Many finished collaborations in one folder."""
-    for number in range(SIZE):
-        shutil.copytree(pattern, tmp_path / "work" / f"c{number:02}")
-    return tmp_path / "work"
-
-
-@pytest.fixture(autouse=True)
-def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All was written long before it is read; who changes a file waits for a `tick`."""
-    monkeypatch.setattr(tree_state, "now", lambda: time.time() + 3_600)
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the collaborations that are read, as they are."""
-    names: list[str] = []
-    refresh = FolderCollaboration.refresh
-
-    def counted(self: FolderCollaboration, now: datetime) -> Snapshot:
-        names.append(os.path.basename(self.key))
-        return refresh(self, now)
-
-    monkeypatch.setattr(FolderCollaboration, "refresh", counted)
-    return names
+pytestmark = pytest.mark.usefixtures("long_ago")
 
 
 def look(work: Path) -> dict[str, Any]:
@@ -380,16 +348,17 @@ async def test_the_live_view_shows_rows_and_then_changes(work: Path, read: list[
     look(work)
     read.clear()
     one = work / "c07"
-    async with watching(work) as reader:
-        await reader.first_look()
+    async with watching(work, rows=True) as reader:
         assert len(reader.shown) == SIZE
         assert sum(isinstance(each, CachedSnapshot) for each in reader.shown.values()) > SIZE // 2
         tick(work)
         go_on(one)
         await reader.until(lambda: reader.shown[str(one)].status is Status.ACTIVE)
         other = next(k for k, s in reader.shown.items() if isinstance(s, CachedSnapshot))
-        assert reader.shown[other].documents  # somebody looks at it
+        assert reader.fleet.whole(other) is None  # somebody looks at it
         await reader.until(lambda: not isinstance(reader.shown[other], CachedSnapshot))
+        assert reader.fleet.whole(other) is reader.shown[other]
+        assert reader.shown[other].documents
 
 
 def test_what_depends_on_other_folders_is_not_kept(work: Path) -> None:
@@ -415,8 +384,7 @@ async def test_what_was_only_recalled_is_recorded_at_leisure(
     look(work)  # which records nothing
     monkeypatch.setattr(late_recording, "PAUSE", 0.0)
     recorder = Recorder("dashboard")
-    async with watching(work, recorder=recorder) as reader:
-        await reader.first_look()
+    async with watching(work, recorder=recorder, rows=True) as reader:
         rows = [key for key, one in reader.shown.items() if isinstance(one, CachedSnapshot)]
         assert rows
         going_on = asyncio.create_task(reader.until(lambda: False))
