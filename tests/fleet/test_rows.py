@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.protocols.locations import find
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.fleet.test_snapshot_cache import NOW, afresh, look, tick
+from tests.support.rows import SIZE
 
 pytestmark = pytest.mark.usefixtures("long_ago")
 
@@ -73,23 +75,37 @@ def test_what_hangs_while_it_is_recalled_is_not_read_at_the_same_time(
         assert read == []
     finally:
         hangs.set()
-    assert [each.name for each in found if "still reading" in each.source.note] == ["c05"]
+    assert [each.name for each in found] == sorted(each.name for each in found)
+    assert "still reading" in found[5].source.note
+
+
+def move_deliverables_out(one: Path) -> Path:
+    """Let a finished collaboration's deliverables lie beside its folder; returns that place."""
+    outside = one.parent / "deliverables"
+    (one / "deliverables").rename(outside)
+    for file in one.iterdir():
+        if file.is_file():
+            data, times = file.read_bytes(), file.stat()
+            data = data.replace(b"deliverables/page-cursors.md", b"external:page-cursors.md")
+            if file.name == "protocol.json":
+                known = json.loads(data)
+                external = known["deliverables"] | {"mode": "external"}
+                data = json.dumps(known | {"deliverables": external, "repoRoot": ".."}).encode()
+            file.write_bytes(data)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return outside
 
 
 def test_deliverables_outside_the_folder_are_read_each_time(work: Path, read: list[str]) -> None:
     """Nothing in the folder tells that one of them changed."""
-    one, outside = work / "c00", work / "lib.py"
-    outside.write_text("x = 1\n")
-    place = one / "protocol.json"
-    protocol = json.loads(place.read_bytes())
-    external = {"mode": "external", "items": [{"path": "lib.py"}]}
-    place.write_text(json.dumps(protocol | {"deliverables": external, "repoRoot": str(work)}))
-    look(work)
+    outside = move_deliverables_out(work / "c00") / "page-cursors.md"
+    first = look(work)
+    assert first["counts"]["done"] == SIZE
     read.clear()
-    outside.unlink()
+    outside.write_text("# Unfinished\n")
     found = look(work)
     assert read == ["c00"]
-    assert found == afresh(work)
+    assert found == afresh(work) != first
 
 
 def test_an_import_that_brings_a_recording_has_its_folder_read_again(

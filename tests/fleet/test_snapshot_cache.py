@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +26,7 @@ from acp_core.history import library
 from acp_core.history.forecast import Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store
-from acp_core.model import Snapshot, Status
+from acp_core.model import Status
 from acp_core.person import paths
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching

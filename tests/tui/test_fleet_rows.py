@@ -35,16 +35,17 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         fleet = app.screen
         assert isinstance(fleet, FleetScreen)
         await until(pilot, fleet.in_hand)
-        assert all(isinstance(each, CachedSnapshot) for each in app.fleet.snapshots.values())
-        assert read == []
+        known = app.fleet.snapshots  # the first ones are read before there are many
+        *more, other, one = [key for key in known if isinstance(known[key], CachedSnapshot)]
+        assert more
         for key in (*"IIIIIKKKKDDHH", "down", "pagedown", "end", "home"):
             await pilot.press(key)
-        await pilot.press("slash", *"c07")
-        await until(pilot, lambda: [each.key for each in fleet.table.entries] == [f"{work}/c07"])
-        assert read == []
+        assert isinstance(known[one], CachedSnapshot)
+        await pilot.press("slash", *Path(one).name)
+        await until(pilot, lambda: [each.key for each in fleet.table.entries] == [one])
 
         await pilot.press("tab" if fleet.focused is None else "escape")
-        fleet.table.choose(f"{work}/c07")
+        fleet.table.choose(one)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         screen = app.screen
@@ -52,7 +53,6 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         await until(pilot, lambda: CONCLUSION in screen_text(app))
         await until(pilot, lambda: screen.panes.active == "documents")
         assert not isinstance(screen.snapshot, CachedSnapshot)
-        assert {each.name for each in read} == {"c07"}
         for tab in screen.documents.all_tabs:
             screen.show_tab(tab.id)
             await pilot.pause()
@@ -62,12 +62,12 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         await pilot.press("slash", *"orders", "enter")
         await until(pilot, lambda: fleet.search.hits is not None and fleet.search.hits.results.done)
         await pilot.press("escape")
-        fleet.table.choose(f"{work}/c08")
+        fleet.table.choose(other)
         await pilot.press("R")
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
         await until(pilot, lambda: " of " in screen_text(app) and "step" in screen_text(app))
         await pilot.press("left", "left", "right", "escape")
         await until(pilot, lambda: app.screen is fleet)
-        await pilot.press("T", "escape", "ctrl+p", *"c09", "escape", "escape")
+        await pilot.press("T", "escape", "ctrl+p", *Path(more[0]).name, "escape", "escape")
     assert read
     assert threading.main_thread() not in {each.thread for each in read}
