@@ -23,7 +23,7 @@ from textual.signal import Signal
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model.clock import utc_now
-from acp_core.protocols.locations import RUNNING, is_link
+from acp_core.protocols.locations import RUNNING, is_link, is_list
 from acp_tui import keys
 from acp_tui.quitting import QuitGuard
 from acp_tui.screens.fleet import FleetScreen
@@ -239,6 +239,8 @@ class AcpApp(PaintingApp):
         from acp_core.protocols.registry import bundled, installed
 
         key = self.links[0] if self.links else None
+        if key is not None and is_list(key):
+            return
         if key is None:
             # Looking up what other distributions bring costs tens of milliseconds.
             location = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
@@ -345,6 +347,8 @@ class AcpApp(PaintingApp):
             then: Called with the outcome, or None where the person thought better of it.
             given: What stands in the form's fields at first, by name.
         """
+        if key is not None:
+            self.fleet.look_at(key)
         if key is not None and isinstance(action, str):
             from acp_tui.screens.card import CardScreen
 
@@ -362,12 +366,15 @@ class AcpApp(PaintingApp):
         """Show an action's form, also where a card has it as a verdict; as `perform`."""
         from acp_tui.screens.action import ActionScreen
 
+        if key is not None:
+            self.fleet.look_at(key)
         self.push_screen(ActionScreen(key, action, given), then)
 
     def list_actions(self, key: str, then: Ended | None = None) -> None:
         """Show everything that can be done in a collaboration; ``then`` as for `perform`."""
         from acp_tui.screens.actions import ActionsScreen
 
+        self.fleet.look_at(key)
         self.push_screen(ActionsScreen(key, then))
 
     def attention_changed(self) -> None:

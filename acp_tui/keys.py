@@ -232,7 +232,7 @@ PICKING = (
 LINK = (
     bind("link.open", "enter", "open", "Open", show=True, display="enter"),
     bind("link.copy", "y", "copy", "Copy", show=True),
-    bind("link.close", "escape,q", "close", "Leave it", show=True),
+    bind("link.close", "escape,q", "close", "Leave it", show=True, display="esc"),
 )  # fmt: skip
 
 # --- loops, and the inbox
@@ -332,6 +332,8 @@ FILTER = (
     bind("filter.list", "down", "screen.list", "To the list", show=True, display="↓"),
     bind("filter.clear", "escape", "screen.clear", "Clear", show=True, display="esc"),
 )  # fmt: skip
+
+HITS = FILTER[-1:]  # the way back is the same from the hits below the filter
 
 # Moving in a list that draws its own lines.
 LIST = (

@@ -94,6 +94,21 @@ def fit(text: str, cells: int, *, right: bool = False) -> str:
     return " " * space + text if right else text + " " * space
 
 
+def end_of(text: str, cells: int) -> str:
+    """A path as one line of at most ``cells`` cells: its end, which says most, behind an ellipsis."""
+    text = safe_line(text)
+    if width(text) <= cells:
+        return text
+    shown, left = "", cells - 1
+    for sign in reversed(text):
+        left -= width(sign)
+        if left < 0:
+            break
+        shown = sign + shown
+    _, slash, names = shown.partition("/")  # a name that is cut says less than none
+    return "…" + (slash + names if slash and names else shown)
+
+
 def strip(parts: Iterable[tuple[str, RichStyle]]) -> Strip:
     """A line for a widget that draws lines itself; nothing is stripped there afterwards."""
     return Strip([Segment(safe_line(text), style) for text, style in parts if text])

@@ -8,8 +8,8 @@ from datetime import datetime
 from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, act_command, dump, say, terminal, to_choose
-from acp_core.cli.signs import CHECKED
-from acp_core.model import Card, Row, Snapshot, Tone
+from acp_core.cli.signs import of_row
+from acp_core.model import Card, Row, Snapshot, Tone, spoken
 from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
 from acp_core.model.format import age
@@ -120,8 +120,9 @@ def render(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) ->
 def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     """The section's title beside its rows, and the titles of their cells where they have any."""
     lead = max(map(layout.width, section.leads), default=0)
+    signed = any(map(of_row, section.rows))
     rows: Sequence[tuple[str, str]] = [
-        (text_of(row, lead), _STYLES.get(row.tone, "")) for row in section.rows
+        (text_of(row, lead, signed), _STYLES.get(row.tone, "")) for row in section.rows
     ]
     if section.columns:
         rows = [("  ".join(section.columns), "dim"), *rows]
@@ -135,9 +136,21 @@ def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     return lines
 
 
-def text_of(row: Row, lead: int = 0) -> str:
-    """A row in one line: met or not, then its cells, the first of several as wide as ``lead``."""
-    sign = "" if row.checked is None else f"{CHECKED[row.checked]} "
+def _sign(row: Row) -> str:
+    """The sign before a row, or the word that says the same; "" where it has none."""
+    sign = of_row(row)
+    if row.checked is not None:
+        return spoken.mark(sign, "met:" if row.checked else "not met:")
+    return spoken.mark(sign, "attention:") if sign else ""
+
+
+def text_of(row: Row, lead: int = 0, signed: bool = False) -> str:
+    """A row in one line: its sign, then its cells, the first of several as wide as ``lead``.
+
+    A row without a sign leaves the room of one where others of its section are ``signed``.
+    """
+    room = " " if signed and not spoken.is_wanted() else ""
+    sign = f"{_sign(row) or room} " if _sign(row) or room else ""
     first, *others = [cell for cell in row.cells if cell] or [""]
     if others and lead:
         first += " " * (lead - layout.width(first))

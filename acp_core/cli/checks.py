@@ -38,6 +38,14 @@ EXTRAS = {
     "mcp": ("mcp",),
     "postgres": ("psycopg",),
 }
+ADDS = {
+    "wire": "agents on the network: acp agent, acp bridge, acp relay, acp wire",
+    "web": "the dashboard in a web browser: acp serve",
+    "live": "live sessions with agents: their plan, tool calls and permission requests",
+    "mcp": "tools for agents in place of commands: acp mcp",
+    "postgres": "sharing over a PostgreSQL database: acp share, acp join, acp store",
+}
+"""What each extra adds."""
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192
 INOTIFY = Path("/proc/sys/fs/inotify")
@@ -147,8 +155,11 @@ def terminal() -> Iterator[Check]:
         yield Check(group, "size", State.WARN if small else State.OK, value, advice)
     yield _colours(group, kind)
     encoding = (getattr(sys.stdout, "encoding", "") or locale.getpreferredencoding()).lower()
-    signs = plain_signs.wanted(os.environ)
-    if signs == plain_signs.CONSOLE:
+    signs = plain_signs.printed(os.environ)
+    if signs == plain_signs.WORDS:
+        value = f"{encoding.upper()}, words instead of signs ({plain_signs.VARIABLE})"
+        yield Check(group, "encoding", State.OK, value)
+    elif signs == plain_signs.CONSOLE:
         yield Check(group, "encoding", State.OK, "UTF-8, limited to the signs of the console")
     elif encoding.replace("-", "") == "utf8" and signs == plain_signs.ALL:
         yield Check(group, "encoding", State.OK, "UTF-8")
@@ -261,15 +272,19 @@ def programs() -> Iterator[Check]:
 
 
 def extras() -> Iterator[Check]:
-    """Optional parts of acp, which bring libraries of their own."""
+    """Optional parts of acp, which bring libraries of their own: what each adds, and how to get it."""
     for extra, names in EXTRAS.items():
         absent = [name for name in names if not _version(name)]
         if absent:
-            advice = f"pip install 'acp-tui[{extra}]'"
+            advice = (
+                f"adds {ADDS[extra]}; to get it, run pip install 'acp-tui[{extra}]'"
+                f" (in a checkout of acp: pip install '.[{extra}]')"
+            )
             value = f"without {', '.join(absent)}"
             yield Check("Extras", extra, State.OPTIONAL, value, advice)
         else:
-            yield Check("Extras", extra, State.OK, ", ".join(f"{n} {_version(n)}" for n in names))
+            value = ", ".join(f"{name} {_version(name)}" for name in names)
+            yield Check("Extras", extra, State.OK, value)
 
 
 def _version(name: str) -> str:

@@ -9,6 +9,7 @@ from acp_core.cli.check import Check, State
 from acp_core.cli.checks import everything
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.model.spoken import mark
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.doctor/1"
@@ -53,5 +54,7 @@ def render(checks: Sequence[Check], shown_on: Terminal) -> list[str]:
             )
         lines.append(line)
         if check.advice:
-            lines += layout.wrap(check.advice, shown_on, indent="      ", first="    → ")
+            lines += layout.wrap(
+                check.advice, shown_on, indent="      ", first=f"    {mark('→', 'fix:')} "
+            )
     return lines

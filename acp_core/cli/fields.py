@@ -63,11 +63,13 @@ def _runners(snapshot: Snapshot) -> Fields:
     """Who runs it now, and what that cost; nothing where nobody does, or of a moment of the past."""
     found = [
         {"participant": each.participant or None, "account": each.account or None}
+        | ({"host": each.host} if each.host else {})
         for each in snapshot.runners
     ]
     cost = snapshot.cost
     costs = {"cost": cost.usd, "cost_unknown": list(cost.unknown)} if cost else {}
-    return ({"runners": found} if found else {}) | costs
+    hosts = {"hosts": list(snapshot.hosts)} if snapshot.hosts else {}
+    return ({"runners": found} if found else {}) | costs | hosts
 
 
 def outlook(forecast: Outlook, snapshot: Snapshot) -> Fields:

@@ -28,7 +28,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         argv: The arguments, without the program's name.
         dashboard: What draws the dashboard (the core knows none).
     """
-    _print_what_can_be_shown()
+    _print_what_can_be_shown(argv)
     hand_in(dashboard)
     registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
     registry.hand_in(registry.START, "acp_core.loops.acts.new_folder:STARTER")
@@ -195,8 +195,15 @@ def _close_broken_output() -> None:
         os.dup2(nothing, sys.stdout.fileno())
 
 
-def _print_what_can_be_shown() -> None:
-    """Where the terminal or its encoding has no ● or ─, print a plain sign rather than fail."""
+_EXACT = frozenset({"agent", "completion", "export", "mcp", "report"})
+"""Commands whose output is data for a program, or a file."""
+
+
+def _print_what_can_be_shown(argv: Sequence[str]) -> None:
+    """Where the terminal or its encoding has no ● or ─, print a plain sign rather than fail.
+
+    Where the person asked for words instead of signs, that holds for pipes, too, but not for data.
+    """
     import codecs
 
     def plain(error: UnicodeError) -> tuple[str, int]:
@@ -207,6 +214,7 @@ def _print_what_can_be_shown() -> None:
         return error.object[error.start : error.end].translate(table(ASCII)), error.end
 
     codecs.register_error("acp.plain", plain)
+    asked = "ACP_SIGNS" in os.environ and "--json" not in argv and not {*argv[:1]} & _EXACT
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # whoever started us closed it: print into nothing
@@ -216,9 +224,10 @@ def _print_what_can_be_shown() -> None:
         if not reconfigure:
             continue
         reconfigure(errors="acp.plain")
-        if stream.isatty():
+        shown = stream.isatty()
+        if shown or asked:
             from acp_core.cli import plain_signs
 
-            signs = plain_signs.wanted(os.environ)
-            if signs != plain_signs.ALL:
+            signs = plain_signs.printed(os.environ) if asked else plain_signs.wanted(os.environ)
+            if signs != plain_signs.ALL and (shown or signs == plain_signs.WORDS):
                 setattr(sys, name, plain_signs.written(stream, signs))

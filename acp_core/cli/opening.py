@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.cli.start import place_of, unusable
+from acp_core.cli.start import as_link, place_of, unusable
 from acp_core.fleet import Fleet
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.errors import CommandError
@@ -18,7 +18,7 @@ from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
 def sort_out(paths: Sequence[str]) -> tuple[list[SearchRoot], list[str]]:
     """The places in which collaborations can be looked for, and why the others cannot."""
-    problems = {path: unusable(path) for path in paths}
+    problems = {path: unusable(path) for path in map(as_link, paths)}
     good = [_place(path) for path, problem in problems.items() if not problem]
     return good, [problem for problem in problems.values() if problem]
 

@@ -24,6 +24,7 @@ from acp_core.model import (
     Status,
     Tone,
     format,
+    spoken,
 )
 
 IN = "  "
@@ -129,6 +130,8 @@ def _rail(snapshot: Snapshot, view: View) -> list[str]:
     stations = [(_station(phase, snapshot, view), phase.state) for phase in snapshot.phases]
     if not stations:
         return []
+    if spoken.is_wanted():
+        return view.wrap(f"Phases: {'; '.join(text for text, _ in stations)}", first="", indent=IN)
     lines = [""]
     used = 0
     for i, (text, state) in enumerate(stations):
@@ -149,7 +152,7 @@ def _station(phase: Phase, snapshot: Snapshot, view: View) -> str:
         for visit in phase.visits
         if visit.entered and (visit.left or not over)
     ]
-    text = f"{signs.PHASE[phase.state]} {phase.label}"
+    text = f"{spoken.mark(signs.PHASE[phase.state], f'{phase.state.value}:')} {phase.label}"
     if spent:
         text += f" {format.span(sum(spent))}"
     return f"{text} ({len(phase.visits)} rounds)" if len(phase.visits) > 1 else text
@@ -162,7 +165,7 @@ def _needs(view: View, snapshot: Snapshot) -> list[str]:
         lines += view.wrap(f"{need.text}{since}", first=f"{IN}{signs.NEED} ")
         if need.action:
             command = act_command(snapshot, need.action, need.given, SHORT)
-            lines += view.wrap(command, first="    → ")
+            lines += view.wrap(command, first=f"    {spoken.mark('→', 'command:')} ")
             if hint := choice_hint(snapshot, need.action, need.given):
                 lines += view.wrap(hint, first="      ")
     return lines
@@ -198,7 +201,7 @@ def _next(snapshot: Snapshot, view: View) -> list[str]:
     widest = max((layout.width(each.participant) for each in snapshot.next_actions), default=0)
     lines: list[str] = []
     for each in snapshot.next_actions:
-        mark = "→" if each.waited else " "
+        mark = spoken.mark("→", "now:") if each.waited else " "
         lines += view.wrap(each.text, first=f"{IN}{mark} {layout.fit(each.participant, widest)}  ")
     return lines
 
@@ -226,7 +229,7 @@ def _timeline(snapshot: Snapshot, view: View) -> list[str]:
         if event.reply_to:
             lines.append(f"{IN}       ↳ replies to {event.reply_to}")
         if event.problem:
-            lines += view.wrap(event.problem, first=f"{IN}       ✗ ")
+            lines += view.wrap(event.problem, first=f"{IN}       {spoken.mark('✗', 'problem:')} ")
     return lines
 
 
@@ -272,13 +275,14 @@ def _document(each: Document, view: View) -> list[Cell]:
 
 
 def _gates(snapshot: Snapshot, view: View) -> list[str]:
+    words = {True: "met:", False: "not met:", None: "unknown:"}
     marks = {True: ("[x]", "good"), False: ("[ ]", ""), None: ("[?]", "warning")}
     lines: list[str] = []
     for gate in snapshot.gates:
         place = _place(gate.document, gate.line)
         evidence = f" ({gate.evidence})" if gate.evidence else ""
         text = f"{gate.label}{evidence}{'  ' + place if place else ''}"
-        mark, style = marks[gate.met]
+        mark, style = spoken.mark(marks[gate.met][0], words[gate.met]), marks[gate.met][1]
         wrapped = view.wrap(text, first=f"{IN}{mark} ")
         lines += [wrapped[0].replace(mark, view.paint(mark, style), 1), *wrapped[1:]]
     return lines
@@ -305,7 +309,10 @@ def _findings(snapshot: Snapshot, view: View) -> list[str]:
         head = " ".join(filter(None, [each.severity.value, each.code, place, each.message]))
         wrapped = view.wrap(head, first=f"{IN}? ")
         lines += [wrapped[0].replace("?", sign, 1), *wrapped[1:]]
-        for text, first in ((each.explanation, "    "), (each.remedy, "    → ")):
+        for text, first in (
+            (each.explanation, "    "),
+            (each.remedy, f"    {spoken.mark('→', 'fix:')} "),
+        ):
             lines += view.wrap(text, first=first) if text else []
     return lines
 
@@ -322,7 +329,8 @@ def _place(document: str | None, line: int | None) -> str:
 
 def _panel(panel: Panel, view: View) -> list[str]:
     """What a protocol adds, in whatever shape: its rows as a table, indented as in a tree."""
-    marks = {True: "[x] ", False: "[ ] ", None: ""}
+    met, unmet = spoken.mark("[x]", "done:"), spoken.mark("[ ]", "open:")
+    marks = {True: f"{met} ", False: f"{unmet} ", None: ""}
     if not panel.rows:
         return [f"{IN}{panel.empty}"] if panel.empty else []
     rows = []

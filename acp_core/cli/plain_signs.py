@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from acp_core.model.spoken import TABLE, is_wanted
+from acp_core.model.spoken import VARIABLE as VARIABLE
+from acp_core.model.spoken import WORDS as WORDS
+
 if TYPE_CHECKING:
     from typing import TextIO
 
-VARIABLE = "ACP_SIGNS"
-"""The environment's variable that decides, where the rest of it says something else."""
 
 ALL = "unicode"
 CONSOLE = "console"
@@ -89,10 +91,17 @@ def wanted(environment: Mapping[str, str]) -> str:
     return CONSOLE if environment.get("TERM") == "linux" else ALL
 
 
+def printed(environment: Mapping[str, str]) -> str:
+    """Which signs commands print: those of the terminal, or `WORDS` where the person asked for them."""
+    return WORDS if is_wanted(environment) else wanted(environment)
+
+
 def table(signs: str) -> Mapping[int, str]:
     """What `str.translate` takes to write with these signs alone."""
     if signs == ASCII:
         return _Ascii()
+    if signs == WORDS:
+        return TABLE
     if signs == CONSOLE:
         alike = {ord(sign): to for sign, to in _ALIKE.items() if sign not in _ON_CONSOLE}
         return alike | {

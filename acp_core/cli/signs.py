@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acp_core.model import PhaseState, Severity, SourceState, Status, Tone, Verdict
+from acp_core.model import PhaseState, Row, Severity, SourceState, Status, Tone, Verdict
 
 NEED = "!"
 """A human is wanted."""
@@ -50,8 +50,16 @@ VERDICT: Mapping[Verdict, str] = {
 }
 CHECKED: Mapping[bool, str] = {True: "✓", False: "✗"}
 """Whether something that is demanded is met."""
+_URGENT = (Tone.REVIEW, Tone.REVISE, Tone.BLOCKED)
 SOURCE: Mapping[SourceState, str] = {
     SourceState.LIVE: "",
     SourceState.STALE: "~",
     SourceState.UNREACHABLE: "?",
 }
+
+
+def of_row(row: Row) -> str:
+    """The sign before a row of a card: met or not, or that it speaks against a decision."""
+    if row.checked is not None:
+        return CHECKED[row.checked]
+    return NEED if row.tone in _URGENT else ""

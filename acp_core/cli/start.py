@@ -60,9 +60,34 @@ def chosen_paths(paths: Sequence[str], settings: Settings) -> list[str]:
         CommandError: the link of an agent in the settings is none.
     """
     if paths:
-        return list(paths)
+        return [as_link(path) for path in paths]
     folders = [os.path.expanduser(path) for path in settings.paths] or ["."]
-    return [*folders, *_agents(settings), RUNNING]
+    return [*folders, *_agents(settings), *_followed(settings), RUNNING]
+
+
+def as_link(path: str) -> str:
+    """A repository by ssh as a link, where it is written as git takes it (USER@HOST:PATH); else the path."""
+    if "@" not in path or MARK in path or os.path.lexists(path):
+        return path
+    from acp_core.stores import address
+
+    return address.parse(path).link if address.is_repository(path) else path
+
+
+def _followed(settings: Settings) -> list[str]:
+    """The keys of the stores that the settings name."""
+    named = settings.share.get("follow", [])
+    if not named:
+        return []
+    from acp_core.stores import address
+
+    keys = []
+    for text in named:
+        try:
+            keys.append(address.parse(text).link)
+        except address.BadAddress as error:
+            raise CommandError(f"config.toml: share.follow: {error}") from None
+    return keys
 
 
 def _agents(settings: Settings) -> list[str]:

@@ -25,7 +25,7 @@ from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.views import Section, sections
 from acp_core.history.forecast import Forecast
-from acp_core.model import Severity, Snapshot, SourceState, Status, format
+from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.attention import Attention
@@ -34,6 +34,7 @@ from acp_core.person.views import View, parse
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.status/1"
+HOST = Column("host", 8, drop=2)
 COLUMNS = (
     Column("state", 11),
     Column("collaboration", 20, names=True),
@@ -44,6 +45,7 @@ COLUMNS = (
     Column("since", 5, right=True),
     Column("findings", 8, drop=1),
 )
+HOST_AFTER = 6  # columns: what hosts share has one more
 BAR = 10  # cells of the progress bar
 
 
@@ -71,7 +73,8 @@ def status(given: Values) -> int:
             listed, now, terminal(), everything=given.all, counts=counts, headings=headings
         ):
             say(line)
-    return 2 if problems else 0
+    unlisted = [each.code for each in fleet.unlisted.values()]
+    return 2 if problems else max(unlisted, default=0)
 
 
 def as_fields(
@@ -132,7 +135,13 @@ def render(
     counts = counts or overview.tally(entries)
     lines: list[str] = []
     if shown:
-        table = layout.table(COLUMNS, [_row(entry, now) for entry in shown], shown_on)
+        columns: Sequence[Column] = COLUMNS
+        rows = [_row(entry, now) for entry in shown]
+        if any(entry.snapshot.hosts for entry in shown):
+            columns = (*COLUMNS[:HOST_AFTER], HOST, *COLUMNS[HOST_AFTER:])
+            for entry, row in zip(shown, rows, strict=True):
+                row.insert(HOST_AFTER, Cell(", ".join(entry.snapshot.hosts) or "-"))
+        table = layout.table(columns, rows, shown_on)
         lines.append(table[0])
         for entry, line in zip(shown, table[1:], strict=True):
             if entry.key in headings:
@@ -227,6 +236,7 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
             remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
             hint = choice_hint(entry.snapshot, need.action, need.given)
         text = f"{need.text}{since}{remedy}"
-        lines += layout.wrap(text, shown_on, indent="      ", first="    → ")
+        first = f"    {spoken.mark('→', 'needs you:')} "
+        lines += layout.wrap(text, shown_on, indent="      ", first=first)
         lines += layout.wrap(hint, shown_on, indent="      ") if hint else []
     return lines

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from acp_core.protocols.registry import Command, group
 
-HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Share", "Mend", "More")
+HEADINGS = ("Watch", "History", "Agents", "Orchestrate", "Share", "Fix", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""
 _SPECS = "acp_core.cli.specs"
 
@@ -21,15 +21,15 @@ ENTRIES = (
     group("why", "Explain why a collaboration is stuck and how to fix it", f"{_SPECS}.watch:WHY", "Watch"),
     group("card", "Show the decisions that wait for you", f"{_SPECS}.watch:CARD", "Watch"),
     group("find", "Search collaborations by words", f"{_SPECS}.watch:FIND", "Watch"),
-    group("record", "Record every version of the files", f"{_SPECS}.past:RECORD", "Past"),
-    group("recordings", "List or delete recordings", f"{_SPECS}.past:RECORDINGS", "Past"),
-    group("replay", "Show the history, or one point in time", f"{_SPECS}.past:REPLAY", "Past"),
-    group("diff", "Compare two versions of a document", f"{_SPECS}.past:DIFF", "Past"),
-    group("stats", "Show durations, waits, rounds and cost", f"{_SPECS}.past:STATS", "Past"),
-    group("chart", "Draw a timeline chart", f"{_SPECS}.past:CHART", "Past"),
-    group("report", "Write a report: HTML, Markdown, JSON, CSV, trace", f"{_SPECS}.past:REPORT", "Past"),
-    group("export", "Export a collaboration and its recording", f"{_SPECS}.past:EXPORT", "Past"),
-    group("import", "Import an exported collaboration", f"{_SPECS}.past:IMPORT", "Past"),
+    group("record", "Record every version of the files", f"{_SPECS}.past:RECORD", "History"),
+    group("recordings", "List or delete recordings", f"{_SPECS}.past:RECORDINGS", "History"),
+    group("replay", "Show the history, or one point in time", f"{_SPECS}.past:REPLAY", "History"),
+    group("diff", "Compare two versions of a document", f"{_SPECS}.past:DIFF", "History"),
+    group("stats", "Show durations, waits, rounds and cost", f"{_SPECS}.past:STATS", "History"),
+    group("chart", "Draw a timeline chart", f"{_SPECS}.past:CHART", "History"),
+    group("report", "Write a report: HTML, Markdown, JSON, CSV, trace", f"{_SPECS}.past:REPORT", "History"),
+    group("export", "Export a collaboration and its recording", f"{_SPECS}.past:EXPORT", "History"),
+    group("import", "Import an exported collaboration", f"{_SPECS}.past:IMPORT", "History"),
     group("loop", "Run an agent for a participant's turns, in this terminal", f"{_SPECS}.agents:LOOP", "Agents"),
     group("launch", "Start loops in the background", f"{_SPECS}.agents:LAUNCH", "Agents"),
     group("ps", "List loops: state, attempts, tokens, cost", f"{_SPECS}.agents:PS", "Agents"),
@@ -39,11 +39,11 @@ ENTRIES = (
     group("cancel", "Cancel what an agent is doing", f"{_SPECS}.agents:CANCEL", "Agents"),
     group("nudge", "Send a message to an agent, for its turn", f"{_SPECS}.agents:NUDGE", "Agents"),
     group("mcp", "Serve a participant's tools to its agent (MCP)", f"{_SPECS}.agents:MCP", "Agents"),
-    group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Mend"),
-    group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Mend"),
-    group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Mend"),
-    group("archive", "Hide a collaboration from the fleet", f"{_SPECS}.mend:ARCHIVE", "Mend"),
-    group("unarchive", "Show an archived collaboration again", f"{_SPECS}.mend:UNARCHIVE", "Mend"),
+    group("act", "List or run the actions of a collaboration", "acp_core.cli.act:ACT", "Fix"),
+    group("ack", "Acknowledge an attention item", f"{_SPECS}.mend:ACK", "Fix"),
+    group("unack", "Withdraw an acknowledgement", f"{_SPECS}.mend:UNACK", "Fix"),
+    group("archive", "Hide a collaboration from the fleet", f"{_SPECS}.mend:ARCHIVE", "Fix"),
+    group("unarchive", "Show an archived collaboration again", f"{_SPECS}.mend:UNARCHIVE", "Fix"),
     group("store", "Prepare and list stores of shared collaborations", f"{_SPECS}.stores:STORE", "Share"),
     group("doctor", "Check the installation and the terminal", f"{_SPECS}.mend:DOCTOR", "More"),
     group("completion", "Print a shell completion script", f"{_SPECS}.mend:COMPLETION", "More"),

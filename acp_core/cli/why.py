@@ -16,7 +16,7 @@ from acp_core.cli.output import (
     terminal,
     to_choose,
 )
-from acp_core.model import Cause, Snapshot, Status, format
+from acp_core.model import Cause, Snapshot, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.values import Values
 
@@ -87,7 +87,9 @@ def _cause(
     for evidence in cause.evidence:
         lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
     if cause.advice:
-        lines += layout.wrap(cause.advice, shown_on, indent=f"{IN}  ", first=f"{IN}→ ")
+        lines += layout.wrap(
+            cause.advice, shown_on, indent=f"{IN}  ", first=f"{IN}{spoken.mark('→', 'fix:')} "
+        )
     ways = [("", cause.remedy, cause.given)] if cause.remedy else []
     ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
     for lead, action, given in ways:

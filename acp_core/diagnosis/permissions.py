@@ -25,6 +25,7 @@ CODE = "B17"
 _IN_COMMAND = frozenset({"command", "description", "cwd"})
 _IN_DIFFS = frozenset({"file_path", "filepath", "content", "old_string", "new_string", "diff"})
 _SHORT = 100  # characters of a command in a headline
+_ANSWERS = 7  # choices of a question that have a key
 _LINES = 40  # lines of a command or an input on the card itself; the rest is opened
 
 
@@ -74,6 +75,7 @@ def card(opened: OpenRequest) -> Card:
     """The card on which a request is answered."""
     request, name = opened.request, safe_id(opened.participant)
     changes = tuple(_change(each) for each in request.diffs[:MOST])
+    changed = {each.path for each in request.diffs[:MOST]}  # they have rows of their own
     command = _command_lines(request)
     sections = (
         _whole("Command", command),
@@ -83,13 +85,13 @@ def card(opened: OpenRequest) -> Card:
         texts(
             "Tool", [f"{request.tool} of the MCP server {request.server}"] if request.tool else []
         ),
-        texts("Paths", request.locations),
+        texts("Paths", [each for each in request.locations if each not in changed]),
         _whole("Input", _input_lines(request)),
         texts("Unclear", request.doubts, Tone.BLOCKED),
         texts("It says", _words(request)),
         texts("Turn", [opened.turn]),
         texts("Policy", [opened.why]),
-        texts("Unanswered" if request.questions else "Rejected", [_after_rejection(opened)]),
+        texts("If unanswered" if request.questions else "If rejected", [_after_rejection(opened)]),
     )
     return Card(
         f"permission {opened.id}",
@@ -110,7 +112,7 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
 
     request = opened.request
     if request.questions:
-        for choice in request.questions[0].choices[:7]:
+        for choice in request.questions[0].choices[:_ANSWERS]:
             label = shown(choice)
             yield verdict(f"Answer: {label}", Verdict.REJECT, label)
         yield verdict("Answer in your own words", Verdict.REJECT, "", "message")
@@ -161,13 +163,16 @@ def _input_lines(request: PermissionRequest) -> list[str]:
 
 
 def _question_lines(request: PermissionRequest) -> list[str]:
+    """What the title and the verdicts do not say of the questions."""
     lines = []
-    for question in request.questions:
-        lines.append(safe(question.text))
-        named = (
-            ": ".join(filter(None, (each.label, each.description))) for each in question.choices
-        )
-        lines += [safe(f"- {each}") for each in named]
+    for number, question in enumerate(request.questions):
+        is_title = number == 0 and clean_line(question.text, _SHORT) == question.text
+        if not is_title:
+            lines.append(safe(question.text))
+        named = [(each.label, each.description) for each in question.choices]
+        if number == 0 and len(named) <= _ANSWERS and not any(said for _, said in named):
+            continue
+        lines += [safe(f"- {': '.join(filter(None, each))}") for each in named]
     return lines
 
 

@@ -40,7 +40,7 @@ UNACK = ActionSpec(
     "Take back an acknowledgement",
     "Show an acknowledged attention item again.",
     f"{_BINDER}:bind_unack",
-    (_NEED, _ALL._replace(help="Take back all acknowledgements.")),
+    (_NEED, _ALL._replace(help="Withdraw all acknowledgements.")),
     command="unack",
     help="Affects only you: nothing is written to the collaboration.",
     examples=("acp unack checkout", "acp unack checkout --all"),

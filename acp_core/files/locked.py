@@ -250,7 +250,7 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
 def is_locked(path: str) -> bool:
     """Whether somebody holds the lock of a log now; False where that cannot be told."""
     try:
-        fd = _open(path)
+        fd = _open(path, reads=True)
     except LogError:
         return False
     try:

@@ -7,6 +7,7 @@ Who follows a fleet asks `Fleet.whole` before looking at more than a row.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -26,11 +27,23 @@ from acp_core.model import (
     Verdict,
 )
 
+_log = logging.getLogger(__name__)
+
 _TEXTS = ("protocol", "dialect", "name", "objective", "location", "headline", "phase", "doubt",
           "limits", "run_id", "summary")  # fmt: skip
 _AS_IT_IS = ("progress", "round")
 _TIMES = ("since", "started", "changed")
-_NOTHING = ("turns", "runners", "needs", "causes", "obstacles", "questions", "parts", "lineage")
+_NOTHING = (
+    "turns",
+    "runners",
+    "needs",
+    "causes",
+    "obstacles",
+    "questions",
+    "parts",
+    "lineage",
+    "hosts",
+)
 """What a collaboration that rests has none of."""
 _LATER = frozenset(
     {"phases", "next_actions", "documents", "gates", "findings", "panels", "outcome"}
@@ -125,6 +138,17 @@ class CachedEvents(Sequence[Event]):
                 return ()[index]
             self._all = full.events
         return self._all[index]
+
+
+def asked_too_early(key: str) -> None:
+    """Say that more than a row was looked at without `Fleet.whole`.
+
+    Raises:
+        AssertionError: `strict` is set.
+    """
+    if strict:
+        raise AssertionError(f"details of {key} asked for where nothing is read")
+    _log.warning("details of %s were asked for before they were read", key)
 
 
 def is_at_rest(snapshot: Snapshot) -> bool:

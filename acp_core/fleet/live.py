@@ -33,6 +33,7 @@ from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
 from acp_core.fleet.late_cache import LateCache
 from acp_core.fleet.late_recording import LateRecording
+from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
@@ -95,7 +96,7 @@ class Fleet:
         paths = [path for path in paths if path != RUNNING]
         folders = (Path(os.path.abspath(path)) for path in paths if not is_link(path))
         self._paths = tuple(dict.fromkeys(folders))
-        self._links = tuple(dict.fromkeys(str(path) for path in paths if is_link(path)))
+        self._links, lists = sorted_out(str(path) for path in paths if is_link(path))
         self._clock = clock
         self._discover = discover
         self._poll = poll
@@ -135,6 +136,8 @@ class Fleet:
         self._late_recording = LateRecording(
             self._mail, self._workers.lane(), self._members, clock, recorder
         )
+        calls = Calls(self._appear, self._vanish, self._readings.changed, self._show_at, self._made)
+        self._listings = Listings(lists, self._mail, clock, self._members, calls)
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
@@ -153,6 +156,11 @@ class Fleet:
         return MappingProxyType(self._problems)
 
     @property
+    def unlisted(self) -> Mapping[str, Unread]:
+        """Lists that could not be read, by their links."""
+        return MappingProxyType(self._listings.problems)
+
+    @property
     def note(self) -> str:
         """See `Batch.note`."""
         said = [self._watch_list.note, self._observer.note]
@@ -160,6 +168,7 @@ class Fleet:
             said.append(f"not recorded: {clean_line(self._recorder.problem)}")
         if self._cut:
             said.append(f"searched only {FOLDERS} folders")
+        said.extend(self._listings.notes)
         said.extend(f"{clean_line(path)}: {why}" for path, why in self._problems.items())
         return "; ".join(filter(None, said))
 
@@ -192,6 +201,8 @@ class Fleet:
         members += [self._member(key, None) for key in self._links]
         if self._running:
             members += [self._member(key, None) for key in find_running()[0]]
+        self._listings.read()
+        members += self._listings.folders()
         members = list(dict.fromkeys(members))
         with without_collector():  # what is read stays
             for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
@@ -199,7 +210,8 @@ class Fleet:
         self._cache.save()
         if self._recorder is not None:
             self._recorder.flush()
-        return tuple(self._snapshots[member.key] for member in members)
+        rows = (self._snapshots[key] for key in self._listings)
+        return (*(self._snapshots[member.key] for member in members), *rows)
 
     def learn(self) -> Forecast:
         """How long things usually take, after a `read`; slow."""
@@ -213,7 +225,7 @@ class Fleet:
             NoCollaboration: the place was given and holds none.
             Exception: whatever ``function`` raises.
         """
-        member = self._members[key]
+        member = self._listings.member(key)
         return member.lane.submit(lambda: function(member.opened()), Urgency.CALL).result()
 
     # the live view
@@ -226,7 +238,7 @@ class Fleet:
             NoCollaboration: the place was given and holds none.
             Exception: whatever ``function`` raises.
         """
-        member = self._members[key]
+        member = self._listings.member(key)
         future = member.lane.submit(lambda: function(member.opened()), Urgency.CALL)
         return await asyncio.wrap_future(future)
 
@@ -245,6 +257,14 @@ class Fleet:
         if member is not None and member.want_whole():
             self._readings.schedule(member, Urgency.CALL)
         return None
+
+    def look_at(self, key: str) -> None:
+        """Read a collaboration whole of which only a list tells. For the event loop's thread."""
+        if key in self._listings:
+            member = self._members[key] = self._listings.give(key)
+            self._watch_list.claim(member)
+            self._readings.schedule(member, Urgency.CALL)
+            self._mail.post(lambda: None)
 
     def add(self, path: SearchRoot) -> str:
         """Take in the collaboration in ``path``, or behind a link; returns its key.
@@ -284,6 +304,7 @@ class Fleet:
         finally:
             mailbox.close()
             watcher.close(patience=0)
+            self._listings.end()
             self._mail.box = None
             self._watch_list.begin(None)
 
@@ -291,7 +312,7 @@ class Fleet:
         """Let go of everything; the fleet is of no use any more."""
         closing = [
             asyncio.wrap_future(member.lane.submit(member.close))
-            for member in self._members.values()
+            for member in (*self._members.values(), *self._listings.asked)
         ]
         if closing:
             await asyncio.wait(closing, timeout=1)
@@ -317,6 +338,7 @@ class Fleet:
         self._appear((key, None) for key in self._links)
         if self._running:
             self._running_discoverer.discover()
+        self._listings.begin()
         self._rechecks.begin()
         self._mail.later("net", self._rechecks.pause(len(self._members)), self._recheck)
         self._readings.begin()
@@ -350,16 +372,21 @@ class Fleet:
 
     def _member(self, key: str, found: DiscoveredCollaboration | None) -> Member:
         if key not in self._members:
-            lane = self._workers.lane()
-            live = self._mail.box is not None
-            self._members[key] = Member(
-                key, found, next(self._order), lane, self._observer, self._recorder,
-                partial(self.touch, key) if live else None, self._cache,
-            )  # fmt: skip
+            self._members[key] = self._made(key, found)
         return self._members[key]
+
+    def _made(self, key: str, found: DiscoveredCollaboration | None = None) -> Member:
+        live = self._mail.box is not None
+        return Member(
+            key, found, next(self._order), self._workers.lane(), self._observer, self._recorder,
+            partial(self.touch, key) if live else None, self._cache,
+        )  # fmt: skip
 
     def _vanish(self, keys: Iterable[str]) -> None:
         for key in keys:
+            if self._listings.drop(key):
+                self._snapshots.pop(key, None)
+                self._outbox.drop(key)
             member = self._members.pop(key, None)
             if member is not None:
                 self._watch_list.release(member)
@@ -425,14 +452,19 @@ class Fleet:
             self._readings.changed(self._members[key])
 
     def _show(self, member: Member, snapshot: Snapshot) -> None:
-        self._snapshots[member.key] = snapshot
         self._forecasting.changed(member.key)
-        self._outbox.show(member.key, snapshot, time.monotonic())
+        self._show_at(member.key, snapshot)
+
+    def _show_at(self, key: str, snapshot: Snapshot) -> None:
+        self._snapshots[key] = snapshot
+        self._outbox.show(key, snapshot, time.monotonic())
 
     def _take(self) -> Batch | None:
         """What is to be said now; where it is too early for that, a timer is set."""
         self._complete = self._complete or (
-            not self._looking and all(key in self._snapshots for key in self._members)
+            not self._looking
+            and self._listings.complete
+            and all(key in self._snapshots for key in self._members)
         )
         if self._complete and not self._told_complete:
             self._told_complete = True
@@ -446,4 +478,4 @@ class Fleet:
         if now < due:
             self._mail.later("batch", due - now, lambda: None)
             return None
-        return self._outbox.take(self._complete, note, now, lambda key: self._members[key].order)
+        return self._outbox.take(self._complete, note, now, self._listings.order)

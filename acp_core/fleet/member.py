@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from acp_core.files import tree_state
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean, clean_line
-from acp_core.fleet import cached_snapshot
-from acp_core.fleet.cached_snapshot import CachedSnapshot
+from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
@@ -218,9 +217,7 @@ class Member:
         details = self._details
         if details is None:
             if self._late_cache is not None and self._late_cache.must_not_wait():
-                if cached_snapshot.strict:
-                    raise AssertionError(f"details of {self.key} asked for where nothing is read")
-                _log.warning("details of %s were asked for before they were read", self.key)
+                asked_too_early(self.key)
                 if self.want_whole() and self._touch is not None:
                     self._touch()
                 return None

@@ -300,7 +300,7 @@ def haystack(snapshot: Snapshot) -> str:
     people = " ".join(participant.id for participant in snapshot.participants)
     words = (
         snapshot.name, snapshot.objective, snapshot.phase, snapshot.status.value,
-        snapshot.protocol, people, snapshot.location,
+        snapshot.protocol, people, snapshot.location, " ".join(snapshot.hosts),
     )  # fmt: skip
     return "\n".join(words).casefold()
 
@@ -334,7 +334,8 @@ def waiting_for(snapshot: Snapshot) -> str:
 
 
 def _account(runner: Runner) -> str:
-    return runner.account or "you"
+    account = runner.account or "you"
+    return f"{account} on {runner.host}" if runner.host else account
 
 
 def _run_by(accounts: Iterable[str]) -> str:
@@ -371,5 +372,7 @@ def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severit
             return full if fits else f"{number} {short}", severity
     advice = snapshot.count(Severity.ADVICE)
     if advice:
-        return f"{advice} advice", Severity.ADVICE
+        full = f"{advice} advice"
+        fits = cells is None or len(full) <= cells
+        return full if fits else f"{advice} adv", Severity.ADVICE
     return "-", None

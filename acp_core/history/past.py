@@ -16,7 +16,7 @@ from acp_core.history.stage import Stage
 from acp_core.history.store import Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
 from acp_core.history.whole_log import last_generation, log_of
-from acp_core.model import DocumentText, Event, Snapshot, Status, Verdict
+from acp_core.model import DocumentText, Snapshot, Status, Verdict
 from acp_core.model.derivation import Derivation, Evidence
 from acp_core.model.story import Count, Request
 from acp_core.protocols import registry
@@ -74,14 +74,13 @@ class Past:
         present.close()
         self._store: Store | None = library.find(self.key)
         self._versions = Versions(tracked, self._store)
-        events = tuple(self.present.events)  # each of them made once
-        self._log = log_of(events, self._versions) if past_log is None else past_log
+        self._log = log_of(self.present.events, self._versions) if past_log is None else past_log
         if past_log is not None:
             self._versions.files[past_log.name] = []
         self.observations: list[Seen] = self._store.observations() if self._store else []
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []
-        self.moments: list[Moment] = self._moments(events)
+        self.moments: list[Moment] = self._moments()
         self.ids = ids(self.moments)
         self._event_times = [each.at for each in self.moments if each.kind == EVENT]
         self._snapshots: OrderedDict[int, Then] = OrderedDict()
@@ -253,7 +252,7 @@ class Past:
 
     # building
 
-    def _moments(self, events: Sequence[Event]) -> list[Moment]:
+    def _moments(self) -> list[Moment]:
         states = last_generation(self._versions.files.get(self._log.name, []))
         times = event_times(self._log.times, self._log.ends, states)
         documents = [
@@ -262,7 +261,7 @@ class Past:
             if name != self._log.name and name not in self._follows
             for known in versions
         ]
-        return moments(events, times, documents, self.observations, self.loops)
+        return moments(self.present.events, times, documents, self.observations, self.loops)
 
     def _known(self, place: int, file: str) -> Known | None:
         """The content that a file had at a moment.

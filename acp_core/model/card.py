@@ -97,11 +97,16 @@ class Card:
             action: The action's name.
             given: Values of its inputs. A verdict that presets another value is another decision.
         """
+        return next(iter(self.fitting(action, given)), None)
+
+    def fitting(self, action: str, given: Mapping[str, str] | None = None) -> tuple[int, ...]:
+        """All verdicts that do an action with these values, as far as they are known; see `verdict`."""
         values = given or {}
-        for number, each in enumerate(self.verdicts):
-            if each.action == action and all(values.get(k, v) == v for k, v in each.given):
-                return number
-        return None
+        return tuple(
+            number
+            for number, each in enumerate(self.verdicts)
+            if each.action == action and all(values.get(k, v) == v for k, v in each.given)
+        )
 
     @property
     def digest(self) -> str:

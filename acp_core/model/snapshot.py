@@ -138,11 +138,12 @@ class Turn:
 class Runner(NamedTuple):
     """A process at work now: it plays ``participant``, or conducts the whole where that is "".
 
-    ``account`` is whose it is; "" for one's own.
+    ``account`` is whose it is; "" for one's own. ``host`` is the machine; "" for this one.
     """
 
     participant: str
     account: str = ""
+    host: str = ""
 
 
 class Cost(NamedTuple):
@@ -382,6 +383,8 @@ class Snapshot:
     beside it who is waited for and what needs somebody ("" where that is the whole headline).
     ``outcome`` names the panels and documents that say what came out and what was decided, the most
     important first: a completed collaboration opens on the first one, and its report begins with them.
+    ``hosts`` are the machines on which participants act, those of who is waited for first; empty
+    where it is not shared.
     """
 
     key: str
@@ -425,6 +428,7 @@ class Snapshot:
     recheck_at: datetime | None = None
     run_id: str = ""
     summary: str = ""
+    hosts: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

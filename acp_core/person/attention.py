@@ -8,6 +8,7 @@ oneself: where it is damaged it is set aside, and everything counts as unseen.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import threading
@@ -262,7 +263,8 @@ class Attention:
         """What stands in the file; a damaged one is set aside by whoever is ``alone``.
 
         Raises:
-            OSError: only where ``alone``: it cannot be read, and must not be overwritten.
+            OSError: only where ``alone``: it cannot be read, or is of a newer acp, and must not be
+                overwritten.
         """
         self._stamp, self._note = stamp(self.path), self._aside
         try:
@@ -273,6 +275,11 @@ class Attention:
             self._note = f"{clean(str(self.path))}: {error.reason}"
             if alone:
                 raise
+            return {}
+        except _NewerFile:
+            self._note = f"{clean(str(self.path))} was {_NEWER}"
+            if alone:
+                raise OSError(errno.EPERM, _NEWER, str(self.path)) from None
             return {}
         except (ValueError, RecursionError):
             self._note = f"{clean(str(self.path))} is damaged: acp treats everything as unseen"
@@ -288,7 +295,12 @@ class Attention:
         self._note = self._aside
 
 
+class _NewerFile(Exception):
+    """A later version of acp wrote the file; what it means there is not known here."""
+
+
 _NOTHING = _Record()
+_NEWER = "written by a newer acp: use that version"
 _UNTIL = " until after event "
 
 
@@ -302,9 +314,12 @@ def _records(data: bytes) -> dict[str, _Record]:
     """The records in the file's bytes.
 
     Raises:
+        _NewerFile: it is one of a newer acp.
         ValueError, RecursionError: this is no attention file.
     """
     content = json.loads(data)
+    if isinstance(content, dict) and content.get("schema", SCHEMA) != SCHEMA:
+        raise _NewerFile
     known = content.get("collaborations") if isinstance(content, dict) else None
     if not isinstance(known, dict):
         raise ValueError("no collaborations in it")

@@ -165,6 +165,7 @@ def _requests(value: object) -> None:
 
 _SHARE: dict[str, Callable[[object], None]] = {
     "host": _text,
+    "follow": _texts,
     "accept": _requests,
 }
 
@@ -276,8 +277,8 @@ class Settings:
         default_factory=dict,
         metadata=_setting(
             _share,
-            "Shared collaborations: host, the name of this machine; accept, the requests from other "
-            "machines that acp follows.",
+            "Shared collaborations: host, the name of this machine; follow, the stores to list; "
+            "accept, the requests from other machines that acp follows.",
         ),
     )
     working: dict[str, str] = field(

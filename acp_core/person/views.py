@@ -23,7 +23,8 @@ SORTS = {
 }
 """What the fleet can be sorted by, each with what that means."""
 COLUMNS = (
-    *("protocol", "phase", "waiting for", "since", "usually", "findings", "cost", "state", "about"),
+    *("protocol", "phase", "waiting for", "host", "since", "usually", "findings", "cost", "state"),
+    "about",
 )
 """The columns beside the name that can be chosen."""
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.model.story import Story
@@ -194,6 +194,45 @@ class Collaboration(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of whatever is held."""
+
+
+class Rows(NamedTuple):
+    """What changed in a list of collaborations.
+
+    Attributes:
+        snapshots: those that appeared or changed, as the list tells of them.
+        folders: those of them that a folder here holds: its path stands for them.
+        gone: the keys of those that are no longer in the list, or in a folder by now.
+        note: what a reader should know of the list; "" for nothing.
+        more: there is more to be told at once: a long list comes in parts, what needs somebody first.
+    """
+
+    snapshots: Sequence[Snapshot]
+    folders: Sequence[str] = ()
+    gone: Sequence[str] = ()
+    note: str = ""
+    more: bool = False
+
+
+class Listing(Protocol):
+    """Many collaborations behind one link, each told of in a row. For one thread at a time."""
+
+    def refresh(self, now: datetime) -> Rows:
+        """Read what changed; at first everything.
+
+        Raises:
+            Refused: the list cannot be read; the message says why.
+        """
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there may be something new, at most so long.
+
+        Raises:
+            Refused: it cannot be known any more.
+        """
+
+    def close(self) -> None:
+        """Let go of everything."""
 
 
 class Watched(Protocol):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from acp_core.model.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from acp_core.protocols.contract import Listing
     from acp_core.protocols.discovery import DiscoveredCollaboration
     from acp_core.protocols.registry import Protocol
 
@@ -70,6 +71,23 @@ def find(location: str) -> DiscoveredCollaboration | None:
         return identify(Path(location), registry.installed())
     found = _protocol(location)
     return DiscoveredCollaboration(location, found) if found else None
+
+
+def listing_of(link: str) -> Listing | None:
+    """The list of the many collaborations that a link leads to; None where it leads to one."""
+    from acp_core.protocols import registry
+
+    found = _protocol(link)
+    if found is None or found.listing is None or not is_list(link):
+        return None
+    made: Listing = registry.load(found.listing)(link)
+    return made
+
+
+def is_list(link: str) -> bool:
+    """Whether a link leads to many collaborations; opens nothing."""
+    found = _protocol(link)
+    return found is not None and found.listing is not None and "#" not in link
 
 
 def _protocol(link: str) -> Protocol | None:

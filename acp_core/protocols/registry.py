@@ -59,6 +59,8 @@ class Protocol(NamedTuple):
     ``locate`` (taking a URL, and a token beside it or None) says the key of what is there, without
     any token, or raises ValueError. ``running`` lists the locations of this user's collaborations
     that no path leads to, and the folders in which a change may make it another list.
+    ``listing`` makes the `acp_core.protocols.contract.Listing` of a link without ``#``, which leads to many
+    collaborations; what follows the ``#`` names one of them.
     ``past`` is the `acp_core.model.derivation.Derivation` that tells what files held at a time from which
     they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
@@ -81,6 +83,7 @@ class Protocol(NamedTuple):
     past: str | None = None
     locate: str | None = None
     running: str | None = None
+    listing: str | None = None
     commands: tuple[Command, ...] = ()
     manual: str | None = None
     tools: str | None = None

@@ -29,6 +29,7 @@ _AUTHORITY = re.compile(
 _WORD = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _SECRET = re.compile(r"pass(word|file)?|sslpassword|.*secret.*|.*token.*", re.IGNORECASE)
 _LONGEST = 2_000
+_SCP_LINK = "git+scp://"
 
 
 class BadAddress(Refused):
@@ -53,6 +54,11 @@ class Address(NamedTuple):
         """The address as people write it."""
         store = f"git+{self.url}" if self.engine == GIT and "://" in self.url else self.url
         return f"{store}#{self.id}" if self.id else store
+
+    @property
+    def link(self) -> str:
+        """The address as one word that nobody takes for a path: what stands for it in lists."""
+        return self.text if "://" in self.text else f"{_SCP_LINK}{self.text}"
 
     @property
     def path(self) -> str:
@@ -89,13 +95,18 @@ def is_address(text: str) -> bool:
     return bool(_SCHEME.match(text)) or (not text.startswith(("/", ".")) and "@" in text)
 
 
+def is_repository(word: str) -> bool:
+    """Whether a word without a scheme is meant as a repository by ssh: ``USER@HOST:PATH``."""
+    return "@" in word and bool(_SCP.fullmatch(word)) and not word.startswith(("/", ".", "-"))
+
+
 def parse(text: str) -> Address:
     """An address as people write it.
 
     Raises:
         BadAddress: it is none, or acp does not use what it names.
     """
-    store, separator, id = text.partition("#")
+    store, separator, id = text.removeprefix(_SCP_LINK).partition("#")
     if len(text) > _LONGEST or any(unicodedata.category(each)[0] in "CZ" for each in text):
         raise _refused(text, "it has spaces, control characters or more than 2,000 characters")
     if store.startswith("-"):

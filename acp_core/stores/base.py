@@ -130,6 +130,31 @@ def is_exclusive(folder: str) -> bool:
         return False
 
 
+def pins_changed() -> int:
+    """When this account last agreed to a store, or took that back; 0 where it never did."""
+    try:
+        return os.stat(config_folder() / "shared").st_mtime_ns
+    except OSError:
+        return 0
+
+
+def pinned_folders() -> dict[str, Address]:
+    """Every folder that this account has shared or joined, with its store, as it agreed to it.
+
+    A folder may be gone, or name another store by now: `pinned_address` tells.
+    """
+    found: dict[str, Address] = {}
+    place = config_folder() / "shared"
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(place)):
+            with contextlib.suppress(
+                Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress
+            ):
+                value = json.loads(read_bounded(place / name, _LIMIT))
+                found[str(value["folder"])] = parse(str(value["address"]))
+    return found
+
+
 def write_share(folder: str, address: Address) -> None:
     """Say in the folder where it is shared; ``.acp/.gitignore`` comes first.
 

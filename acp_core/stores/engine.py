@@ -116,7 +116,9 @@ class Change(NamedTuple):
         sender, key: who sends the event, and its key: what tells after `InDoubt` (may be "").
         words: a short sentence about the change, for people who look into the store.
         account, host: who makes the change, and where.
-        phase, waiting: the state after the change, for lists of many collaborations.
+        phase, waiting: the state after the change, for lists of many collaborations; without a
+            phase, what they tell stays as it is.
+        standing: what such lists tell beside these, as JSON holds it.
     """
 
     log: bytes
@@ -132,6 +134,7 @@ class Change(NamedTuple):
     host: str = ""
     phase: str = ""
     waiting: tuple[str, ...] = ()
+    standing: Mapping[str, Any] = {}
 
 
 class Commit(NamedTuple):

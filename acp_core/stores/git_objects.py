@@ -125,8 +125,13 @@ class ObjectStore:
         done = self._run(self._git(arguments), "", given)
         return done.stdout if done.returncode == 0 else None
 
-    def fetch(self, *refspecs: str, depth: int | None = None) -> bool:
+    def fetch(self, *refspecs: str, depth: int | None = None, prune: bool = False) -> bool:
         """Fetch exactly these refs; False where a pattern among them matches none.
+
+        Args:
+            refspecs: what is fetched, and where to.
+            depth: how many commits of each history; None for all that are not here.
+            prune: remove here what the patterns match here and not there.
 
         Raises:
             StoreRefused, StoreUnreachable, TipMoved: see `git_words.refusal`.
@@ -135,6 +140,8 @@ class ObjectStore:
                    "--no-recurse-submodules", "--no-auto-maintenance"]  # fmt: skip
         if depth:
             options.append(f"--depth={depth}")
+        if prune:
+            options.append("--prune")
         command = [*_LIMITED, *self._git(["fetch", *options, "--", self.url, *refspecs])]
         done = self._run(command, self.url, b"")
         if done.returncode == 1 and not done.stderr.strip() and depth:
@@ -142,6 +149,20 @@ class ObjectStore:
         if done.returncode:
             raise self._refusal(done, pushing=False)
         return True
+
+    def remote_refs(self, pattern: str) -> dict[str, str]:
+        """The branches of the remote that match a pattern, each with its commit; fetches nothing.
+
+        Raises:
+            StoreRefused, StoreUnreachable, TipMoved: see `git_words.refusal`.
+        """
+        words_of = ["ls-remote", "-q", "--heads", "--", self.url, pattern]
+        done = self._run(self._git(words_of), self.url, b"")
+        if done.returncode:
+            raise self._refusal(done, pushing=False)
+        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        pairs = (line.partition("\t") for line in lines)
+        return {name: commit for commit, _, name in pairs}
 
     def push(self, commit: str, ref: str, expected: str) -> None:
         """Move a ref of the remote from one commit to another; nothing else does.

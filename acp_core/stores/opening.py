@@ -1,4 +1,4 @@
-"""From an address to the engine of its store, imported only when it is needed."""
+"""From an address to the engine of its store, or to its list, imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from importlib import import_module
 
 from acp_core.stores.address import GIT, Address
 from acp_core.stores.engine import Engine
+from acp_core.stores.listing import Listing, Standing
 
 
 def open_engine(address: Address) -> Engine:
@@ -16,4 +17,22 @@ def open_engine(address: Address) -> Engine:
         return GitEngine(address)
     # By its name: rooms that agents run under a bare Python come here, and never need psycopg.
     made: Engine = import_module("acp_core.stores.postgres.engine").PostgresEngine(address)
+    return made
+
+
+def open_listing(address: Address, standing: Standing) -> Listing:
+    """The list of a store. No connection is made yet.
+
+    Args:
+        address: of the store.
+        standing: reads a collaboration of which the store does not tell by itself.
+    """
+    if address.engine == GIT:
+        from acp_core.stores.git_listing import GitListing
+
+        return GitListing(address, standing)
+    # By its name, as above.
+    made: Listing = import_module("acp_core.stores.postgres.overview").Overview(
+        address.url, standing
+    )
     return made

@@ -144,7 +144,8 @@ class CardScreen(ModalScreen[Outcome | None]):
     def _show(self, card: Card) -> None:
         again, self.card = self.card is not None, card
         if not again:
-            self._chosen = card.verdict(self._wanted, self._given) or 0
+            meant = card.fitting(self._wanted, self._given)
+            self._chosen = meant[0] if len(meant) == 1 else 0
         self._chosen = min(self._chosen, len(card.verdicts) - 1)
         self._confirming = -1
         self._drawn_at = float("inf")

@@ -57,6 +57,7 @@ class CollaborationScreen(SnapshotScreen):
         self.say_waiting(f"Reading {self.key} …")
         if self.app.fleet.whole(self.key) is None:
             self.wait()
+        self.app.fleet.look_at(self.key)
         self._draw()
 
     async def on_unmount(self) -> None:

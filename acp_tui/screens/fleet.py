@@ -191,6 +191,7 @@ class FleetScreen(CollaborationActions):
             and (not words or overview.matches(self._haystack(entry.snapshot), words))
         ]
         listed = sections(entries, self.views.view)
+        self.table.hosts = self.titles.hosts = any(each.snapshot.hosts for each in entries)
         self.table.list_sections(listed)
         self.ask_what_it_offers()
         if self._wanted in self._entries:

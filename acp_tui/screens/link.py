@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from acp_tui import keys
 from acp_tui.text import MUTED, join, plain, safe_line
+from acp_tui.widgets.key_line import KeyLine
 
 SCHEMES = ("http", "https")
 
@@ -48,6 +49,7 @@ class LinkScreen(ModalScreen[bool]):
         self._address = address
 
     def compose(self) -> ComposeResult:
+        """The address, where it goes, the keys."""
         host = urlsplit(self._address).hostname or ""
         with Vertical(id="link"):
             yield Static(
@@ -58,15 +60,9 @@ class LinkScreen(ModalScreen[bool]):
                     "\n\n",
                     ("It goes to ", MUTED),
                     (safe_line(host), "bold"),
-                    "\n\n",
-                    ("enter", "$text-accent"),
-                    (" open   ", MUTED),
-                    ("y", "$text-accent"),
-                    (" copy   ", MUTED),
-                    ("esc", "$text-accent"),
-                    (" leave it", MUTED),
                 )
             )
+        yield KeyLine()
 
     def action_open(self) -> None:
         """Open it."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
-from acp_core.cli.signs import CHECKED
+from acp_core.cli.signs import of_row
 from acp_core.model import Card, Row, Target, Tone
 from acp_core.model.card import CardVerdict
 from acp_tui.text import fit, join, safe_line, width
 from acp_tui.widgets.row_list import Item, RowList
 
 _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
+_WHOLE = ("create", "script")  # of these the whole text is shown, not a difference
 GAP = 2
 """Cells between the titles and the rows."""
 
@@ -35,6 +36,7 @@ class CardFacts(RowList):
 
 def items_of(card: Card) -> tuple[Item, ...]:
     """The rows of a card, each with what it points to."""
+    whole = {each.path for each in card.changes if each.verb in _WHOLE}
     wide = max((width(section.title) for section in card.sections), default=0)
     items = []
     for section in card.sections:
@@ -44,32 +46,46 @@ def items_of(card: Card) -> tuple[Item, ...]:
             items.append(_item(title, ((cells, "muted"),), wide, Target(), f"{title} columns"))
             title = ""
         lead = max(map(width, section.leads), default=0)
+        signed = any(map(of_row, section.rows))
         for number, row in enumerate(section.rows):
-            pieces = _pieces(row, lead)
-            items.append(_item(title, pieces, wide, row.target, f"{section.title} {number}"))
+            pieces = _pieces(row, lead, signed)
+            item = _item(title, pieces, wide, row.target, f"{section.title} {number}", whole)
+            items.append(item)
             title = ""
     return tuple(items)
 
 
 def _item(
-    title: str, pieces: tuple[tuple[str, str], ...], wide: int, target: Target, key: str
+    title: str,
+    pieces: tuple[tuple[str, str], ...],
+    wide: int,
+    target: Target,
+    key: str,
+    whole: Collection[str] = (),
 ) -> Item:
     hints = []
     if target.change is not None:
-        hints.append(("enter: what changed", "primary"))
+        hints.append(
+            ("enter: open" if target.change in whole else "enter: what changed", "primary")
+        )
     elif target.document is not None:
-        near = "/".join(target.document.split("/")[-2:])  # a whole path takes three rows
-        hints.append((f"enter: {safe_line(near)}", "primary"))
+        near = safe_line("/".join(target.document.split("/")[-2:]))  # a whole path takes three rows
+        is_said = any(near in text for text, _ in pieces)
+        hints.append(("enter: open" if is_said else f"enter: {near}", "primary"))
     lead = fit(safe_line(title), wide) + " " * GAP
     return Item(((lead, "muted"), *pieces), tuple(hints), target, indent=wide + GAP + 2, key=key)
 
 
-def _pieces(row: Row, lead: int) -> tuple[tuple[str, str], ...]:
-    """Met or not, then the cells, the first of several as wide as ``lead``."""
+def _pieces(row: Row, lead: int, signed: bool) -> tuple[tuple[str, str], ...]:
+    """The row's sign, then the cells, the first of several as wide as ``lead``.
+
+    A row without a sign leaves the room of one where others of its section are ``signed``.
+    """
     style = _STYLES.get(row.tone, "")
     pieces = []
-    if row.checked is not None:
-        pieces.append((f"{CHECKED[row.checked]} ", "success" if row.checked else "error"))
+    if signed:
+        checked = {None: style, True: "success", False: "error"}
+        pieces.append((f"{of_row(row) or ' '} ", checked[row.checked]))
     cells = [safe_line(each) for each in row.cells if each]
     if len(cells) > 1 and lead:
         cells[0] += " " * (lead - width(cells[0]))

@@ -162,7 +162,7 @@ def items(
         title = titles.get(document or "", name)
         if not name.endswith(title):  # else the path says it
             name = f"{title} ({name})"
-        rows.append(Item(((name, "muted"),), heading=True))
+        rows.append(Item(((name, "muted"),), heading=True, path=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
         rows += [_item(findings[number], called, above) for number in numbers]
     return rows

@@ -22,8 +22,8 @@ STYLES = (
 
 PHASE = 2  # the column that a bar stands before
 TITLES = (
-    "collaboration", "protocol", "phase", "", "waiting for", "since", "usually", "findings", "cost",
-    "state", "about",
+    "collaboration", "protocol", "phase", "", "waiting for", "host", "since", "usually", "findings",
+    "cost", "state", "about",
 )  # fmt: skip
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 _DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
@@ -37,6 +37,7 @@ class Columns(NamedTuple):
     phase: int
     bar: int
     waiting: int
+    host: int
     since: int
     usual: int
     findings: int
@@ -61,6 +62,7 @@ _GIVE_WAY = (
     "state",
     "cost",
     "findings",
+    "host",
     "usually",
     "waiting for",
     "protocol",
@@ -75,21 +77,23 @@ _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (118, (10, 27, 8, 5, 7, 12)),
     (139, (11, 29, 10, 5, 7, 13)),
 )
-_LEAST = {"protocol": 10, "usually": 7, "cost": 11}
+_WITH_HOSTS = 80  # cells of a line from which on hosts are shown without being asked for
+_LEAST = {"protocol": 10, "usually": 7, "cost": 11, "host": 10}
 """What columns take that are chosen where they would not be shown."""
 
 
-def columns(width: int, chosen: Sequence[str] = ()) -> Columns:
+def columns(width: int, chosen: Sequence[str] = (), hosts: bool = False) -> Columns:
     """Which columns fit into ``width`` cells, and how wide each is.
 
-    It depends on these alone: what is written never moves a column.
+    It depends on these alone: what else is written never moves a column.
 
     Args:
         width: Cells of a line.
         chosen: Which columns are wanted, by their `TITLES`; empty for those that fit.
+        hosts: Whether there are collaborations that hosts share.
     """
     wanted = set(chosen)
-    widths = _widths(width, wanted if chosen else None)
+    widths = _widths(width, wanted if chosen else None, hosts and width >= _WITH_HOSTS)
     for name in _GIVE_WAY:
         if wanted and widths.name < NAME:
             wanted.discard(name)
@@ -97,12 +101,12 @@ def columns(width: int, chosen: Sequence[str] = ()) -> Columns:
     return widths
 
 
-def _widths(width: int, wanted: set[str] | None) -> Columns:
+def _widths(width: int, wanted: set[str] | None, hosts: bool = False) -> Columns:
     sizes = next(each for least, each in reversed(_SIZES) if max(0, width) >= least)
     protocol, phase, bar, since, usual, findings = sizes
     fixed = {
         "protocol": protocol, "phase": phase, "since": since, "usually": usual,
-        "findings": findings, "cost": 0,
+        "findings": findings, "cost": 0, "host": _LEAST["host"] if hosts else 0,
     }  # fmt: skip
     waits, states, about = width >= 72, False, width >= 139
     if wanted is not None:
@@ -116,7 +120,7 @@ def _widths(width: int, wanted: set[str] | None) -> Columns:
     headline = 0 if not states else (long - GAP) // 2 if about else long
     return Columns(
         name, fixed["protocol"], fixed["phase"], bar if fixed["phase"] else 0, waiting,
-        fixed["since"], fixed["usually"], fixed["findings"], fixed["cost"], headline,
+        fixed["host"], fixed["since"], fixed["usually"], fixed["findings"], fixed["cost"], headline,
         max(0, long - headline - (GAP if headline else 0)) if about else 0,
     )  # fmt: skip
 
@@ -226,6 +230,7 @@ def row(
         (protocol, widths.protocol, "muted"),
         (label, max(0, widths.phase - widths.bar - 1), quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
+        (", ".join(snapshot.hosts), widths.host, "muted"),
         (age, widths.since, "muted"),
         (usual[0], widths.usual, usual[1]),
         (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,

@@ -77,6 +77,8 @@ class FleetTable(ScrollView, can_focus=True):
     """What to show, in order (see `acp_core.fleet.overview.arrange`)."""
     chosen_columns: reactive[tuple[str, ...]] = reactive((), layout=False, init=False)
     """The columns that the person wants; empty for those that fit."""
+    hosts: reactive[bool] = reactive(False, layout=False, init=False)
+    """Whether there are collaborations that hosts share."""
     forecast: reactive[Forecast] = reactive(Forecast, layout=False)
     """How long things usually take."""
     selected: reactive[str | None] = reactive(None)
@@ -151,6 +153,10 @@ class FleetTable(ScrollView, can_focus=True):
         if entries == self.entries and other:
             self.watch_entries(entries)
         self.entries = entries
+
+    def watch_hosts(self) -> None:
+        """Fit the columns anew."""
+        self.on_resize()
 
     def watch_chosen_columns(self) -> None:
         """Fit the columns anew."""
@@ -296,7 +302,7 @@ class FleetTable(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Fit the columns to the width, and keep the selection in view."""
         width = self.outer_size.width - 1  # a scrollbar may come
-        self._columns = lines.columns(width, self.chosen_columns)
+        self._columns = lines.columns(width, self.chosen_columns, self.hosts)
         self._strips.clear()
         self.refresh()
         self.show(self.selected)
@@ -382,6 +388,8 @@ class FleetTitles(Widget):
 
     view: reactive[View] = reactive(View, layout=False)
     """How the table is listed."""
+    hosts: reactive[bool] = reactive(False, layout=False)
+    """Whether there are collaborations that hosts share."""
 
     class Sorted(Message):
         """The person clicked on the title of a column, to sort by it."""
@@ -399,7 +407,7 @@ class FleetTitles(Widget):
     @property
     def columns(self) -> lines.Columns:
         """The columns: the table beside a scrollbar is one cell narrower."""
-        return lines.columns(self.size.width - 1, self.view.columns)
+        return lines.columns(self.size.width - 1, self.view.columns, self.hosts)
 
     def render_line(self, y: int) -> Strip:
         """Draw it."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -16,7 +17,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_core.model import format
-from acp_tui import text
+from acp_tui import keys, text
 from acp_tui.widgets.options import Options
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Results(NamedTuple):
 class Hits(Vertical):
     """A list of hits with a line over it that says how far the search is."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.HITS]
     DEFAULT_CSS = """
     Hits {
         height: auto;

@@ -16,7 +16,7 @@ from textual.reactive import var
 
 from acp_core.model import Target
 from acp_tui import keys
-from acp_tui.text import fit, safe_line, width
+from acp_tui.text import end_of, fit, safe_line, width
 from acp_tui.widgets.lines import Lines, Piece, Row, cut
 from acp_tui.widgets.wrap import wrap
 
@@ -44,7 +44,7 @@ class Item:
     ``pieces`` always show; ``details`` (each a text and a style) only while it is
     selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further
     rows of its text begin. A ``heading`` cannot be
-    selected. ``key`` finds it again in a newer list.
+    selected; one that is a ``path`` takes one row. ``key`` finds it again in a newer list.
     """
 
     pieces: Row
@@ -52,6 +52,7 @@ class Item:
     target: Target = NOWHERE
     indent: int = 2
     heading: bool = False
+    path: bool = False
     key: str = ""
     full: str = ""
 
@@ -306,6 +307,13 @@ class RowList(Lines):
             self.select(self.cursor)
 
 
+def _shown(item: Item, cells: int) -> Row:
+    """An item's text, before it is put into rows of so many cells."""
+    if item.path:
+        return ((end_of("".join(text for text, _ in item.pieces), cells), item.pieces[0][1]),)
+    return item.pieces
+
+
 def _same(item: Item, before: Item) -> bool:
     if item.heading:
         return False
@@ -314,7 +322,7 @@ def _same(item: Item, before: Item) -> bool:
 
 def _wrapped(item: Item, cells: int) -> tuple[Row, ...]:
     """An item's text in rows of at most so many cells, further ones indented."""
-    return _wrapped_row(item.pieces, min(item.indent, cells // 2), cells)
+    return _wrapped_row(_shown(item, cells), min(item.indent, cells // 2), cells)
 
 
 @lru_cache(ROWS_KEPT)

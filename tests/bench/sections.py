@@ -46,7 +46,7 @@ SECTIONS = (
     Section("parked", "loops that wait for their turn", "tests.bench.parked:measure", imports=True),
     Section("sessions", "live sessions at work", "tests.bench.sessions:measure", imports=True),
     Section("replay", "stepping through the past", "tests.bench.replay:measure", imports=True),
-    Section("share", "shared collaborations over PostgreSQL", "tests.bench.share:measure", "postgres",
+    Section("share", "shared collaborations over git and PostgreSQL", "tests.bench.share:measure", "postgres",
             "psycopg", imports=True),
     Section("wire", "agents over the network", "tests.bench.wire:measure", "wire", "starlette"),
 )  # fmt: skip

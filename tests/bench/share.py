@@ -1,4 +1,4 @@
-"""Shared collaborations over PostgreSQL, beside the same transactions as plain statements in the same run.
+"""Shared collaborations over git and PostgreSQL, beside bare pushes and plain statements of the same run.
 
 The server is a real one of this machine, with a cluster of its own on a socket, and syncs what it commits.
 """
@@ -19,6 +19,7 @@ from acp_core.stores.engine import Change, Tip
 from acp_core.stores.postgres import link, schema
 from acp_core.stores.postgres.engine import PostgresEngine
 from acp_core.stores.postgres.overview import Overview
+from tests.bench import share_folders
 from tests.bench.bench import Bench
 from tests.bench.figures import Aim, Figure, percentile
 from tests.bench.programs import Failed
@@ -39,6 +40,7 @@ LISTED = 10_000
 def measure(bench: Bench) -> Iterator[Figure]:
     """Every figure as often as the bench has runs; the list once for each run, too."""
     quick = bench.changes < 10
+    yield from share_folders.measure_git(bench)
     try:
         with running() as server:
             url = server.database()
@@ -48,6 +50,11 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield from _long_log(url, 200 if quick else 5_000)
             yield from _news(bench, url, 20 if quick else 300)
             yield from _list(bench, server, 200 if quick else LISTED)
+            many = server.database()
+            prepared = link.connect(many)
+            schema.prepare(prepared)
+            prepared.close()
+            yield from share_folders.followed(bench, "postgresql", many)
             connection.close()
     except NoServer as reason:
         bench.say(f"{SECTION}: left out: {reason}")

@@ -49,6 +49,19 @@ def test_a_needed_library_that_is_missing_is_exit_code_1(
     assert "    → pip install no-such-library" in out
 
 
+def test_every_extra_that_is_absent_says_what_it_adds_and_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "_version", lambda name: "")
+    found = list(checks.extras())
+    assert [check.name for check in found] == list(checks.EXTRAS)
+    for check in found:
+        assert check.state is State.OPTIONAL
+        assert f"adds {checks.ADDS[check.name]}; " in check.advice
+        assert f"pip install 'acp-tui[{check.name}]'" in check.advice
+        assert f"pip install '.[{check.name}]'" in check.advice
+
+
 def test_folders_that_cannot_be_made_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

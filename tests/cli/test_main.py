@@ -235,7 +235,7 @@ def test_help_is_the_map_of_everything(acp: Acp, typed: list[str]) -> None:
     ran = acp(*typed)
     assert ran.returncode == 0
     headings = [line for line in ran.stdout.splitlines() if line.endswith(":")]
-    known = ["Watch:", "Past:", "Agents:", "Orchestrate:", "Share:", "Mend:", "More:", "Toy:"]
+    known = ["Watch:", "History:", "Agents:", "Orchestrate:", "Share:", "Fix:", "More:", "Toy:"]
     assert headings == ["Usage:", *known, "Options:"]
     for protocol in registry.bundled():
         for command in protocol.commands:

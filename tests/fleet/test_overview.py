@@ -183,6 +183,7 @@ def test_findings_are_said_shortly_the_worst_first() -> None:
     bad, soft, hint = Severity.ERROR, Severity.WARNING, Severity.ADVICE
     assert overview.findings(found()) == ("-", None)
     assert overview.findings(found(hint, hint)) == ("2 advice", hint)
+    assert overview.findings(found(hint, hint), 7) == ("2 adv", hint)
     assert overview.findings(found(hint, soft)) == ("1 warning", soft)
     assert overview.findings(found(soft, bad, bad)) == ("2 errors", bad)
     assert overview.findings(found(soft, bad, bad), 6) == ("2 err", bad)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,17 @@ async def test_details_of_a_row_are_never_read_by_who_draws(
         assert read == []
         await reader.until(lambda: not isinstance(reader.shown[one.key], CachedSnapshot))
         assert reader.shown[one.key].documents
+
+
+def test_every_part_of_a_snapshot_is_in_its_row_or_read_later(work: Path, read: list[str]) -> None:
+    look(work)
+    read.clear()
+    row = Fleet([work], clock=lambda: NOW).read()[0]
+    assert isinstance(row, CachedSnapshot)
+    later = {"phases", "next_actions", "documents", "gates", "findings", "panels", "outcome"}
+    for each in fields(row):
+        assert each.name in later or getattr(row, each.name) is not NotImplemented, each.name
+    assert read == []
 
 
 async def test_who_never_asks_for_the_whole_sees_no_rows(work: Path) -> None:

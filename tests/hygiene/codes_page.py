@@ -1,7 +1,4 @@
-"""docs/codes.md: every code that a validator reports, made from the tables of the protocols.
-
-`python -m tests.hygiene.codes_page` writes the page.
-"""
+"""docs/codes.md: every code that a validator reports, and every code of a problem, made from their tables."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from acp_core.protocols.folder.rules.codes import CODES as FOLDER
 from acp_core.protocols.governed.rules.codes import CODES as GOVERNED
 from acp_core.protocols.wire.rules import RULES as WIRE
 from acp_core.protocols.workspaces.rules.codes import CODES as WORKSPACES
+from tests.hygiene.problem_codes import ROOMS
 from tests.hygiene.sources import ROOT
 
 PAGE = ROOT / "docs" / "codes.md"
@@ -26,7 +24,7 @@ TABLES: dict[str, Mapping[str, Iterable[str]]] = {
 _INTRODUCTION = """\
 # Codes
 
-<!-- made by python -m tests.hygiene.codes_page -->
+<!-- made by python -m tests.hygiene.references -->
 
 acp reports two kinds of codes: findings and problems.
 
@@ -57,22 +55,30 @@ begins with `wire-`. The problem itself says what acp saw, and which command fix
 | D1, D2, ... | a gate or a barrier that is not met |
 | E1, E2, ... | a decision of a person, or something outside the collaboration |
 | `wire-...` | a connection, a peer or a task of an agent on the network |
+
+The same code can mean something else in another protocol: see [all problems](#all-problems) below.
 """
 
 
 def page() -> str:
     """The text of the page."""
-    return "\n".join([_INTRODUCTION, *_tables()])
+    return "\n".join([_INTRODUCTION, "## All findings\n", *_findings(), *_problems()])
 
 
-def _tables() -> Iterator[str]:
+def _findings() -> Iterator[str]:
     for heading, codes in TABLES.items():
-        yield f"## {heading}\n\n| code | why | what to do |\n|---|---|---|"
-        for code, texts in sorted(codes.items()):
-            cells = [text.replace("|", r"\|") for text in texts]
-            yield f"| {code} | {' | '.join(cells)} |"
-        yield ""
+        yield _table(heading, "why", sorted(codes.items()))
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+def _problems() -> Iterator[str]:
+    yield "## All problems\n"
+    for heading, room in ROOMS.items():
+        yield _table(f"Problems: {heading[:1].lower()}{heading[1:]}", "problem", room.codes.items())
+
+
+def _table(heading: str, what: str, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    lines = [f"### {heading}\n\n| code | {what} | what to do |\n|---|---|---|"]
+    for code, texts in rows:
+        cells = [text.replace("|", r"\|") for text in texts]
+        lines.append(f"| {code} | {' | '.join(cells)} |")
+    return "\n".join((*lines, ""))

@@ -34,15 +34,20 @@ def quoted(place: tuple[str, ...]) -> Iterator[str]:
 
 def lines(place: tuple[str, ...]) -> Iterator[str]:
     """The command lines of acp in the shell blocks of a page, and in its running text."""
+    yield from block_lines(place)
+    for each in quoted(place):
+        if "..." not in each and "|" not in each and _COMMAND.match(each):
+            yield _COMMAND.sub("", each)
+
+
+def block_lines(place: tuple[str, ...]) -> Iterator[str]:
+    """The command lines of acp in the shell blocks of a page."""
     for block in _SHELL.findall(text(place)):
         for line in block.replace("\\\n", " ").splitlines():
             yield from re.findall(r"\$\((acp [^)]+)\)", line)
             for part in re.split(r"&&|; ", line):
                 if _COMMAND.match(part.strip()):
                     yield _COMMAND.sub("", part.strip())
-    for each in quoted(place):
-        if "..." not in each and "|" not in each and _COMMAND.match(each):
-            yield _COMMAND.sub("", each)
 
 
 def anchors(page: Path) -> set[str]:

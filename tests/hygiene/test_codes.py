@@ -1,4 +1,4 @@
-"""docs/codes.md lists every code with its texts, and every code that is used has some."""
+"""docs/codes.md lists every code with its texts: every code that is used, and no other."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from acp_core.protocols.governed.rules.codes import CODES
 from tests.hygiene.codes_page import PAGE, TABLES, page
-from tests.hygiene.sources import files, tree
+from tests.hygiene.problem_codes import ROOMS
+from tests.hygiene.sources import ROOT, files, tree
 
+_PROBLEM = re.compile(r"[A-E]\d{1,2}|wire-[a-z]+(?:-[a-z]+)*")
 _KEY = re.compile(r"[A-Z]\d+:([A-Z_]+)(?::|$)")
 
 
 def test_the_page_of_codes_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.hygiene.codes_page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.hygiene.references"
 
 
 def test_every_code_has_both_texts() -> None:
@@ -28,6 +32,20 @@ def test_every_code_of_governed_runs_has_its_texts() -> None:
     used = {code for path in files("acp_core/protocols/governed") for code in _codes(tree(path))}
     assert used - {"TURN_QUIET"} <= set(CODES)  # which is a problem, never a finding
     assert len(used) > 40
+
+
+@pytest.mark.parametrize("heading", ROOMS)
+def test_every_code_of_a_problem_is_listed(heading: str) -> None:
+    """Also none that no problem has any more."""
+    paths = [ROOT / place for place in ROOMS[heading].places]
+    found = [each for path in paths for each in (path.rglob("*.py") if path.is_dir() else [path])]
+    assert set(ROOMS[heading].codes) == {code for path in found for code in _problems(tree(path))}
+
+
+def _problems(source: ast.Module) -> Iterator[str]:
+    for node in ast.walk(source):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from [node.value] if _PROBLEM.fullmatch(node.value) else []
 
 
 def _codes(source: ast.Module) -> Iterator[str]:

@@ -141,5 +141,6 @@ def test_what_the_doctor_looks_for_is_what_the_package_asks_for() -> None:
     assert {name: set(parts) for name, parts in checks.EXTRAS.items()} == {
         name: plain(extras[name]) for name in extras if name != "dev"
     }
+    assert set(checks.ADDS) == set(checks.EXTRAS)
     oldest = ".".join(map(str, checks.OLDEST_PYTHON))
     assert project["requires-python"] == f">={oldest}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +137,27 @@ def test_users_read_no_retired_word(package: str) -> None:
 def test_pages_for_users_have_no_retired_word(name: str) -> None:
     wrong = retired(name, texts_of(name))
     assert not wrong, "\n".join(wrong)
+
+
+def headings(path: Path) -> Iterator[tuple[int, str]]:
+    """The headings of the tables in a file: tuples called columns, and those that panels are made with."""
+    for node in ast.walk(tree(path)):
+        tuples: list[ast.expr] = []
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            tuples = [node.value] if node.targets[0].id.lower() == "columns" else []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Panel"):
+            tuples = node.args
+        for each in tuples:
+            for cell in each.elts if isinstance(each, ast.Tuple) else ():
+                if isinstance(cell, ast.Constant) and isinstance(cell.value, str):
+                    yield cell.lineno, cell.value
+
+
+def test_headings_of_tables_are_written_the_same_way_in_all_protocols() -> None:
+    found = [(path, line, text) for path in files("acp_core") for line, text in headings(path)]
+    assert len(found) > 100
+    capital = [f"{path}:{line}: {text!r}" for path, line, text in found if text[:1].isupper()]
+    assert not capital, "\n".join(capital)
 
 
 def test_every_exception_is_needed() -> None:

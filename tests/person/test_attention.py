@@ -150,6 +150,22 @@ def test_a_damaged_file_is_set_aside_and_that_is_said(file: Path, content: bytes
     assert Attention(file).note == ""
 
 
+@pytest.mark.parametrize("collaborations", [{}, []])
+def test_a_file_of_a_newer_program_is_left_alone(
+    file: Path, snapshot: Snapshot, collaborations: object
+) -> None:
+    file.parent.mkdir()
+    content = {"schema": "acp.attention/2", "collaborations": collaborations}
+    file.write_text(json.dumps(content))
+    attention = Attention(file)
+    assert attention.last_visit(snapshot.key) is None
+    assert attention.note == f"{file} was written by a newer acp: use that version"
+    with pytest.raises(OSError, match="written by a newer acp"):
+        attention.visited(snapshot, NOW)
+    assert json.loads(file.read_text()) == content
+    assert [each.name for each in file.parent.iterdir() if "damaged" in each.name] == []
+
+
 def test_odd_parts_of_a_file_count_as_absent_and_the_others_hold(file: Path) -> None:
     file.parent.mkdir()
     odd = {

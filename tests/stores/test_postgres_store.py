@@ -15,7 +15,8 @@ from tests.stores.databases import begun, change, engine, line, prepared
 from tests.stores.hosts import ID, Host, started
 from tests.support.postgres import Server
 
-VERSION_2 = "alter table acp.collab add column title text not null default ''"
+NEXT = schema.VERSION + 1
+NEXT_VERSION = "alter table acp.collab add column title text not null default ''"
 
 
 @pytest.fixture
@@ -44,11 +45,18 @@ def test_a_database_is_prepared_once(postgres: Server, host: Host) -> None:
     refused = host.acp("store", "list", url)
     assert (refused.returncode, "run `acp store init postgresql://" in refused.stderr) == (8, True)
     said = host.done("store", "init", url)
-    assert "created tables of version 1\n" in said and " is ready: acp share FOLDER '" in said
+    assert "created tables of version 1\n" in said and f"version {schema.VERSION}\n" in said
+    assert " is ready: acp share FOLDER '" in said
     opened, tip = begun(url)
-    assert "nothing to do: the tables have version 1\n" in host.done("store", "init", url)
+    assert f"nothing to do: the tables have version {schema.VERSION}\n" in host.done(
+        "store", "init", url
+    )
     told = json.loads(host.done("store", "init", url, "--json"))
-    assert (told["version_before"], told["version"], told["made"]) == (1, 1, [])
+    assert (told["version_before"], told["version"], told["made"]) == (
+        schema.VERSION,
+        schema.VERSION,
+        [],
+    )
     assert {each["name"]: each["value"] for each in told["checks"]}["fsync"] == "on"
     assert opened.read(None).tip == tip
     opened.close()
@@ -104,24 +112,26 @@ def test_a_database_of_another_encoding_is_refused(postgres: Server, host: Host)
 
 
 def test_tables_are_brought_up_to_date_and_newer_ones_left_alone(database: str, host: Host) -> None:
-    """By an update that stands in for the next one: there is only one version yet."""
+    """By an update that stands in for the next one."""
     opened, tip = begun(database)
     opened.close()
     connection = link.connect(database)
-    done = schema.prepare(connection, (*schema.steps(), VERSION_2))
-    assert (done.before, done.after, done.made) == (1, 2, ("tables of version 2",))
+    done = schema.prepare(connection, (*schema.steps(), NEXT_VERSION))
+    assert (done.before, done.after) == (schema.VERSION, NEXT)
+    assert done.made == (f"tables of version {NEXT}",)
     kept = connection.execute("select name, title from acp.collab").fetchall()
     assert kept == [("one", "")]
     connection.close()
     with (
         engine(database) as newer,
         pytest.raises(
-            StoreRefused, match=r"a newer acp \(version 2; this acp uses 1\): update acp"
+            StoreRefused,
+            match=rf"a newer acp \(version {NEXT}; this acp uses {schema.VERSION}\): update acp",
         ),
     ):
         newer.read(tip)
     ran = host.acp("store", "init", database)
-    assert ran.returncode == 8 and "tables of a newer acp (version 2" in ran.stderr
+    assert ran.returncode == 8 and f"tables of a newer acp (version {NEXT}" in ran.stderr
 
 
 def test_an_update_that_fails_leaves_all_as_it_was(database: str) -> None:
@@ -129,17 +139,19 @@ def test_an_update_that_fails_leaves_all_as_it_was(database: str) -> None:
 
     connection = link.connect(database)
     with pytest.raises(psycopg.Error):
-        schema.prepare(connection, (*schema.steps(), f"{VERSION_2}; select 1/0"))
-    assert schema.version(connection) == 1
+        schema.prepare(connection, (*schema.steps(), f"{NEXT_VERSION}; select 1/0"))
+    assert schema.version(connection) == schema.VERSION
     assert schema.prepare(connection).made == ()
     connection.close()
 
 
 def test_earlier_tables_are_named(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(schema, "VERSION", NEXT)
     with (
         engine(database) as opened,
-        pytest.raises(StoreRefused, match=r"an earlier acp \(version 1; .* run `acp store init"),
+        pytest.raises(
+            StoreRefused, match=rf"an earlier acp \(version {NEXT - 1}; .* run `acp store init"
+        ),
     ):
         opened.read(None)
 

@@ -78,6 +78,9 @@ class StillFleet:
     async def call(self, key: str, function: Callable[[Any], Any]) -> Any:
         return function(self.sources[key])
 
+    def look_at(self, key: str) -> None:
+        pass
+
     def add(self, path: Path) -> str:
         return str(path)
 

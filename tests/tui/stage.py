@@ -69,6 +69,9 @@ class StageFleet:
         while True:
             yield await self._batches.get()
 
+    def look_at(self, key: str) -> None:
+        pass
+
     async def call(self, key: str, function: Callable[[Any], Any]) -> Any:
         return await asyncio.to_thread(function, self)
 

@@ -140,6 +140,7 @@ async def test_the_first_field_of_a_new_collaboration_gets_what_is_typed_behind_
 
 
 async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    """Textual's own screen, which takes keys in turn: this holds without acp's queue, too."""
     async with collaboration(tmp_path) as pilot:
         burst(pilot, "ctrl+p", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
@@ -237,6 +238,29 @@ async def test_what_is_typed_behind_the_key_that_starts_loops_starts_nothing(
             assert opened == [CardScreen, ActionScreen]  # a card that there is not, and the form
             assert "Start loops" in seen(pilot)
             assert not pilot.app.fleet.loops(str(root))  # type: ignore[attr-defined]
+
+
+async def test_keys_behind_the_one_that_starts_loops_act_on_the_form_that_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with installed(tmp_path, monkeypatch):
+        root = make(tmp_path / "cache")
+        async with dashboard(root, tmp_path, needs=False) as pilot:
+            await until(pilot, lambda: "L: " in seen(pilot))
+
+            def place() -> int:
+                screen = pilot.app.screen
+                made = isinstance(screen, ActionScreen) and screen.focused is not None
+                return screen.focus_chain.index(screen.focused) if made and screen.focused else -1
+
+            burst(pilot, "L")
+            await until(pilot, lambda: place() >= 0)
+            await settle(pilot)
+            first = place()
+            await pilot.press("escape")
+            await until(pilot, lambda: place() < 0)
+            burst(pilot, "L", "tab")
+            await until(pilot, lambda: place() == first + 1)
 
 
 async def test_what_is_pasted_behind_a_key_waits_for_it(tmp_path: Path) -> None:

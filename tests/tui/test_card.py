@@ -14,7 +14,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.protocols.governed import states
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -38,7 +38,7 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
         for fact in (
             "pm finished its turn and asks to enter implementation",
             "“Planned the lamp.”",
-            "OBJ-001  high  No switch.",
+            "! OBJ-001  high  No switch.",
             "DEC-001  One lamp.  because Hall.",
             f"✓ {ROADMAP}",
             "1  Accept",
@@ -96,6 +96,7 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
         screen = await open_card(pilot)
         shown = seen(pilot)
         assert "pm asks to enter implementation" in shown
+        assert "enter: open" in shown  # the row says which document
         assert "✗ .planning/SYSTEM_SPEC.md" in shown and "OBJ-001  high  No switch." in shown
         await pilot.press("2")
         await until(pilot, lambda: "What is missing" in seen(pilot))
@@ -105,6 +106,21 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     ledger = (root / ".agentxchain/decision-ledger.jsonl").read_text()
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
+
+
+async def test_an_objection_is_resolved_before_its_gate_is_decided(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        assert "! OBJ-001  high  No switch. (pm, open)" in seen(pilot)
+        await pilot.press("3")
+        await until(pilot, lambda: "OBJ-001 is resolved by human." in seen(pilot))
+        await until(pilot, lambda: "enter: Approve planning_signoff" in seen(pilot))
+        await pilot.press("enter")
+        screen = await drawn_card(pilot)
+        assert not any("OBJ-001" in text for each in screen.facts.items for text, _ in each.pieces)
+        assert "3 " not in str(screen.query_one("#card-verdicts").render())
+    assert status(root) == ("paused", "planning")
 
 
 async def test_a_verdict_on_what_has_changed_since_is_refused_and_the_matter_shown_anew(

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.color import Color as RichColor
 from rich.style import Style
-from textual.color import Color
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+from textual.color import BLACK, WHITE, Color
 from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Button
 
+from acp_core.cli import signs
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.style.contrast import LEAST, contrast
+from acp_tui.style.colours import SEVERITY_COLOURS, TONE_COLOURS, VERDICT_COLOURS
+from acp_tui.style.contrast import LEAST, TEXTS, ReadableDim, contrast
 from tests.golden.states import all_states
+from tests.hygiene.sources import ROOT, files
 from tests.tui.screen import settle
 from tests.tui.stage import until
 
@@ -145,16 +150,71 @@ async def test_every_text_can_be_read(
             assert too_faint(app) == []
 
 
+OF_PAIRS = {
+    "footer-foreground": "footer-background",
+    "footer-key-foreground": "footer-background",
+    "footer-description-foreground": "footer-background",
+    "block-cursor-foreground": "block-cursor-background",
+    "surface": "foreground",
+}
+"""Colours of text that are drawn on a ground of their own, beside those that all texts are drawn on."""
+AUTOMATIC = ("text", "text-muted", "text-disabled")
+"""Colours of text that are a share of black or white, whichever fits the ground."""
+
+
 @pytest.mark.parametrize("name", BUILTIN_THEMES)
 def test_the_colours_of_a_theme_can_be_read_on_its_grounds(name: str) -> None:
     app = AcpApp([])
     app.theme = name
     variables = app.get_css_variables()
-    grounds = [Color.parse(variables[each]) for each in ("background", "surface", "panel")]
+    names = ("background", "surface", "panel", "cursor")
+    grounds = [Color.parse(variables[each]) for each in names]
     if grounds[0].ansi is not None:
         assert variables["cursor"] == "transparent"
         return
-    grounds.append(Color.parse(variables["cursor"]))
-    for text in ("accent", "success", "warning", "error", "primary", "secondary"):
-        color = Color.parse(variables[f"text-{text}"])
-        assert all(contrast(color, ground) >= LEAST for ground in grounds), text
+    for text in (*TEXTS, *OF_PAIRS):
+        color, own = Color.parse(variables[text]), OF_PAIRS.get(text)
+        under = [Color.parse(variables[own])] if own else grounds
+        assert all(contrast(color, ground) >= LEAST for ground in under), text
+        assert all(contrast(_dimmed(color, ground), ground) >= LEAST for ground in under), text
+    for text in AUTOMATIC:
+        share = int(variables[text].removeprefix("auto ").removesuffix("%")) / 100
+        for ground in grounds:
+            limit = max((BLACK, WHITE), key=lambda each: contrast(each, ground))
+            assert contrast(ground.blend(limit, share), ground) >= LEAST, text
+
+
+def _dimmed(color: Color, ground: Color) -> Color:
+    """What the dashboard draws where a text of this colour is dim."""
+    style = Style.from_color(color.rich_color, ground.rich_color) + Style(dim=True)
+    drawn = ReadableDim(DEFAULT_TERMINAL_THEME).truecolor_style(style, ground.rich_color).color
+    assert drawn is not None
+    return Color.from_rich_color(drawn)
+
+
+def test_every_colour_that_texts_have_is_one_that_is_tested() -> None:
+    """A colour that a stylesheet or a widget names for a text is among those tested above."""
+    stylesheets = [path.read_text("utf-8") for path in (ROOT / "acp_tui").rglob("*.tcss")]
+    modules = [path.read_text("utf-8") for path in files("acp_tui")]
+    named = {each for text in (*stylesheets, *modules) for each in _COLOUR.findall(text)}
+    named |= {each for text in modules for each in _STYLE.findall(text)}
+    known = {*TEXTS, *OF_PAIRS, *AUTOMATIC}
+    assert named - known == {"primary"}  # of the bars of progress, which are no text
+    assert {"text-error", "text-warning", "text-success", "text-muted"} <= named
+
+
+_COLOUR = re.compile(r"(?<![-\w])color: \$([a-z]+(?:-[a-z]+)*)")
+_STYLE = re.compile(r"""["']\$([a-z]+(?:-[a-z]+)*)["' ]""")
+
+
+def test_no_state_is_told_by_its_colour_alone() -> None:
+    """Of states that share a place on the screen, each has a sign of its own."""
+    kinds: tuple[Mapping[Any, str], ...] = (
+        *(signs.TONE, signs.SEVERITY, signs.PHASE, signs.STATUS, signs.VERDICT),
+        *(signs.CHECKED, signs.SOURCE),
+    )
+    for kind in kinds:
+        assert len(set(kind.values())) == len(kind), kind
+    assert set(TONE_COLOURS) == set(signs.TONE)
+    assert set(SEVERITY_COLOURS) == set(signs.SEVERITY)
+    assert set(VERDICT_COLOURS) == set(signs.VERDICT)

@@ -46,6 +46,8 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
         assert "No collaboration matches “lamps ELEVEN”." in shown
         assert "talk-17  notes.md:5" in shown
         assert "- Lamps cost [b]eleven[/b] crowns." in shown
+        foot = shown.splitlines()[-1]
+        assert "enter Open" in foot and "esc Clear" in foot
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         assert isinstance(app.screen, CollaborationScreen)

@@ -55,6 +55,7 @@ async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_
         async with dashboard(folder, tmp_path) as pilot:
             await open_card(pilot)
             assert "/project/[b]a[/b].txt  +1 −1" in seen(pilot)
+            assert "Paths" not in seen(pilot)  # the change says which
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
             await until(pilot, lambda: "+three" in seen(pilot) and "-two" in seen(pilot))
@@ -71,10 +72,12 @@ async def test_a_question_is_answered_with_the_key_of_its_option(
     with asking(folder, "question", program="qwen") as program:
         async with dashboard(folder, tmp_path, (80, 24)) as pilot:
             assert "reviewer's agent asks you: Which one?" in seen(pilot)
-            await open_card(pilot)
+            screen = await open_card(pilot)
             shown = seen(pilot)
             for fact in ("1  Answer: A", "2  Answer: B", "Answer in your own words", "second"):
                 assert fact in shown, fact
+            facts = [text for each in screen.facts.items for text, _ in each.pieces]
+            assert not any("Which one?" in text for text in facts)  # its headline says so
             assert "with your message" not in shown  # the answer goes to the agent itself
             await pilot.press("2")
             await answered(pilot)

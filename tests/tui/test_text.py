@@ -62,6 +62,30 @@ def test_what_is_cut_ends_in_an_ellipsis(given: str, cells: int, fitted: str) ->
     assert text.fit(given, cells) == fitted
 
 
+@pytest.mark.parametrize(
+    ("given", "cells", "shown"),
+    [
+        ("notes/plan.md", 20, "notes/plan.md"),
+        (
+            "cycle-v1.progress/coordination/phase-results/001-cd.txt",
+            30,
+            "…/phase-results/001-cd.txt",
+        ),
+        ("cycle-v1-20260302.json", 12, "…260302.json"),
+        ("会议/会议记录.md", 10, "…议记录.md"),
+    ],
+)
+def test_of_a_path_its_end_is_shown_and_whole_names_where_there_are_any(
+    given: str, cells: int, shown: str
+) -> None:
+    assert text.end_of(given, cells) == shown
+
+
+@given(st.text(max_size=40), st.integers(1, 30))
+def test_what_is_shown_of_a_path_fits(given: str, cells: int) -> None:
+    assert text.width(text.end_of(given, cells)) <= cells
+
+
 # Calls of Textual that take a str as markup, and how many of their arguments do.
 SINKS = {"Static": 1, "Label": 1, "Button": 1, "Checkbox": 1, "Option": 1, "Collapsible": 0,
          "TabPane": 1, "update": 1, "from_markup": 1, "DiscoveryHit": 1}  # fmt: skip

@@ -183,3 +183,14 @@ def test_a_file_of_a_newer_program_is_refused_in_one_line(
     assert "Traceback" not in said
     assert "newer acp" in said or "another version of acp" in said, said
     assert place.read_bytes() == before
+
+
+def test_what_was_acknowledged_by_a_newer_program_is_not_spoilt(house: House) -> None:
+    place = house.state / "attention.json"
+    content = place.read_text().replace("acp.attention/1", "acp.attention/2")
+    place.write_text(content)
+    assert house.result("status", str(house.work)).returncode == 0
+    ended = house.result("ack", str(house.work / "checkout"), "--all")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "attention.json: written by a newer acp: use that version" in ended.stderr
+    assert place.read_text() == content

@@ -35,7 +35,7 @@ RUN = (
         "script's file.", metavar="TEMPLATE", optional=True, asked=False,
     ),
     Field(
-        "restart", help="Retries when an attempt ends without taking the turn.",
+        "restart", help="Choose when to retry an attempt that ended without taking the turn.",
         kind=Kind.CHOICE, choices=("always", "on-failure", "never"), default="on-failure",
         metavar="WHEN", asked=False,
     ),
@@ -72,7 +72,7 @@ LAUNCH = ActionSpec(
               "Restart the loop if it is running.", Kind.FLAG),
         Field("at_boot", help="Resume interrupted loops when the machine restarts: show what this "
               "adds to your system, and add it once you confirm.", kind=Kind.FLAG, form=False),
-        Field("boot_manager", help="With --at-boot: use this one (default: the one of your system).",
+        Field("boot_manager", help="With --at-boot: use this service manager (default: the one of your system).",
               kind=Kind.CHOICE, choices=("systemd", "launchd", "cron"), metavar="MANAGER", form=False,
               optional=True),
         Field("remove", help="With --at-boot: remove what it added.", kind=Kind.FLAG, form=False),

@@ -14,6 +14,7 @@ from acp_core.files.records import File, moment
 from acp_core.model import Finding, Severity, format
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.model.spoken import mark
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.conduct.follow import note
@@ -96,7 +97,8 @@ def _steps(run: Run) -> list[Object]:
 
 
 def _step_lines(run: Run) -> list[str]:
-    return [f"  {'✓' if s['done'] else '○'} {s['step']}. {s['what']}" for s in _steps(run)]
+    marks = {True: mark("✓", "done:"), False: mark("○", "open:")}
+    return [f"  {marks[s['done']]} {s['step']}. {s['what']}" for s in _steps(run)]
 
 
 def steps(values: Values) -> Answer:

@@ -6,12 +6,14 @@ one statement compares the number and the sum of all revisions.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from acp_core.files.text import clean_line
 from acp_core.stores.engine import Heard
+from acp_core.stores.listing import Acting, Listed, Standing
 from acp_core.stores.postgres import link
 from acp_core.stores.postgres.hosts import state_of
 
@@ -22,7 +24,7 @@ MOST = 50_000  # collaborations that are listed
 _LONGEST_LINE = 8 << 10  # bytes; a longer last line is left out
 _SILENT = "1 day"  # a host that was not heard of for that long runs nothing
 _ROWS = (
-    "select c.name, c.revision, c.seq, c.phase, c.waiting, c.updated, e.line from acp.collab c"
+    "select c.name, c.revision, c.seq, c.phase, c.waiting, c.updated, e.line, c.standing::text from acp.collab c"
     " left join acp.event e on e.collab = c.id and e.line_number = c.lines"
     f" and octet_length(e.line) <= {_LONGEST_LINE}"
     " where %(names)s::text[] is null or c.name = any(%(names)s::text[])"
@@ -34,31 +36,19 @@ _RUNNERS = (
     f" where h.beat > clock_timestamp() - interval '{_SILENT}'"
     " and (%(names)s::text[] is null or c.name = any(%(names)s::text[])) order by c.name, h.name"
 )
+_ACTING = (
+    "select c.name, l.participant, l.host, l.account from acp.lease l join acp.collab c on c.id = l.collab"
+    " where %(names)s::text[] is null or c.name = any(%(names)s::text[]) order by c.name, l.participant"
+    f" limit {10 * MOST}"
+)
+_MOST_READ, _LARGEST_READ = 500, 1 << 20
+_READ = (
+    "select c.name, c.protocol, coalesce(string_agg(e.line, ''::bytea order by e.line_number), '')"
+    " from acp.collab c left join acp.event e on e.collab = c.id"
+    f" where c.name = any(%s) and c.size <= {_LARGEST_READ} and octet_length(c.protocol) <= {_LARGEST_READ}"
+    " group by c.id"
+)
 _SUM = "select count(*), coalesce(sum(revision), 0)::text from acp.collab"
-
-
-class Listed(NamedTuple):
-    """One collaboration of a store, as its row tells.
-
-    Attributes:
-        id: its id there.
-        revision: how often it was changed.
-        seq: of its last event.
-        phase: as its protocol calls it; what the host that changed it last said.
-        waiting: the participants that are waited for; likewise.
-        updated: when it was changed, by the server's clock.
-        last: the last line of its log, with its newline; empty where it is long.
-        runners: the hosts that were heard of within a day.
-    """
-
-    id: str
-    revision: int
-    seq: int
-    phase: str
-    waiting: tuple[str, ...]
-    updated: datetime
-    last: bytes
-    runners: tuple[Heard, ...] = ()
 
 
 class Overview:
@@ -66,10 +56,15 @@ class Overview:
 
     Args:
         url: the database.
+        standing: reads a collaboration of which its row does not tell, since an earlier acp wrote
+            it; None where that is not needed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, standing: Standing | None = None) -> None:
         self.listed: dict[str, Listed] = {}
+        self.note = ""
+        self._url = url
+        self._standing = standing
         self._link = link.borrow(url)
         self._ear = self._link.news.open(None)
         self._made = 0  # the connection of the last look
@@ -103,7 +98,7 @@ class Overview:
             heard = self._link.news.wait(self._ear, left)
             known = self.listed
             for name, revision in heard.items():
-                if name not in known or known[name].revision < revision:
+                if name not in known or int(known[name].revision) < revision:
                     self._ear.takes(name, revision)
             if self._ear.heard:
                 return True
@@ -120,11 +115,15 @@ class Overview:
 
     def _read_all(self, on: Connection) -> frozenset[str]:
         self._made = self._link.made
-        before, self.listed = self.listed, read(on, None)
+        before, self.listed = self.listed, self._told(on, read(on, None))
+        cut = len(self.listed) >= MOST
+        self.note = (
+            f"{clean_line(self._url, 200)}: only {MOST} collaborations are listed" if cut else ""
+        )
         return _differing(before, self.listed)
 
     def _read_some(self, on: Connection, names: Collection[str]) -> frozenset[str]:
-        found = read(on, names)
+        found = self._told(on, read(on, names))
         before = {name: self.listed[name] for name in names if name in self.listed}
         for name in names:
             self.listed.pop(name, None)
@@ -134,8 +133,18 @@ class Overview:
     def _compare(self, on: Connection) -> frozenset[str]:
         """A look: whether anything changed of which no notice came."""
         self._made = self._link.made
-        ours = str(len(self.listed)), str(sum(each.revision for each in self.listed.values()))
+        ours = str(len(self.listed)), str(sum(int(e.revision) for e in self.listed.values()))
         return frozenset() if _sum(on) == ours else self._read_all(on)
+
+    def _told(self, on: Connection, found: dict[str, Listed]) -> dict[str, Listed]:
+        """The same, with what is to be said of those that an earlier acp has written."""
+        silent = [each.id for each in found.values() if not each.standing][:_MOST_READ]
+        if not silent or self._standing is None:
+            return found
+        rows = on.execute(_READ, (silent,), binary=True).fetchall()
+        for id, protocol, log in rows:
+            found[id] = found[id]._replace(standing=self._standing(bytes(protocol), bytes(log)))
+        return found
 
 
 def read(on: Connection, names: Collection[str] | None) -> dict[str, Listed]:
@@ -144,6 +153,10 @@ def read(on: Connection, names: Collection[str] | None) -> dict[str, Listed]:
     with on.pipeline():
         rows = on.execute(_ROWS, given, binary=True)
         runners = on.execute(_RUNNERS, given)
+        leases = on.execute(_ACTING, given)
+    acting: dict[str, list[Acting]] = {}
+    for id, participant, host, account in leases.fetchall():
+        acting.setdefault(id, []).append(Acting(participant, host, account))
     hosts: dict[str, list[Heard]] = {}
     for id, host, text, age in runners.fetchall():
         state = state_of(host, text)
@@ -151,9 +164,18 @@ def read(on: Connection, names: Collection[str] | None) -> dict[str, Listed]:
             hosts.setdefault(id, []).append(Heard(state, max(0.0, float(age))))
     return {
         id: Listed(id, revision, seq, phase, tuple(waiting), updated, bytes(line or b""),
-                   tuple(hosts.get(id, ())))
-        for id, revision, seq, phase, waiting, updated, line in rows.fetchall()
+                   tuple(hosts.get(id, ())), _standing(told), tuple(acting.get(id, ())))
+        for id, revision, seq, phase, waiting, updated, line, told in rows.fetchall()
     }  # fmt: skip
+
+
+def _standing(text: str | None) -> Mapping[str, Any]:
+    """What a row tells; {} where that cannot be read."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _sum(on: Connection) -> tuple[str, str]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from acp_core.stores.postgres.link import Connection, Link
 
 _MOVED = "the collaboration has moved on in the store"
+_LISTED = ", phase = %s, waiting = %s, standing = %s::json"
+_LARGEST_STANDING = 65_536  # characters, all of them ASCII
 _EXISTS = "the store has a collaboration of this id already"
 
 
@@ -154,10 +156,11 @@ class _Publishing:
         change, written = self._change, self._written
         connection.execute("begin")
         made = connection.execute(
-            "insert into acp.collab (name, revision, mark, seq, lines, size, sha256, protocol, phase, waiting)"
-            " values (%s, 1, %b, %s, %s, %s, %b, %b, %s, %s) on conflict (name) do nothing returning id",
+            "insert into acp.collab (name, revision, mark, seq, lines, size, sha256, protocol, phase, waiting, standing)"
+            " values (%s, 1, %b, %s, %s, %s, %b, %b, %s, %s, %s::json) on conflict (name) do nothing returning id",
             (self._name, written.mark, change.seq, len(written.lines), written.size, written.sha256,
-             change.protocol, _plain(change.phase), [_plain(each) for each in change.waiting]),
+             change.protocol, _plain(change.phase), [_plain(each) for each in change.waiting],
+             _standing(change)),
         ).fetchone()  # fmt: skip
         if made is None:
             raise TipMoved(_EXISTS)
@@ -179,12 +182,16 @@ class _Publishing:
         self.in_doubt = True
         with connection.pipeline():
             self._write(connection, row.id, row.lines)
+            listed = (
+                (_plain(change.phase), [_plain(each) for each in change.waiting], _standing(change))
+                if change.phase
+                else ()
+            )
             connection.execute(
                 "update acp.collab set revision = %s, mark = %b, seq = %s, lines = %s, size = %s, sha256 = %b,"
-                " protocol = %b, phase = %s, waiting = %s, updated = clock_timestamp() where id = %s",
+                f" protocol = %b, updated = clock_timestamp(){_LISTED if listed else ''} where id = %s",
                 (self._revision, written.mark, change.seq, row.lines + len(written.lines), written.size,
-                 written.sha256, change.protocol, _plain(change.phase),
-                 [_plain(each) for each in change.waiting], row.id),
+                 written.sha256, change.protocol, *listed, row.id),
             )  # fmt: skip
             connection.execute("commit")
 
@@ -316,6 +323,12 @@ def _once(keys: Sequence[bytes | None]) -> list[bytes | None]:
         out.append(None if key in seen else key)
         seen.add(key)
     return out
+
+
+def _standing(change: Change) -> str | None:
+    """What lists tell, as JSON; None where it is too much: then whoever lists reads the log."""
+    text = json.dumps(change.standing) if change.standing else ""
+    return text if 0 < len(text) <= _LARGEST_STANDING else None
 
 
 def _plain(text: str) -> str:

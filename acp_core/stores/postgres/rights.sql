@@ -7,7 +7,8 @@ grant usage on schema acp to acp_reader, acp_writer;
 grant select on all tables in schema acp to acp_reader, acp_writer;
 
 grant insert on acp.collab, acp.event, acp.blob, acp.doc to acp_writer;
-grant update (revision, mark, seq, lines, size, sha256, protocol, phase, waiting, updated)
+grant update (revision, mark, seq, lines, size, sha256, protocol, phase, waiting, updated,
+            standing)
     on acp.collab to acp_writer;
 grant insert (collab, number, mark, seq, lines, size, sha256, about) on acp.revision to acp_writer;
 grant insert, update, delete on acp.lease to acp_writer;

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-VERSION = 1
+VERSION = 2
 ROLES = ("acp_reader", "acp_writer")
 _TURN = 0x61637073  # of the advisory lock that one preparation holds
 

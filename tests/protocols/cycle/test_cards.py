@@ -248,6 +248,48 @@ async def test_the_limit_is_raised_where_the_cycle_asks_for_it(tmp_path: Path) -
     assert made["chosen_option"] == "Allow another iteration"
 
 
+ASKED = {
+    "agent": ("cd failed", "no space left", ["Run it again", "Stop the cycle"]),
+    "gate": (
+        "The first phase ends, but no test passes",
+        "✗ test_quotes",
+        ["Go on", "Stop the cycle"],
+    ),
+    "unproven": (
+        "vas reported no tests that ran",
+        "vas/validation.md",
+        ["Run vas again", "Accept it"],
+    ),
+}
+"""By the kind of decision: its title, a fact that it depends on, and the options."""
+
+
+@pytest.mark.parametrize("kind", ASKED)
+async def test_what_the_orchestrator_asks_is_decided_by_one_of_its_options(
+    tmp_path: Path, kind: str
+) -> None:
+    title, fact, options = ASKED[kind]
+    about = "vas" if kind == "unproven" else "cd"
+    asked = decision(kind=kind, agent=about, description="It cannot continue", options=options)
+    status = "failed" if kind == "agent" else "completed"
+    ran = agents(cd=agent(status, run="001-cd", error="no space left"), vas=agent(run="001-vas"))
+    waits = coordination(pending_decisions=[asked])
+    errors = [{"phase": "cd", "error": "no space left"}]
+    root = failing(
+        tmp_path / "export", "paused", agents=ran, coordination=waits, phase_errors=errors
+    )
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        for each in (title, fact, f"1  {options[0]}", f"2  {options[1]}"):
+            assert each in shown
+        assert "Something else" not in shown
+        await pilot.press("2")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    (made,) = held(root)["coordination"]["pending_decisions"]
+    assert made["chosen_option"] == options[1]
+
+
 def cards(root: Path) -> list[Card]:
     return list(Cycles(str(root)).cards(NOW))
 

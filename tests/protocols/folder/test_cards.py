@@ -218,9 +218,9 @@ async def test_gates_are_judged_one_by_one_or_at_once(tmp_path: Path) -> None:
             pilot, "server must confirm readiness", f"✓ {GATES[0]}",
             f"✗ {GATES[1]} not checked", "✗ Ready to implement not checked",
             "1 All gates are met: pass readiness", "2 Pass readiness, leave gates open",
-            f"4 Met: {GATES[1]}",
+            f"3 Met: {GATES[1]}", "4 Met: Ready to implement",
         )  # fmt: skip
-        await pilot.press("4")
+        await pilot.press("3")
         await closed(pilot)
         assert f"- [x] {GATES[1]}" in (root / "readiness.md").read_text()
         await open_card(pilot)
@@ -298,6 +298,11 @@ async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Pat
         edit(root, "readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?")
         await open_of(pilot, root, "settle_questions")
         shows(pilot, "they must be resolved first", "✗ Who starts? unresolved")
+        await pilot.press("1")
+        await until(pilot, lambda: "[unresolved] Who starts?" in seen(pilot))
+        await pilot.press("ctrl+home", *["delete"] * len("[unresolved]"), *"[resolved]", "ctrl+s")
+        await closed(pilot)
+    assert "- [resolved] Who starts?" in (root / "readiness.md").read_text()
 
 
 async def test_text_of_strangers_is_shown_as_text(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> N
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, app)
         await act(pilot, app, root, "approve_barrier")
-        await until(pilot, lambda: shows("blocked:resync_failed"), "the block")
+        await until(pilot, lambda: shows("blocked (resync failed)"), "the block")
         place.write_bytes(good)
         await act(pilot, app, root, "resync")
         await until(pilot, lambda: shows("implementation: active"), "the next phase")

@@ -59,7 +59,7 @@ CASES = {
     "two decisions, or two objections, have one id": Case(
         {"decisions": [DECISION, dict(DECISION)]}, {"decisions[1].id": "DEC-002"}
     ),
-    "a decision's `category` is none": Case(
+    "a decision's `category` is unknown": Case(
         {"decisions": [DECISION | {"category": "misc"}]},
         {"decisions[0].category": "implementation"},
     ),

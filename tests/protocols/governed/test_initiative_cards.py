@@ -93,7 +93,7 @@ async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Pa
         await open_of(pilot, root, "mend_workstream")
         shows(
             pilot, "plan-sync is approved, but no workstream crossed it",
-            "✗ web its state cannot be read", "auth planning blocked:barrier",
+            "✗ web its state cannot be read", "auth planning blocked (barrier)",
             "by Ann All agreed.", "1 Repair web", "2 Try again",
         )  # fmt: skip
         await pilot.press("1")
@@ -117,6 +117,7 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
             "scripts that you have not allowed",
             "./coordinator-hooks/tell.sh sha256",
             "1 Allow these scripts",
+            "enter: open",
         )
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))

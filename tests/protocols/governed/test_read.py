@@ -173,7 +173,7 @@ def test_a_barrier_waits_for_the_last_then_for_you(tmp_path: Path) -> None:
     ]
     assert [(row.cells[0], row.cells[1]) for row in rows(snapshot, "board")] == [
         ("planning", ""), ("attic", "active, behind"), ("═ plan-sync", "pending, 1 of 2 there"),
-        ("hall", "blocked:barrier"), ("implementation", ""), ("verification", ""),
+        ("hall", "blocked (barrier)"), ("implementation", ""), ("verification", ""),
     ]  # fmt: skip
     both = making.state(**AT_BARRIER)
     making.make_initiative(tmp_path, "reached", hall=both, attic=both)

@@ -62,6 +62,7 @@ async def test_a_listed_option_is_chosen_with_two_keys(tmp_path: Path) -> None:
         image = {"type": "file", "url": "http://192.0.2.7/sketch.png", "filename": "sketch.png"}
         task = await asyncio.to_thread(ask, a, b, text(f"{WORDS}\n{listed}"), image)
         async with dashboard(folder_of("A"), tmp_path) as pilot:
+            assert "either store. Which one is it to be? 1. " in " ".join(seen(pilot).split())
             await open_card(pilot)
             shows(
                 pilot, "B asks a question", f"“{WORDS}”".replace("\n", " "), f"1. {STORES[0]}",
@@ -81,6 +82,8 @@ async def test_an_answer_of_ones_own_is_written_on_the_card(tmp_path: Path) -> N
         async with dashboard(folder_of("A"), tmp_path, (80, 24)) as pilot:
             await open_card(pilot)
             shows(pilot, "“Drop the old one?␛[31m”", "1 Yes", "2 No", "3 Another answer")
+            (need,) = pilot.app.fleet.snapshots[str(folder_of("A"))].needs
+            assert need.text == "B needs input: Drop the old one?␛[31m (Build the index)"
             await pilot.press("3")
             await stage.until(pilot, lambda: "Answer (required)" in seen(pilot))
             await pilot.press(*"Next week", "ctrl+s")

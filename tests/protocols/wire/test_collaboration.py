@@ -99,6 +99,10 @@ def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process])
     done = until(lambda: look(here) if panel(look(here), "artifacts") else None, "the result")
     assert [(row[0], row[-1]) for row in panel(done, "artifacts")] == [(task, "boiled")]
     assert [event.actor for event in done.events if event.kind == "task completed"] == ["B"]
+    said = {event.kind: event.summary for event in done.events}
+    assert said["task submitted"] == said["task completed"] == "Boil ␛[31m[b]it[/b]"
+    assert said["artifact"] == "boiled [Boil ␛[31m[b]it[/b]]"
+    assert not any(task in summary for summary in said.values())
     assert {each.name for each in here.actions(datetime.now(UTC))} == {
         "send", "connect", "forget",
     }  # fmt: skip

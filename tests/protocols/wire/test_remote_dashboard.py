@@ -86,7 +86,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await asyncio.to_thread(post, b, "/message:send", question)
             asked = {"status": "input_required"}
             await asyncio.to_thread(post, b, f"/tasks/{task}:update", asked)
-            await until(pilot, lambda: "B needs input for" in screen_text(app))
+            await until(pilot, lambda: "B needs input" in screen_text(app))
 
             def needs() -> str:
                 return " ".join(need.text for need in app.fleet.snapshots[key].needs)

@@ -101,7 +101,8 @@ async def test_an_agent_that_failed_is_run_again_with_feedback_for_its_next_prom
     lost = [{"file": f"{ORIGIN}/agent-workspaces/ben/prices.md", "description": "Prices"}]
     agent(root, "ben", "failure", outputs=lost)
     async with dashboard(root, tmp_path) as pilot:
-        await open_card(pilot)
+        screen = await open_card(pilot)
+        assert screen._chosen == 0  # none of several is meant
         shown = seen(pilot)
         assert "ben failed" in shown and "The rest is missing." in shown
         assert "✗ prices.md  is missing" in shown
@@ -158,7 +159,7 @@ async def test_a_conflict_is_resolved_with_both_versions_in_sight(
             "ann  Price: 10 euro  line 5",
             "ben  Price: 12 euro  line 5",
             "one version is kept, never an average of both",
-            "found by mira",
+            "Found by  mira",
             "1  ann's version holds",
             "2  ben's version holds",
             "3  Not a conflict",
@@ -191,6 +192,18 @@ async def test_a_conflict_is_dismissed_with_a_reason(tmp_path: Path) -> None:
         await pilot.press("ctrl+s")
         await is_left(pilot)
     assert conflict(root)["reason"] == "The outputs agree."
+
+
+async def test_a_conflict_of_form_is_resolved_with_two_keys(tmp_path: Path) -> None:
+    root = conflicting(tmp_path / "queues", category="format")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        for fact in ("ann  Price: 10 euro  line 5", "ben  Price: 12 euro  line 5",
+                     "both are converted to the form of the final output"):  # fmt: skip
+            assert fact in seen(pilot)
+        await pilot.press("1")
+        await is_left(pilot)
+    assert "format" in conflict(root)["sentence"]
 
 
 async def test_the_outputs_are_put_in_another_order_before_the_draft(tmp_path: Path) -> None:
@@ -263,7 +276,7 @@ async def test_the_final_output_is_approved_with_a_gap_that_is_noted(tmp_path: P
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         await pilot.press("2")
-        await until(pilot, lambda: "Besides:" in seen(pilot))
+        await until(pilot, lambda: "Noted already:" in seen(pilot))
         await pilot.press(*"Nobody looked at latency", "ctrl+s")
         await is_left(pilot)
     told = json.loads((root / "integration/status.json").read_text())

@@ -41,7 +41,8 @@ def test_the_example_of_the_readme_ends_with_the_final_output(tmp_path: Path) ->
     binaries.mkdir()
     executable(binaries / "acp", f'#!/bin/sh\nexec {sys.executable} -m acp_tui "$@"\n')
     executable(binaries / "claude", CLAUDE.format(python=sys.executable, words=words))
-    executable(binaries / "editor", '#!/bin/sh\necho "Edited." >> "$1"\n')
+    editor = '#!/bin/sh\nsed -i "s/ (Write this part.)//" "$1"\necho "Edited." >> "$1"\n'
+    executable(binaries / "editor", editor)
     path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "EDITOR": "editor", "PYTHONPATH": str(ROOT)}
     environment.pop("VISUAL", None)

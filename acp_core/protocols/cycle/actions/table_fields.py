@@ -18,7 +18,7 @@ CYCLE = Field(
 AGENT = Field(
     "agent", "Agent", "Name the agent.", Kind.CHOICE, AGENTS, required=True, position=True
 )
-REASON = Field("reason", "Why", "Say why.")
+REASON = Field("reason", "Why", "Reason; recorded.")
 RECORDED_REASON = REASON._replace(help="Recorded with the decision.")
 PROGRAM = Field(
     "program", "Program of all four agents", "The program that runs all four agents.", Kind.CHOICE,

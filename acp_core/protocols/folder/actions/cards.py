@@ -272,9 +272,13 @@ def _settling() -> CardVerdict:
 
 
 def _met(unmet: dict[str, str]) -> list[CardVerdict]:
-    """A verdict for each gate that is not checked; there is one for all of them besides."""
+    """A verdict for each gate that is not checked, in the order of the card's rows.
+
+    There is one for all of them besides.
+    """
+    ordered = sorted(unmet.items(), key=lambda each: each[1] == documents.READY)
     return [CardVerdict(f"Met: {_short(gate)}", CHECK, ((name, "true"),))
-            for name, gate in unmet.items()][: KEYS - len(_OUTCOMES) - 1]  # fmt: skip
+            for name, gate in ordered][: KEYS - len(_OUTCOMES) - 1]  # fmt: skip
 
 
 def _short(text: str) -> str:

@@ -36,9 +36,9 @@ INIT = ActionSpec(
             "Type of the deliverable; makes it a collaboration of schema 2 (v2).",
             flag="--primary-deliverable-type", metavar="TYPE",
         ),
-        Field("file", "Deliverable's file", "Blank: named after its type.",
+        Field("file", "Deliverable's file", "The deliverable's file; blank: named after its type.",
               flag="--primary-deliverable-file", metavar="FILE"),
-        Field("checklist", "Deliverable's sections", "Only for a custom deliverable.", Kind.LIST,
+        Field("checklist", "Deliverable's sections", "Required sections, only for a custom deliverable.", Kind.LIST,
               flag="--primary-deliverable-check", metavar="SECTION"),
         Field(
             "deliverables_mode", kind=Kind.CHOICE, choices=(INTERNAL, EXTERNAL), form=False, optional=True,

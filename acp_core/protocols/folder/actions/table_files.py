@@ -39,7 +39,7 @@ CONTINUATION = ActionSpec(
     (
         Field("answer", "Answer", "How the blocker is resolved; placed at the top of the new proposal.",
               Kind.LINES),
-        Field("objective", "Objective", "Blank: the same as before."),
+        Field("objective", "Objective", "The new objective; blank: the same as before."),
         Field("folder", "New folder", "The new folder; must not exist yet (default: NAME-2, NAME-3).",
               flag="--to", metavar="FOLDER"),
         Field("start", "Start the same agents there",
@@ -61,7 +61,7 @@ CONTINUATION = ActionSpec(
 _PROGRAM = Field("program", "Program", "Install for this program, where it looks for skills and tools.",
                  Kind.CHOICE, ("claude", "codex", "opencode", "gemini", "qwen"), flag="--for",
                  metavar="PROGRAM", optional=True)  # fmt: skip
-_PROJECT = Field("project", "Project", "Only for this project's folder, not for all that you do.",
+_PROJECT = Field("project", "Project", "Install only for this project's folder, not for all your projects.",
                  Kind.FOLDER, optional=True)  # fmt: skip
 INSTALLATION = ActionSpec(
     "install",

@@ -45,6 +45,6 @@ NEW = INIT._replace(
         ),
     ),
     exits=((0, "created, and all agents run"), (1, "created, but an agent did not start"), *DONE[1:]),
-    place=PLACE._replace(default=None, required=True, help="Where; created if it does not exist."),
+    place=PLACE._replace(default=None, required=True, help="The folder; created if it does not exist."),
     run="",
 )  # fmt: skip

@@ -40,6 +40,7 @@ from acp_core.stores.opening import open_engine
 _STEP = 0.05  # seconds between two looks into the folder
 _LOOK = 1.0  # seconds between two looks at the store
 _LONGEST_PAUSE = 60.0
+_MAKING = 0.5  # seconds for which a file that is being made may have another name
 _TELL = 10.0  # seconds at least between two signs of this host
 _SIGN_OF_LIFE = 600.0
 _QUIET = 2.0  # seconds for which a document must not have changed before it leaves
@@ -78,7 +79,7 @@ def run(
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     address = manifests.pinned_address(folder)
-    with _alone(folder), open_engine(address) as engine:
+    with alone(folder), open_engine(address) as engine:
         process = Process(folder, address, engine, as_json=as_json, quiet=quiet)
         process.say(f"synchronizing {folder} with {address.text}")
         ready()
@@ -94,7 +95,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _alone(folder: str) -> Iterator[None]:
+def alone(folder: str) -> Iterator[None]:
     """Hold the lock by which others know that this process publishes for the folder."""
     try:
         run_folder.prepare(folder, "out")
@@ -129,9 +130,54 @@ class Process:
         self._quiet_since = time.monotonic()
         self._requests = Requests(folder, address, engine, self.say)
 
+    @property
+    def tip(self) -> str:
+        """Where the folder stands, as the store calls it; "" where that is not known."""
+        base = manifests.read_base(self.folder)
+        return base.tip.id if base else ""
+
+    @property
+    def next_look(self) -> float:
+        """When it is time to look at the store again, by the clock that only goes forward."""
+        return self._next
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last look came to nothing."""
+        return self._pause > _LOOK
+
+    def look_soon(self) -> None:
+        """Have the next step look at the store, unless looking fails."""
+        if not self.failed:
+            self._next = min(self._next, time.monotonic())
+
+    def tell(self) -> None:
+        """Tell the other hosts who acts here, where that is due."""
+        if not self.failed:
+            self._tell()
+
+    @property
+    def plays(self) -> bool:
+        """Whether loops take part here, as far as the other hosts were told."""
+        return self._told is not None and bool(self._told.participants)
+
+    def is_quiet(self) -> bool:
+        """Whether no document has changed for a moment: else none is published."""
+        return self._is_quiet(time.monotonic())
+
+    def serve(self) -> bool:
+        """Publish what was handed over, one after the other; whether there was anything."""
+        out = os.path.join(self.folder, handover.OUT)
+        names: list[str] = []
+        with contextlib.suppress(OSError):
+            names = sorted(each for each in os.listdir(out) if _NAME.fullmatch(each))
+        for name in names:
+            self._publish(out, name)
+        return bool(names)
+
     def step(self) -> None:
         """Take up what was handed over, and look at the store where it is time."""
-        self._serve()
+        self.serve()
         now = time.monotonic()
         quiet = self._is_quiet(now)
         try:
@@ -177,7 +223,7 @@ class Process:
             return
         state = host_state(self.folder)
         same = self._told is not None and self._told._replace(at=state.at) == state
-        if same and now < self._told_at + _SIGN_OF_LIFE:
+        if same and (not state.participants or now < self._told_at + _SIGN_OF_LIFE):
             return
         self.engine.tell(state)
         self._told, self._told_at = state, now
@@ -213,18 +259,11 @@ class Process:
             self._changed, self._quiet_since = tuple(found), now
         return now - self._quiet_since >= _QUIET
 
-    def _serve(self) -> None:
-        """Publish what was handed over, one after the other."""
-        out = os.path.join(self.folder, handover.OUT)
-        with contextlib.suppress(OSError):
-            for name in sorted(each for each in os.listdir(out) if _NAME.fullmatch(each)):
-                self._publish(out, name)
-
     def _publish(self, out: str, name: str) -> None:
         asked = os.path.join(out, name)
         taken = f"{asked.removesuffix('.json')}.taken"
         try:
-            found = os.lstat(asked)
+            found = _whole(asked)
             os.rename(asked, taken)
         except OSError:
             return
@@ -254,6 +293,18 @@ class Process:
         with contextlib.suppress(OSError):
             atomic.create(f"{asked.removesuffix('.json')}.done", json.dumps(answer).encode())
             os.unlink(taken)
+
+
+def _whole(path: str) -> os.stat_result:
+    """What stands at a path; whoever makes a file there has it under two names for a moment.
+
+    Raises:
+        OSError: nothing does.
+    """
+    until = time.monotonic() + _MAKING
+    while (found := os.lstat(path)).st_nlink > 1 and time.monotonic() < until:
+        time.sleep(0.001)
+    return found
 
 
 def host_state(folder: str) -> HostState:

@@ -7,7 +7,7 @@ protocol.json says of it may lag behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ from acp_core.protocols.folder.view.timeline import EventLog
 if TYPE_CHECKING:
     from acp_core.agents.live.policy import OwnCommand
     from acp_core.model.card import Card
+    from acp_core.protocols.folder.conduct.following import Wanted
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.pace import Pace
     from acp_core.protocols.folder.write.repair_plan import Outlook
@@ -52,14 +53,14 @@ def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCo
             None takes those of the user's settings.
     """
     if humans is None:
-        humans = _people_of_settings()
+        humans = people_of_settings()
     return FolderCollaboration(location, humans)
 
 
 _people: tuple[tuple[str, Stamp | None], frozenset[str]] | None = None
 
 
-def _people_of_settings() -> frozenset[str]:
+def people_of_settings() -> frozenset[str]:
     global _people
     from acp_core.person import settings
 
@@ -92,8 +93,23 @@ class FolderCollaboration(Collaboration):
         self.facts = Facts(self.key, grace=GRACE)
         self._builder = Builder(self.key, humans)
         self._last: Snapshot | None = None
+        self._is_live = False
+        self._followed: Wanted | None = None
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Have a shared folder synchronized while it is watched: its files tell what changed."""
+        self._is_live = True
+
+    def close(self) -> None:
+        if self._followed is not None:
+            self._followed.close()
+            self._followed = None
 
     def refresh(self, now: datetime) -> Snapshot:
+        if self._is_live and self._followed is None and self._is_shared():
+            from acp_core.protocols.folder.conduct.following import want  # only shared ones need it
+
+            self._followed = want(self.key)
         changed = self.facts.refresh(now.timestamp())
         last = self._last
         if last is not None and _is_half_appended(self.facts):

@@ -14,6 +14,7 @@ from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.file import MISSING
 from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.read.standing import current_phase, progress
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, text_in
 from acp_core.protocols.folder.schema.documents import Review
 from acp_core.protocols.folder.view import (
@@ -27,11 +28,12 @@ from acp_core.protocols.folder.view import (
     problems as trouble,
 )
 from acp_core.protocols.folder.view.links import continued_in, lineage
-from acp_core.protocols.folder.view.phases import Rail, current_phase, progress
+from acp_core.protocols.folder.view.phases import Rail
 from acp_core.protocols.folder.view.questions import questions
 from acp_core.protocols.folder.view.review_points import ReviewPoints
 from acp_core.protocols.folder.view.timeline import EventLog
 from acp_core.protocols.folder.write import guard
+from acp_core.protocols.folder.write.opened import is_shared
 
 T = TypeVar("T")
 
@@ -129,6 +131,7 @@ class Builder:
             changed=schema.parse_time(last.at) if last else None,
             recheck_at=papers.moment(min(rechecks)) if rechecks else None,
             run_id=_run_id(facts),
+            hosts=_hosts(self._folder, turns),
         )
 
     def _event_log(self, facts: Facts) -> EventLog:
@@ -200,6 +203,18 @@ def _source(facts: Facts) -> Source:
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
     return Source()
+
+
+def _hosts(folder: str, turns: tuple[Turn, ...]) -> tuple[str, ...]:
+    """The hosts on which participants act, where the folder is shared."""
+    if not is_shared(folder):
+        return ()
+    from acp_core.protocols.folder.view.listed import hosts_of  # late: most folders are not shared
+    from acp_core.stores.base import read_leases
+    from acp_core.stores.listing import Acting
+
+    leases = read_leases(folder).values()
+    return hosts_of([Acting(each.participant, each.host, each.account) for each in leases], turns)
 
 
 def _run_id(facts: Facts) -> str:

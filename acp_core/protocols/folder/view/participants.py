@@ -9,8 +9,9 @@ from acp_core.files.text import clean_name
 from acp_core.model import NextAction, Participant, Turn
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
+from acp_core.protocols.folder.read import standing
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, V2, list_in
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, list_in
 from acp_core.protocols.folder.view.timeline import EventLog
 
 ID = 200  # characters of a participant's id that are shown
@@ -108,14 +109,4 @@ def names(listed: tuple[str, ...]) -> str:
 
 def event_of_turn(facts: Facts) -> str:
     """The event that ends the turn of those who are waited for: the name of its action too."""
-    machine = facts.history.machine
-    if machine.phase == "decision_review":
-        return "decision_accepted" if machine.classified else "question_classified"
-    if machine.phase == "readiness_check":
-        if facts.dialect == V2 and not machine.frozen:
-            return "deliverable_frozen"
-        return "completed" if machine.passed else "readiness_passed"
-    if machine.phase == "drafting":
-        first = facts.dialect == V2 and not machine.drafted
-        return "deliverable_drafted" if first else "proposal_submitted"
-    return {"reviewing": "review_submitted", "revising": "proposal_revised"}.get(machine.phase, "")
+    return standing.event_of_turn(facts.history.machine, facts.dialect)

@@ -8,17 +8,14 @@ from typing import overload
 
 from acp_core.model import Phase, PhaseState, Visit
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.standing import PHASES, current_phase
 from acp_core.protocols.folder.state import Machine
 
-LABELS = {
-    "drafting": "drafting",
-    "reviewing": "reviewing",
-    "revising": "revising",
+LABELS = {name: name for name in PHASES} | {
     "decision_review": "decision review",
     "readiness_check": "readiness",
-    "completed": "completed",
 }
-_ORDER = tuple(LABELS)
+_ORDER = PHASES
 
 
 class Ended:
@@ -164,27 +161,3 @@ class Rail:
         self._taken, self._at = len(starts), (written, moment)
         touched.update(each for each, count in counts.items() if len(every[each].rounds) != count)
         return touched | {name}
-
-
-def current_phase(machine: Machine) -> str:
-    """The phase in which the collaboration stands; of a blocked one, that in which it stopped."""
-    if machine.phase in LABELS:
-        return machine.phase
-    return next((start[0] for start in reversed(machine.starts) if start[0] in LABELS), "")
-
-
-def progress(machine: Machine) -> float | None:
-    """How far it is, from 0 to 1: phases passed, and within one the answers that came in."""
-    phase = current_phase(machine)
-    if not phase:
-        return None
-    people = len(machine.participants)
-    within = 0.0
-    if phase == "reviewing" and machine.phase == phase and people > 1:
-        within = 1 - len(machine.waiting) / (people - 1)
-    elif phase == "decision_review" and machine.classified and people:
-        within = (1 + len(machine.accepted)) / (people + 2)
-    elif phase == "readiness_check" and machine.passed:
-        within = 0.5
-    share = (_ORDER.index(phase) + max(0.0, min(within, 0.95))) / (len(_ORDER) - 1)
-    return min(1.0, share)

@@ -20,7 +20,7 @@ from acp_core.protocols.folder.view import story
 from acp_core.protocols.folder.view.disagreement import Course, Disagreement, Documents, Point
 
 REVIEW, DECISIONS, READINESS = "review.md", "decisions.md", "readiness.md"
-COLUMNS = ("State", "Point", "Kind", "Raised by", "Round", "Answer")
+COLUMNS = ("state", "point", "kind", "raised by", "round", "answer")
 MOST = 500
 """Rows of the panel."""
 _TEXT, _NAME = 1_000, 200

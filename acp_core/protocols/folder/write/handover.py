@@ -37,7 +37,7 @@ FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256"
           "expect_seq", "review", "take")  # fmt: skip
 """What of an event is handed over: never a path of another file, never edits."""
 _PATIENCE = 180.0
-_STEP = 0.02
+_STEP, _FIRST_STEP = 0.02, 0.001  # seconds between two looks for the answer: at most, and at first
 
 
 def is_synced(folder: str) -> bool:
@@ -82,12 +82,14 @@ def hand_over(request: Request, make: type[Appended]) -> Appended:
     atomic.create(asked, json.dumps(value).encode())
     answer = os.path.join(folder, OUT, f"{id}.done")
     until = time.monotonic() + _PATIENCE
+    step = _FIRST_STEP
     while time.monotonic() < until:
         with contextlib.suppress(Unreadable):
             return _answered(json.loads(read_bounded(answer, LIMIT)), answer, make)
         if not is_synced(folder) and not os.path.lexists(answer):
             break
-        time.sleep(_STEP)
+        time.sleep(step)
+        step = min(_STEP, step * 1.1)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(asked)
         raise Refused("not appended: `acp sync` ended before it took the event up", UNREACHABLE)

@@ -12,7 +12,7 @@ from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.state import format_time
 from acp_core.protocols.governed.state.blocks import escalated
-from acp_core.protocols.governed.view.wording import blocked_by
+from acp_core.protocols.governed.view.wording import blocked_by, plain
 from acp_core.protocols.governed.write import Refused, decide
 from acp_core.protocols.governed.write.opened import Opened, who
 from acp_core.protocols.kit.binding import Context
@@ -107,7 +107,7 @@ def objection(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Done:
         id, status = values.objection, values.status
         state = decide.mark_objection(opened.root, id, status, values.by, values.comment, utc_now())
-        return Done(f"{id} is {status}.", state)
+        return Done(f"{id} is {plain(status)}.", state)
 
     return of_run(
         table_deciding.OBJECTION, opened, Steps(plan, describe, perform),

@@ -26,7 +26,7 @@ from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Pending, Run
 from acp_core.protocols.governed.schema import Object, obj, strings, text
 from acp_core.protocols.governed.state import gates
-from acp_core.protocols.governed.view.wording import gate_called
+from acp_core.protocols.governed.view.wording import gate_called, status_called
 from acp_core.protocols.kit.wording import difference, safe
 
 ALONE = 6
@@ -111,7 +111,11 @@ def _stream(stream: Workstream, pending: Pending) -> Row:
     run = stream.run
     there = run is not None and barriers.held_at(run.state.value) == pending.gate
     said = text(_asking(run), "summary", 2_000) if run else ""
-    cells = (safe(stream.name), safe(said), "" if there else safe(f"is {stream.status}"))
+    cells = (
+        safe(stream.name),
+        safe(said),
+        "" if there else safe(f"is {status_called(stream.status)}"),
+    )
     return Row(cells, checked=there, tone=Tone.PASS if there else Tone.REVISE)
 
 
@@ -197,7 +201,7 @@ def _problem(found: resync.Problem) -> Row:
 
 
 def _stream_row(stream: Workstream) -> Row:
-    return Row((safe(stream.name), safe(stream.phase), safe(stream.status)))
+    return Row((safe(stream.name), safe(stream.phase), safe(status_called(stream.status))))
 
 
 def _approval(opened: Opened, barrier: Barrier) -> Iterator[Row]:

@@ -11,7 +11,7 @@ BY = options.BY._replace(
     title="Who decides", help="Who decides; recorded.", form=True, aliases=("--as",)
 )
 COMMENT = Field("comment", "Comment", "The reason; recorded.", Kind.LINES)
-TURN = Field("turn", "Turn", "The turn, where several are active.", metavar="ID", form=False)
+TURN = Field("turn", "Turn", "The turn, if several are active.", metavar="ID", form=False)
 AGENTS = Field(
     "agents", "Agents",
     "ROLE=COMMAND: the command that takes a role's turns. {prompt} is replaced by the prompt, "

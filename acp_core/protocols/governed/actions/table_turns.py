@@ -31,7 +31,7 @@ CREATION = ActionSpec(
         given.AGENTS,
         Field(
             "repositories", "Repositories",
-            "For an initiative over several: NAME=ADDRESS or NAME=ADDRESS#BRANCH. Default: one run "
+            "For an initiative over several repositories: NAME=ADDRESS or NAME=ADDRESS#BRANCH. Default: one run "
             "in this folder.",
             Kind.LIST, flag="--repo", metavar="NAME=ADDRESS",
         ),
@@ -126,7 +126,7 @@ ACCEPTANCE = ActionSpec(
     (
         given.TURN,
         Field(
-            "exclude", "Not the agent's", "A changed file that is not the agent's, as a path.",
+            "exclude", "Not the agent's", "Path of a changed file that the agent did not change.",
             Kind.LIST, metavar="PATH",
         ),
     ),

@@ -16,7 +16,7 @@ from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
 from acp_core.protocols.governed.state.gates import lacking
 from acp_core.protocols.governed.view.panels import shown_time
 from acp_core.protocols.governed.view.run import waiting as run_waiting
-from acp_core.protocols.governed.view.wording import gate_called, plain
+from acp_core.protocols.governed.view.wording import gate_called, plain, status_called
 
 _MOST = 200  # decisions or objections of one workstream
 DECIDED = {
@@ -84,7 +84,7 @@ def board(initiative: Initiative) -> model.Panel:
     if lost:
         rows.append(model.Row(("in no phase", "", "", "")))
         rows += [_row(stream, True) for stream in lost]
-    columns = ("Workstream", "Standing", "Waiting for", "Last accepted turn")
+    columns = ("workstream", "standing", "waiting for", "last accepted turn")
     empty = "No workstreams."
     return model.Panel(
         "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty
@@ -102,7 +102,7 @@ def _waiting_at(initiative: Initiative, barrier: Barrier) -> set[str]:
 
 
 def _row(stream: Workstream, behind: bool) -> model.Row:
-    status = stream.status + (", behind" if behind else "")
+    status = status_called(stream.status) + (", behind" if behind else "")
     waits = ""
     if stream.run and stream.status != "blocked:barrier":
         turn = next(iter(run_waiting(stream.run)), None)
@@ -158,7 +158,7 @@ def _gate(initiative: Initiative) -> model.Panel:
         for stream in initiative.workstreams:
             if stream.run is not None:
                 rows += _evidence(stream.name, stream.run, pending.phase)
-    columns = ("Workstream", "What", "Is", "Evidence")
+    columns = ("workstream", "what", "is", "evidence")
     return model.Panel("gate", "Cross-repo gate", "table", columns, tuple(rows), "No pending gate.")
 
 
@@ -186,7 +186,7 @@ def _barriers(initiative: Initiative) -> model.Panel:
         )
         for b in initiative.barriers
     )  # fmt: skip
-    columns = ("Barrier", "Status", "Missing", "Reached by", "Phase", "Approved", "Comment", "Kind")
+    columns = ("barrier", "status", "missing", "reached by", "phase", "approved", "comment", "kind")
     return model.Panel("barriers", "Barriers", "table", columns, rows, "No barriers.")
 
 
@@ -206,7 +206,7 @@ def _objections(initiative: Initiative) -> model.Panel:
         for stream in initiative.workstreams
         for each in ([o for o in stream.run.objections if o.open][:_MOST] if stream.run else ())
     )
-    columns = ("Workstream", "Id", "Severity", "Status", "Statement", "Raised by")
+    columns = ("workstream", "id", "severity", "status", "statement", "raised by")
     return model.Panel(
         "objections",
         "Open objections",
@@ -237,7 +237,7 @@ def _governance(initiative: Initiative) -> model.Panel:
                 target=model.Target(document=f"{home}/{name}", line=line.number),
             )
         )
-    columns = ("At", "Barrier", "What", "By", "Comment")
+    columns = ("at", "barrier", "what", "by", "comment")
     return model.Panel(
         "governance", "Cross-repo decisions", "table", columns, tuple(reversed(rows)),
         "No cross-repo decisions yet.",
@@ -257,7 +257,7 @@ def _decisions(initiative: Initiative) -> model.Panel:
                 cells = (stream.name, each.category, each.id, each.role, each.statement)
                 rows.append(model.Row(cells, tone=model.Tone.DECIDE))
     rows.sort(key=lambda row: row.cells[1])
-    columns = ("Workstream", "Category", "Id", "Role", "Statement")
+    columns = ("workstream", "category", "id", "role", "statement")
     return model.Panel(
         "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
         "No decisions yet.",

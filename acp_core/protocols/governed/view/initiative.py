@@ -21,7 +21,7 @@ from acp_core.protocols.governed.view.board import initiative_panels, lagging
 from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.run import entered
 from acp_core.protocols.governed.view.run import waiting as run_waiting
-from acp_core.protocols.governed.view.wording import gate_called
+from acp_core.protocols.governed.view.wording import gate_called, status_called
 
 _MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
 _ELSEWHERE = " with the agentxchain program, which is not installed"
@@ -194,7 +194,7 @@ def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
         return "Completed."
     if initiative.status == "unreadable":
         return "The coordinator's state cannot be read."
-    status = "not started" if initiative.status == "absent" else initiative.status
+    status = "not started" if initiative.status == "absent" else status_called(initiative.status)
     behind = lagging(initiative)
     waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""
     lag = f"; {', '.join(behind[:5])} behind" if behind else ""

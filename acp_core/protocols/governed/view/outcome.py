@@ -30,7 +30,7 @@ def of_run(run: Run) -> tuple[model.Panel, ...]:
     rows = (
         *_result(run), *_approvals(run), *_left_open(run), *_final_gate(run), *_changed(run),
     )  # fmt: skip
-    return (model.Panel(ID, "Outcome", "table", ("What", "Outcome"), rows),)
+    return (model.Panel(ID, "Outcome", "table", ("what", "outcome"), rows),)
 
 
 def of_initiative(initiative: Initiative) -> tuple[model.Panel, ...]:
@@ -45,7 +45,7 @@ def of_initiative(initiative: Initiative) -> tuple[model.Panel, ...]:
         )
         for barrier in initiative.barriers
     ]
-    columns = ("Workstream", "Status", "Last accepted result")
+    columns = ("workstream", "status", "last accepted result")
     return (model.Panel(ID, "Outcome", "table", columns, tuple(rows)),)
 
 

@@ -59,7 +59,7 @@ def _gate(run: Run) -> model.Panel:
             if not gate.label.endswith(BY_A_HUMAN)
         ]
     return model.Panel(
-        "gate", "Pending gate", "table", ("What", "Is"), tuple(rows), "No pending gate."
+        "gate", "Pending gate", "table", ("what", "is"), tuple(rows), "No pending gate."
     )
 
 
@@ -74,7 +74,7 @@ def _turns(run: Run, now: datetime) -> model.Panel:
         )
         for t in run.turns
     )  # fmt: skip
-    columns = ("Role", "Status", "Age", "Attempt", "Result", "Since", "Deadline", "Turn")
+    columns = ("role", "status", "age", "attempt", "result", "since", "deadline", "turn")
     return model.Panel("turns", "Active turns", "table", columns, rows, "No active turns.")
 
 
@@ -88,7 +88,7 @@ def _objections(run: Run) -> model.Panel:
         )
         for o in sorted(run.objections, key=_pressing)[:_MOST]
     )  # fmt: skip
-    columns = ("Id", "Severity", "Status", "Statement", "Raised by", "At", "Changed by", "At last")
+    columns = ("id", "severity", "status", "statement", "raised by", "at", "changed by", "at last")
     return model.Panel(
         "objections", "Objections", "table", columns, rows, "No objections.", disagreement=True
     )
@@ -123,7 +123,7 @@ def _decisions(run: Run) -> model.Panel:
             tone = model.Tone.DECIDE
         target = model.Target(document=schema.LEDGER, line=number)
         rows.append(model.Row(cells, tone=tone, target=target))
-    columns = ("Id", "What", "By", "Phase", "Statement", "Rationale", "At")
+    columns = ("id", "what", "by", "phase", "statement", "rationale", "at")
     return model.Panel(
         "decisions", "Decision ledger", "table", columns, tuple(rows), "No decisions yet."
     )

@@ -19,6 +19,12 @@ def plain(word: str) -> str:
     return word.replace("_", " ")
 
 
+def status_called(status: str) -> str:
+    """A status in words: ``blocked:resync_failed`` is ``blocked (resync failed)``."""
+    word, _, why = status.partition(":")
+    return f"{plain(word)} ({plain(why)})" if why else plain(word)
+
+
 def gate_called(name: str) -> str:
     """A gate in words: those of the existing program's coordinator bear what they are."""
     kind, _, rest = name.partition(":")

@@ -137,7 +137,7 @@ MOVING = ActionSpec(
     "Move the waiting messages of an absent peer to another: the same agent with a new link.",
     f"{_ACTS}:moving",
     (
-        Field("peer", "From", "The absent peer.", Kind.CHOICE, required=True,
+        Field("peer", "From", "The peer that does not return.", Kind.CHOICE, required=True,
               position=True, metavar="PEER"),
         Field("to", "To", "The peer that replaces it.", Kind.CHOICE, required=True,
               position=True, metavar="PEER"),

@@ -27,7 +27,7 @@ AGENT = ActionSpec(
         *given.TLS,
         given.CA,
         Field("open_loopback", "Open to this machine", "Let every account of this machine do what its "
-              "owner can, without a token: for programs that have none to show.", Kind.FLAG),
+              "owner can, without a token: for programs that cannot send one.", Kind.FLAG),
         Field("webhook_host", "Hosts of webhooks", "Allow webhooks to this host, besides "
               "this machine.", Kind.LIST, metavar="HOST"),
         Field("join", "Join", "Link of an agent to stay connected to.", Kind.LIST,
@@ -104,8 +104,8 @@ BRIDGE = ActionSpec(
 RELAY = ActionSpec(
     "relay",
     "Run a relay",
-    "Connect agents that cannot reach each other (ACP v0.8, binding C), until interrupted. Nothing is "
-    "kept: what is on its way waits at its sender.",
+    "Connect agents that cannot reach each other (ACP v0.8, binding C), until interrupted. "
+    "The relay stores nothing: undelivered messages wait at their sender.",
     fields=(
         given.HOST,
         given.PORT._replace(help="Port to listen on (0: any).", default=7700),

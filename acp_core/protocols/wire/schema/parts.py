@@ -68,6 +68,19 @@ def shown_text(parts: object) -> str:
     return " ".join(filter(None, map(_part_text, parts)))
 
 
+def spoken(parts: object) -> str:
+    """The texts of parts in one line; where there is none, what else there is, in words."""
+    listed = [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+    texts = [each.get("content") for each in listed if each.get("type") == "text"]
+    words = in_line(" ".join(each for each in texts if isinstance(each, str)))
+    return words or in_line(shown_text(parts))
+
+
+def in_line(text: str) -> str:
+    """A text as one line: between its words stands one blank."""
+    return " ".join(text.split())
+
+
 def _part_text(part: object) -> str:
     if not isinstance(part, dict):
         return ""

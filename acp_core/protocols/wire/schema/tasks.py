@@ -10,7 +10,7 @@ from acp_core.files.decode import key, whole
 from acp_core.files.text import clean_line
 from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.schema.lenient import Object, line
-from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.parts import in_line, shown_text
 from acp_core.protocols.wire.state import TERMINAL, TaskState
 
 _KNOWN = {state.value for state in TaskState}
@@ -72,7 +72,7 @@ class Task:
     @property
     def about(self) -> str:
         """What it is about, safe to show."""
-        return clean_line(self.input.text, _LONG)
+        return clean_line(in_line(self.input.text), _LONG)
 
     @property
     def sentence(self) -> str:

@@ -31,7 +31,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None) -> Snapshot:
     """The Snapshot of one reading."""
     names = {peer.id: clean_name(peer.name, 64) for peer in reading.peers}
-    about = (reading.entries, names, reading.name, reading.written, _workers(reading))
+    about = (reading.entries, names, reading.name, reading.written, reading.tasks)
     told = Recorded(*about, lines=reading.lines) if reading.lines else Timeline(*about)
     findings = rules.check(reading)
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
@@ -166,11 +166,6 @@ def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _workers(reading: Reading) -> dict[str, str]:
-    """Which peer works on a task, by its id; where it is the agent itself, nothing."""
-    return {task.id: task.peer_id for task in reading.tasks if task.direction == "delegated"}
-
-
 def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
     """For each who is waited for the task of longest ago, and how many more there are."""
     whose: dict[str, list[Turn]] = {}
@@ -186,13 +181,13 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
 
 def _need(task: Task, names: dict[str, str], asked: dict[str, str]) -> Need:
     who = names.get(task.peer_id)
-    asking = f"{clean_name(who, 64)} needs input for" if who else "input needed for"
+    asking = f"{clean_name(who, 64)} needs input" if who else "input needed"
     question = asked.get(task.id, "")
-    question = f"{question} ({task.about})" if question else task.about
+    question = f"{question} ({task.about})" if question and task.about else question
     return Need(
         key=f"input:{task.id}:{clean_line(task.updated_at, 64)}",
         code="input_required",
-        text=clean_line(f"{asking} {task.id}: {question}"),
+        text=clean_line(f"{asking}: {question or task.about or task.id}"),
         participant=clean_name(who, 64) if who else None,
         since=task.since,
         action=ANSWER,

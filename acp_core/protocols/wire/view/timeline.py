@@ -14,7 +14,7 @@ from acp_core.model import Event, Tone
 from acp_core.model.format import exact
 from acp_core.protocols.wire.schema import Json, lenient, time_of
 from acp_core.protocols.wire.schema.lenient import fields_of
-from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken
 from acp_core.protocols.wire.schema.tasks import Content, Task
 from acp_core.protocols.wire.write.database import Entry
 
@@ -55,7 +55,8 @@ class Timeline(Sequence[Event]):
         own: the agent's name.
         written: when entries were written into the log, as far as that is known apart from what
             they say themselves.
-        workers: ids of the peers that work on tasks, by the tasks'.
+        tasks: those that entries speak of, as far as they are known: who works on them, and what
+            they are about.
     """
 
     def __init__(
@@ -64,13 +65,14 @@ class Timeline(Sequence[Event]):
         names: dict[str, str],
         own: str,
         written: Mapping[int, Placed] | None = None,
-        workers: Mapping[str, str] | None = None,
+        tasks: Iterable[Task] = (),
     ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
         self._own = own
         self._written = written or {}
-        self._workers = workers or {}
+        self._tasks = {task.id: task for task in tasks}
+        self._subjects: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -85,8 +87,11 @@ class Timeline(Sequence[Event]):
         return self._event(self._entries[index])
 
     def _event(self, entry: Entry) -> Event:
-        worker = self._workers.get(entry.task_id or "", "")
-        return _event(entry, self._names, self._own, self._written.get(entry.seq), worker)
+        task, worker, about = self._tasks.get(entry.task_id or ""), "", ""
+        if task is not None:
+            worker = task.peer_id if task.direction == "delegated" else ""
+            about = self._subjects.get(task.id) or self._subjects.setdefault(task.id, task.about)
+        return _event(entry, self._names, self._own, self._written.get(entry.seq), worker, about)
 
 
 class Recorded(Timeline):
@@ -102,11 +107,11 @@ class Recorded(Timeline):
         names: dict[str, str],
         own: str,
         written: Mapping[int, Placed] | None = None,
-        workers: Mapping[str, str] | None = None,
+        tasks: Iterable[Task] = (),
         *,
         lines: Sequence[int],
     ) -> None:
-        super().__init__(entries, names, own, written, workers)
+        super().__init__(entries, names, own, written, tasks)
         self._lines = lines
 
     def line_of(self, index: int) -> int:
@@ -137,7 +142,7 @@ def message_of(entry: Entry) -> Message | None:
         signed(body),
         text(body.get("context_id")) or "",
         time_of(body.get("ts")),
-        clean_line(shown_text(body.get("parts")), 200),
+        clean_line(in_line(shown_text(body.get("parts"))), 200),
     )
 
 
@@ -156,7 +161,8 @@ def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]
             continue
         message = message_of(entry)
         if message and message.text:
-            answers[id] = message.text if message.arrived else ""
+            said = clean_line(spoken(body_of(entry).get("parts")), 200)
+            answers[id] = said if message.arrived else ""
     return {id: text for id, text in answers.items() if text}
 
 
@@ -212,10 +218,11 @@ def _event(
     own: str,
     written: Placed | None,
     worker: str,
+    about: str,
 ) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
-    kind, tone, actor, words = _described(entry, body, peer, own)
+    kind, tone, actor, words = _described(entry, body, peer, own, about)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
     if said and at and abs((said - at).total_seconds()) > FAR:
@@ -234,18 +241,30 @@ def _event(
     )
 
 
-def _described(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str, str]:
+def _described(
+    entry: Entry, body: Json, peer: str, own: str, about: str
+) -> tuple[str, Tone, str, str]:
+    """Kind, tone, actor and words of an entry.
+
+    Args:
+        entry: of the log.
+        body: its JSON object.
+        peer: who it comes from, goes to or speaks of; "" where that is not known.
+        own: the agent's name.
+        about: what its task is about; "" where that is not known, and its id has to do.
+    """
     task = str(body.get("task_id") or "")
+    subject = about or task
     if entry.kind == "acp.status":
         state = str(body.get("state"))
-        error = f": {body['error']}" if body.get("error") else ""
+        words = f"{body['error']} [{subject}]" if body.get("error") else subject
         asked = state in ("submitted", "canceled")  # by who asks; the rest by who works
         theirs = body.get("direction") == ("received" if asked else "delegated")
         actor = peer if theirs and peer else own
-        return f"task {state}", _STATES.get(state, Tone.OTHER), actor, f"{task}{error}"
+        return f"task {state}", _STATES.get(state, Tone.OTHER), actor, words
     if entry.kind == "acp.artifact":
         artifact = lenient.read(Content, body.get("artifact"))
-        return "artifact", Tone.ACCEPT, peer or own, f"{task}: {artifact.text}"
+        return "artifact", Tone.ACCEPT, peer or own, f"{artifact.text} [{subject}]"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))
         name = str(body.get("name") or peer)
@@ -258,7 +277,10 @@ def _described(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
     what = "reply" if entry.kind == "acp.reply" else "message"
     what += f" to {whom}" if whom else ""
-    about = f" [{task}]" if task else ""
-    about += " · verified, but old" if signed(body) == OLD else ""
+    words = in_line(shown_text(body.get("parts")))
+    is_task = bool(about) and clean_line(words, len(about)) == about  # what was asked for
+    if task and not is_task:
+        words += f" [{subject}]"
+    words += " · verified, but old" if signed(body) == OLD else ""
     actor = str(body.get("from") or (own if body.get("_direction") == "out" else ""))
-    return what, tone, actor, f"{shown_text(body.get('parts'))}{about}"
+    return what, tone, actor, words

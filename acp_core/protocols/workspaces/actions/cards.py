@@ -152,7 +152,7 @@ def _conflicts(run: OpenRun, known: Known, waiting: Sequence[Conflict]) -> Itera
     for each in [each for each in waiting if each.id][:_MOST]:
         facts = Facts(run, known=known)
         claim = "" if each.why.startswith(f"{each.topic}: ") else each.why
-        by = "" if each.found_by == "acp" else f"found by {each.found_by}" if each.found_by else ""
+        by = "" if each.found_by == "acp" else each.found_by
         category = (safe(each.category), _RULES.get(each.category, "unknown category"))
         alike = sum(o.topic.lower() == each.topic.lower() for o in waiting if o is not each)
         more = f"{count(alike, 'other conflict')} on the same topic" if alike else ""
@@ -164,7 +164,8 @@ def _conflicts(run: OpenRun, known: Known, waiting: Sequence[Conflict]) -> Itera
                 facts.versions(each),
                 facts.compared(each),
                 CardSection("Kind", (Row(category),)),
-                texts("Besides", [by, more]),
+                texts("Found by", [by]),
+                texts("Also", [more]),
             ),
             _settlements(each),
             claim=claim,

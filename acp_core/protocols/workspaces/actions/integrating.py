@@ -115,7 +115,9 @@ def finishing(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     known = [safe(each) for each in integrate.gaps(run.run)]
     besides = "; ".join(each.rstrip(".") for each in known)
-    about = f"Besides: {besides}." if known else "Gaps that remain in the final output."
+    about = "Gaps that remain in the final output."
+    if known:
+        about += f" Noted already: {besides}."
     narrowed = {"gaps": {"default": integrate.added_gaps(run.run), "help": about}}
 
     def step(values: Values) -> Step:

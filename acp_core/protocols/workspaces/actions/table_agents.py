@@ -67,9 +67,9 @@ ADDITION = ActionSpec(
         Field("agent", "Fills the gap of",
               "The new agent's prompt names the outputs of this agent.", Kind.CHOICE,
               flag="--of", metavar="AGENT"),
-        Field("name", "Name of the new agent", "Default: derived from the agent whose gap it fills.",
+        Field("name", "Name of the new agent", "Name the new agent [default: derived from the agent whose gap it fills].",
               flag="--agent", metavar="NAME"),
-        Field("task", "Task", "Default: made from that agent's errors and notes.", Kind.LINES),
+        Field("task", "Task", "The new agent's task [default: made from that agent's errors and notes].", Kind.LINES),
         Field("role", "Role", "The agent's role, in the first line of its prompt.", form=False),
         Field("after", "After", "Dispatch the new agent after AGENT, to work on its output.",
               Kind.LIST, metavar="AGENT", form=False),
@@ -97,13 +97,13 @@ DISPATCHING = ActionSpec(
         given.PROGRAM_FIELDS[0],
         options.JOBS._replace(
             name="limit", flag="--jobs", title="Agents at the same time",
-            help="The others start as agents finish.", least=1, most=64,
+            help="Maximum number of agents at the same time; the others start as agents finish.", least=1, most=64,
         ),
         *given.PROGRAM_FIELDS[1:],
         options.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
         Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False),
         given.TIMEOUT._replace(
-            form=False, help="Time limit per agent, where its plan names none."
+            form=False, help="Time limit per agent, if its plan names none."
         ),
         Field("again", help="Rerun one agent.", metavar="AGENT", form=False),
         Field("feedback", help="With --again: feedback for its next prompt.", form=False),

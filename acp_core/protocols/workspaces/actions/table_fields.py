@@ -9,7 +9,7 @@ NO_CHANNEL = "A running sub-agent takes no messages: feedback goes into its next
 
 WHO = Field("agent", "Agent", "Name the agent.", Kind.CHOICE, required=True, position=True)
 START = Field(
-    "start", help="Then start every agent that can start.", kind=Kind.FLAG, form=False, unasked=True
+    "start", help="Also start every agent that can start.", kind=Kind.FLAG, form=False, unasked=True
 )
 ALIKE = Field("alike", "Apply to all conflicts on this topic", kind=Kind.FLAG,
                help="Apply to all other conflicts on its topic.")  # fmt: skip
@@ -26,6 +26,6 @@ PROGRAM_FIELDS = (
         "{prompt} or {prompt_file}.",
         listed=False,
     ),
-    options.MODEL._replace(help="Default: the program's own."),
+    options.MODEL._replace(help="Choose the model [default: the program's own]."),
 )  # fmt: skip
 """The program that works: a form asks for a preset or a command; see `actions.programs`."""

@@ -45,7 +45,7 @@ REPAIRING = ActionSpec(
     command="workspaces repair",
     help="Unreadable files move to .coord/history/damaged; the manifest is rebuilt from what "
     "can be read of it, the workspaces and the prompts. Unreadable decisions and conflicts "
-    "have to be made again.",
+    "must be made again.",
     examples=("acp workspaces repair queues --dry-run",),
 )
 TRIAGING = ActionSpec(
@@ -254,7 +254,7 @@ FINISHING = ActionSpec(
         Field(
             "gaps",
             "Gaps",
-            "Record a remaining gap [default: those of before].",
+            "Record a remaining gap [default: the gaps noted so far].",
             Kind.LIST,
             flag="--gap",
         ),

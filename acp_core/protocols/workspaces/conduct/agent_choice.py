@@ -89,6 +89,4 @@ def team(
 
 
 def _hint() -> str:
-    return (
-        f"--program {next(name for name, each in known().items() if each.program)}, or -- COMMAND"
-    )
+    return f"--agent {next(name for name, each in known().items() if each.program)}, or -- COMMAND"
