@@ -181,8 +181,9 @@ class AcpApp(PaintingApp):
         bounds = Bounds.of(self.settings.recording)
         recorder = Recorder("dashboard", bounds, lambda: self.now().timestamp(), patience=2.0)
         return Fleet(
-            [*self.paths, *self.links, *self._all_that_runs], clock=self.now, recorder=recorder
-        )
+            [*self.paths, *self.links, *self._all_that_runs],
+            clock=self.now, recorder=recorder, rows=True,
+        )  # fmt: skip
 
     @property
     def where(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from acp_core.fleet import cached_snapshot
 from tests.support import piloted
 
 if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
@@ -33,6 +34,7 @@ _LONGEST_NAME = 200  # characters of a parameter that stand in a test's name
 settings.register_profile("acp", deadline=None)
 settings.load_profile("acp")
 piloted.use()
+cached_snapshot.strict = True
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -69,6 +69,27 @@ class Observer:
             assert self._loops is not None
             return self._loops.get(key_of(key), ())
 
+    def at_rest(self, key: str) -> str | None:
+        """What is known of a collaboration's loops where none is at work, and nothing is asked.
+
+        Args:
+            key: the collaboration's, as in its Snapshot; links in the path are followed.
+
+        Returns:
+            A text that is another one wherever that is; None where something is at work.
+        """
+        with self._lock:
+            if self._loops is None:
+                self._read()
+            assert self._loops is not None
+            if not self._loops and not self._waiting:
+                return ""
+            name = key_of(key)
+            loops, waiting = self._loops.get(name, ()), self._waiting.get(name)
+        if waiting or any(loop.alive or loop.program_alive for loop in loops):
+            return None
+        return repr(loops) if loops else ""
+
     def refresh(self) -> frozenset[str]:
         """Read the state of all loops, and the requests for permission that wait.
 

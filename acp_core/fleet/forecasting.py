@@ -105,7 +105,7 @@ def learn_from(durations: Durations, member: Member, snapshot: Snapshot) -> None
     """Learn from one collaboration where something in it is new; in its lane."""
     try:
         if durations.wants(snapshot):
-            durations.learn(snapshot, cases_of(snapshot, member.opened().story()))
+            durations.learn(snapshot, cases_of(*member.past()))
     except Exception:  # a fault in a protocol's code must not end the fleet
         _log.info("nothing was learned of %s", member.key, exc_info=True)
 
@@ -115,7 +115,7 @@ def learn_once(members: Iterable[Member], make: Callable[[], Durations] = Durati
     durations = make()
     durations.read_recordings()
     for member in members:
-        if member.snapshot is not None:
+        if member.snapshot is not None and durations.wants(member.snapshot):
             member.lane.submit(
                 partial(learn_from, durations, member, member.snapshot), Urgency.CHANGE
             ).result()

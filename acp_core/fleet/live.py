@@ -25,10 +25,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from acp_core.diagnosis.observer import Loops, Observer
+from acp_core.files.journal import without_collector
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
+from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
+from acp_core.fleet.late_cache import LateCache
+from acp_core.fleet.late_recording import LateRecording
 from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
@@ -73,6 +77,8 @@ class Fleet:
         poll: As for `acp_core.files.watch.Watcher`.
         observer: Knows participants' loops, for what keeps collaborations from going on.
         recorder: Keeps what is read; closed with the fleet.
+        rows: Who follows `changes` asks `whole` before it looks at more of a Snapshot than a row
+            shows: what ended long ago need not be read, then.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Fleet:
         poll: bool | None = None,
         observer: Observer | None = None,
         recorder: Recorder | None = None,
+        rows: bool = False,
     ) -> None:
         self._running = RUNNING in paths
         paths = [path for path in paths if path != RUNNING]
@@ -98,6 +105,10 @@ class Fleet:
         self._recorder = recorder
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
+        self._cache = LateCache(
+            self._paths, self._observer, lambda: len(self._members) if discover else 0,
+            lambda: self._mail.box is not None, rows,
+        )  # fmt: skip
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
@@ -122,11 +133,15 @@ class Fleet:
         self._forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
         )
+        self._late_recording = LateRecording(
+            self._mail, self._workers.lane(), self._members, clock, recorder
+        )
         calls = Calls(self._appear, self._vanish, self._readings.changed, self._show_at, self._made)
         self._listings = Listings(lists, self._mail, clock, self._members, calls)
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
+        self._told_complete = False
         self._listening: Sequence[Path] = ()
         self._entries: set[Path] = set()
 
@@ -189,8 +204,10 @@ class Fleet:
         self._listings.read()
         members += self._listings.folders()
         members = list(dict.fromkeys(members))
-        for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
-            self._snapshots[member.key] = snapshot
+        with without_collector():  # what is read stays
+            for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
+                self._snapshots[member.key] = snapshot
+        self._cache.save()
         if self._recorder is not None:
             self._recorder.flush()
         rows = (self._snapshots[key] for key in self._listings)
@@ -228,6 +245,18 @@ class Fleet:
     def touch(self, key: str) -> None:
         """Ask for a refresh now, although nothing is known to have changed. From any thread."""
         self._mail.post(partial(self._touched, key))
+
+    def whole(self, key: str) -> Snapshot | None:
+        """The latest Snapshot with all its details; None where there is none (yet).
+
+        What is only known as a row is read, and comes as a change. For the event loop's thread.
+        """
+        snapshot, member = self._snapshots.get(key), self._members.get(key)
+        if not isinstance(snapshot, CachedSnapshot):
+            return snapshot
+        if member is not None and member.want_whole():
+            self._readings.schedule(member, Urgency.CALL)
+        return None
 
     def look_at(self, key: str) -> None:
         """Read a collaboration whole of which only a list tells. For the event loop's thread."""
@@ -288,6 +317,7 @@ class Fleet:
         if closing:
             await asyncio.wait(closing, timeout=1)
         self._workers.close()
+        await asyncio.to_thread(self._cache.save)
         if self._recorder is not None:
             await asyncio.to_thread(self._recorder.close)
 
@@ -349,7 +379,7 @@ class Fleet:
         live = self._mail.box is not None
         return Member(
             key, found, next(self._order), self._workers.lane(), self._observer, self._recorder,
-            partial(self.touch, key) if live else None,
+            partial(self.touch, key) if live else None, self._cache,
         )  # fmt: skip
 
     def _vanish(self, keys: Iterable[str]) -> None:
@@ -436,8 +466,11 @@ class Fleet:
             and self._listings.complete
             and all(key in self._snapshots for key in self._members)
         )
-        if self._complete:
+        if self._complete and not self._told_complete:
+            self._told_complete = True
+            self._workers.lane().submit(self._cache.save, Urgency.IDLE)
             self._forecasting.begin()
+            self._late_recording.begin()
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
         if due is None:

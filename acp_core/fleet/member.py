@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.files import tree_state
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean, clean_line
+from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
 from acp_core.model import Snapshot, Source, SourceState, Status
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
+from acp_core.model.story import Story
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
@@ -27,6 +33,8 @@ from acp_core.protocols.locations import find, is_link
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
+    from acp_core.fleet.late_cache import LateCache
+    from acp_core.fleet.snapshot_cache import SnapshotCache
     from acp_core.history.recorder import Recorder
 
 _log = logging.getLogger(__name__)
@@ -49,6 +57,7 @@ class Member:
         observer: Knows the loops of its participants.
         recorder: Keeps what is read of it.
         touch: To be called, from any thread, when there is something new that no folder tells.
+        cache: Gives what is kept of earlier runs, if anything is.
     """
 
     def __init__(
@@ -60,6 +69,7 @@ class Member:
         observer: Observer,
         recorder: Recorder | None = None,
         touch: Callable[[], None] | None = None,
+        cache: LateCache | None = None,
     ) -> None:
         self.key = key
         self.order = order
@@ -75,6 +85,10 @@ class Member:
         self._observer = observer
         self._recorder = recorder
         self._touch = touch
+        self._late_cache = cache
+        self._reading = threading.Lock()  # many are recalled in one job, apart from their lanes
+        self._wanted = False  # somebody looks at more than its row
+        self._details: Snapshot | None = None  # read for a Snapshot of an earlier run
         self._diagnosis: Diagnosis | None = None
         self._edits = Edits()
         self._collaboration: Collaboration | None = None
@@ -101,12 +115,23 @@ class Member:
             self._collaboration = self._found.open()
             if self._touch is not None:
                 self._collaboration.subscribe(self._touch)
+            if self._good is not None:  # it was shown without having been read
+                self._collaboration.refresh(self._good.as_of)
         return self._collaboration
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read what changed. The very object of the last call where nothing did; never raises."""
-        self.progress.begin()
+        with self._reading:
+            return self._refresh(now)
+
+    def _refresh(self, now: datetime) -> Snapshot:
         try:
+            recalled = self._recall(now)
+            if recalled is not None:
+                return recalled
+            self.progress.begin()
+            cache = self._cache() if self._collaboration is None else None
+            began, before = tree_state.now(), tree_state.look(self.key) if cache else None
             collaboration = self.opened()
             read = collaboration.refresh(now)
             if self._diagnosis is None:
@@ -116,6 +141,8 @@ class Member:
             self._good = snapshot
             self.watched = collaboration.watched() | self._own | self._claims()
             self._fault = ""
+            if cache is not None and before is not None and collaboration.follows_from_folder():
+                cache.keep(self.key, before, began, snapshot, collaboration.watched())
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
                 self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
@@ -129,6 +156,115 @@ class Member:
             self.progress.end()
         self.snapshot = snapshot
         return snapshot
+
+    def recall(self, now: datetime) -> Snapshot | None:
+        """The Snapshot of an earlier run, where all is as it was and nobody needs more of it.
+
+        As `refresh`, but that it reads nothing; from any thread.
+        """
+        with self._reading:
+            return self._recall(now)
+
+    def _cache(self) -> SnapshotCache | None:
+        return self._late_cache.get() if self._late_cache is not None else None
+
+    def _recall(self, now: datetime) -> Snapshot | None:
+        cache = self._cache() if self._collaboration is None else None
+        if cache is None or self._found is None or self._wanted:
+            return None
+        self.progress.begin(computes=False)
+        try:
+            before, protocol = self.snapshot, self._found.protocol.name
+            if before is not None:
+                same = before is self._good and cache.holds(self.key, protocol)
+                return before if same else None
+            recalled = cache.recall(self.key, protocol, now, self._read_details)
+        except Exception:  # a fault here only makes it slower
+            _log.info("nothing was recalled of %s", self.key, exc_info=True)
+            return None
+        finally:
+            self.progress.end()
+        if recalled is None:
+            return None
+        self._good = self.snapshot = recalled.snapshot
+        self.watched = recalled.watched | self._own
+        if recalled.has_claims:
+            self.watched |= self._claims()
+        return self.snapshot
+
+    @contextmanager
+    def _apart(self) -> Iterator[Collaboration]:
+        """The collaboration opened once more, for one look: the member's own belongs to its lane."""
+        assert self._found is not None
+        opened = self._found.open()
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def want_whole(self) -> bool:
+        """From now on it is read as others are, row or not; whether that is news. From any thread."""
+        news, self._wanted = not self._wanted, True
+        return news
+
+    def _read_details(self) -> Snapshot | None:
+        """All of a collaboration of which only a row was known: somebody looks at it. Any thread.
+
+        Returns:
+            None where this thread must not wait. Who draws asks for the whole before; where that
+            was forgotten, it is read in the lane, and comes as a change.
+        """
+        details = self._details
+        if details is None:
+            if self._late_cache is not None and self._late_cache.must_not_wait():
+                asked_too_early(self.key)
+                if self.want_whole() and self._touch is not None:
+                    self._touch()
+                return None
+            assert self._good is not None
+            with self._apart() as opened:
+                details = Edits().marked(opened.refresh(self._good.as_of), opened)
+            self._details = details
+            if self.want_whole() and self._touch is not None:
+                self._touch()
+        return details
+
+    @property
+    def is_recalled(self) -> bool:
+        """Whether its Snapshot is that of an earlier run, and nothing of it was read."""
+        return self._collaboration is None and isinstance(self.snapshot, CachedSnapshot)
+
+    def past(self) -> tuple[Snapshot, Story]:
+        """Its Snapshot and its story, for whoever learns from them; in its lane.
+
+        What was only recalled is read for that, and let go again.
+
+        Raises:
+            NoCollaboration: there is none in this place.
+        """
+        if self.is_recalled and self.snapshot is not None:
+            with self._apart() as opened:
+                return opened.refresh(self.snapshot.as_of), opened.story()
+        opened = self.opened()
+        return self.snapshot or opened.refresh(utc_now()), opened.story()
+
+    def record_apart(self, now: datetime) -> bool:
+        """Record it although it was only recalled, where it never was recorded. From any thread.
+
+        Returns:
+            Whether it had to be.
+        """
+        recorder = self._recorder
+        if recorder is None or not recorder.bounds.on or not self.is_recalled:
+            return False
+        from acp_core.history import library  # late: most fleets are read
+
+        if library.path(self.key).exists():
+            return False
+        with self._apart() as opened:
+            loops = self._observer.loops(self.key)
+            recorder.saw(opened.refresh(now), opened.tracked_files, loops, now, again=False)
+        return True
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""
@@ -159,6 +295,8 @@ class Member:
         return self._with(Source(SourceState.UNREACHABLE, note), now)
 
     def _with(self, source: Source, now: datetime) -> Snapshot:
+        if isinstance(self._good, CachedSnapshot):
+            return self._good.from_source(source, now)
         if self._good is not None:
             return replace(self._good, source=source, as_of=now, recheck_at=None)
         return Snapshot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -21,9 +22,9 @@ class Progress:
         self._thread: int | None = None
         self._began = self._used = 0.0
 
-    def begin(self) -> None:
-        """The calling thread begins."""
-        self._used = time.thread_time()
+    def begin(self, *, computes: bool = True) -> None:
+        """The calling thread begins; unless it ``computes``, all it could do for long is wait."""
+        self._used = time.thread_time() if computes else math.inf
         self._began = time.monotonic()
         self._thread = threading.get_native_id()
 
@@ -38,6 +39,8 @@ class Progress:
     def advances(self) -> bool:
         """Whether it used the processor since this was last asked with that answer, or it began."""
         thread = self._thread
+        if thread is None or self._used == math.inf:
+            return False
         try:
             threads = psutil.Process().threads()
         except (psutil.Error, OSError):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-THREADS = 4
-SPARE = 12  # more threads at most, started while all others are stuck
+THREADS = 2  # one reads while the other waits for a disk: more only take Python from each other
+SPARE = 14  # more threads at most, started while all others are stuck
 STUCK = 1.0  # s after which a job counts as stuck
 
 

@@ -241,6 +241,7 @@ def _unpack(
         if found is None:
             raise BadArchive(f"{place}: unpacked, but the folder is not a collaboration")
         versions = _take(recording, found, manifest["folder"]) if recording else None
+        os.utime(folder)  # whatever was read of it without its recording is read again
         return Carried(folder, manifest["name"], len(entries), versions)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -70,15 +70,17 @@ class Edits:
         from acp_core.history.store import BadRecording
 
         edited = dict.fromkeys(documents, False)
-        files = {file.document: file for file in collaboration.tracked_files()}
-        log = next((file for file in files.values() if file.log), None)
         try:
-            store = library.find(snapshot.key) if log is not None else None
+            store = library.find(snapshot.key)
         except BadRecording:
             return edited
-        if store is None or log is None:
+        if store is None:
             return edited
         try:
+            files = {file.document: file for file in collaboration.tracked_files()}
+            log = next((file for file in files.values() if file.log), None)
+            if log is None:
+                return edited
             if self._log is None or self._log.path != log.path:
                 self._log = GrowingLog(log.path)
             self._log.read()

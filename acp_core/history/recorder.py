@@ -94,6 +94,8 @@ class Recorder:
         tracked: Callable[[], tuple[TrackedFile, ...]],
         loops: tuple[RunnerState, ...],
         now: datetime,
+        *,
+        again: bool = True,
     ) -> None:
         """A collaboration was read.
 
@@ -102,6 +104,7 @@ class Recorder:
             tracked: Tells its files; asked only where something is new.
             loops: Of its participants.
             now: When.
+            again: Whether it will be told of again, and is remembered for that.
         """
         if not self.bounds.on:
             return
@@ -109,7 +112,8 @@ class Recorder:
         same = last is not None and last.snapshot is snapshot
         if same and last is not None and last.loops == loops:
             return
-        self._last[snapshot.key] = _Last(snapshot, loops)
+        if again:
+            self._last[snapshot.key] = _Last(snapshot, loops)
         meta = (
             ("key", snapshot.key),
             ("protocol", snapshot.protocol),

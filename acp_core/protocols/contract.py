@@ -48,6 +48,15 @@ class Collaboration(ABC):
     def watched(self) -> frozenset[Path]:
         """The folders in which a change may matter, each watched by itself (not recursively)."""
 
+    def follows_from_folder(self) -> bool:
+        """Whether the last Snapshot, and its causes, follow from what lies in its folder alone.
+
+        From no other folder, process, service or time, then; the person's settings, and whether
+        the disk can be written, are others' to ask for. Such a Snapshot may be shown again in a
+        later run as long as no file in or below the folder has changed.
+        """
+        return False
+
     def subscribe(self, changed: Callable[[], None]) -> None:  # noqa: B027 - most have none
         """Have ``changed`` called, from any thread, when `refresh` would tell something new.
 

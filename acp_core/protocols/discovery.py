@@ -296,13 +296,13 @@ def _identify(
 
 def _list(folder: Path) -> tuple[frozenset[str], list[Path]]:
     names: set[str] = set()
-    subfolders: list[Path] = []
+    subfolders: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             names.add(entry.name)
             if entry.name not in IGNORED and _is_folder(entry):
-                subfolders.append(folder / entry.name)
-    return frozenset(names), sorted(subfolders)
+                subfolders.append(entry.name)
+    return frozenset(names), [folder / name for name in sorted(subfolders)]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

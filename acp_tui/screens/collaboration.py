@@ -55,7 +55,7 @@ class CollaborationScreen(SnapshotScreen):
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)
         self.say_waiting(f"Reading {self.key} …")
-        if self.key not in self.app.fleet.snapshots:
+        if self.app.fleet.whole(self.key) is None:
             self.wait()
         self.app.fleet.look_at(self.key)
         self._draw()
@@ -76,6 +76,7 @@ class CollaborationScreen(SnapshotScreen):
     # --- what comes in ---------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
+        self.navigation.others_changed(batch)
         if self.key in batch.gone:
             self._gone = True
         elif any(snapshot.key == self.key for snapshot in batch.snapshots):
@@ -106,8 +107,12 @@ class CollaborationScreen(SnapshotScreen):
         """Show the newest Snapshot."""
         self._drawn_at, self._pending = monotonic(), None
         first = self.snapshot is None
-        snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
-        if snapshot is not None:
+        snapshot = self.app.fleet.whole(self.key) or self.snapshot
+        if snapshot is None:
+            row = self.app.fleet.snapshots.get(self.key)
+            if row is not None and row.source.note:
+                self.say_waiting(f"Reading {self.key} … {row.source.note}")
+        else:
             asked = self.asking(snapshot)
             needs = tuple(need for _, need in asked)
             data = PaneData(snapshot, needs, self.app.now(), self.app.utc, self._gone)
@@ -137,7 +142,7 @@ class CollaborationScreen(SnapshotScreen):
 
     def _tick(self) -> None:
         data = self.data
-        if self.app.fleet.snapshots.get(self.key, self.snapshot) is not self.snapshot:
+        if (self.app.fleet.whole(self.key) or self.snapshot) is not self.snapshot:
             if self._pending is None:
                 self._draw()  # nobody told: a signal leaves out a screen that is not ready for it
         elif data is not None:

@@ -15,6 +15,7 @@ from acp_tui.widgets.row_list import Item
 from acp_tui.widgets.tab_strip import NEW
 
 if TYPE_CHECKING:
+    from acp_core.fleet import Batch
     from acp_tui.screens.command_palette import Offer
     from acp_tui.screens.snapshot_screen import SnapshotScreen
 
@@ -28,6 +29,7 @@ class Navigation:
 
     def __init__(self, screen: SnapshotScreen) -> None:
         self._screen = screen
+        self._awaited: set[str] = set()  # keys of others of which more than a row shows
 
     def go(self, target: Target, *, focus: bool = True) -> None:
         """Show what something points to.
@@ -75,6 +77,21 @@ class Navigation:
         if location in snapshots:
             return snapshots[location]
         return next((s for s in snapshots.values() if s.location == location), None)
+
+    def find_whole(self, location: str) -> Snapshot | None:
+        """As `find_snapshot`, with all its details; None until they are read."""
+        there = self.find_snapshot(location)
+        whole = None if there is None else self._screen.app.fleet.whole(there.key)
+        if there is not None and whole is None:
+            self._awaited.add(there.key)
+        return whole
+
+    def others_changed(self, batch: Batch) -> None:
+        """Show what `find_whole` could not give before, now that it is there."""
+        arrived = self._awaited.intersection(each.key for each in batch.snapshots)
+        if arrived:
+            self._awaited -= arrived
+            self._screen.documents.draw_story()
 
     def open_linked(self, relation: str) -> None:
         """Open what this collaboration ``continues``, or what it is ``continued_by``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -79,7 +80,7 @@ class ReadingScreen(ModalScreen[None]):
     async def _load(self) -> None:
         view = self.query_one(DocumentView)
         snapshot = self.app.fleet.snapshots.get(self._key)
-        known = snapshot.document(self._document) if snapshot else None
+        known = await asyncio.to_thread(snapshot.document, self._document) if snapshot else None
         if known is None:
             self.app.tell(f"{self._document} does not exist.")
             self.dismiss()

@@ -124,6 +124,7 @@ class ReplayScreen(SnapshotScreen):
 
     def _changed(self, batch: Batch) -> None:
         """It is still going on: there will be more moments."""
+        self.navigation.others_changed(batch)
         changed = any(snapshot.key == self.key for snapshot in batch.snapshots)
         if changed and self._past is not None and self._stale is None:
             self._stale = self.set_timer(AGAIN, self._read_again)

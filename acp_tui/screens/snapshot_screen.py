@@ -115,7 +115,7 @@ class SnapshotScreen(CollaborationActions):
         self.timeline = Timeline(id="timeline")
         self.documents = Documents(id="documents")
         self.documents.fix_key = keys.called(self.app, "act.remedy")
-        self.documents.find_snapshot = self.navigation.find_snapshot
+        self.documents.find_snapshot = self.navigation.find_whole
         self.findings = Findings(id="findings")
         self.next = NextActions(id="next")
         self.watch(self.headline, "whole", self._stands_above, init=False)

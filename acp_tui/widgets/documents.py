@@ -157,6 +157,11 @@ class Documents(Vertical):
         elif (minute and self.active in (PHASES, STORY, WHY)) or self.active == PEOPLE:
             self._draw()
 
+    def draw_story(self) -> None:
+        """Draw the chain of collaborations anew: more is known of another one."""
+        if self.active == STORY:
+            self._draw()
+
     def activate(self, tab: str) -> bool:
         """Show a tab; returns whether there is one of that name."""
         if not self._has(tab):

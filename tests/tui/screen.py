@@ -84,6 +84,9 @@ class StillFleet:
     def add(self, path: Path) -> str:
         return str(path)
 
+    def whole(self, key: str) -> Any:
+        return self.snapshots.get(key)
+
     def loops_of_others(self, key: str) -> tuple[Any, ...]:
         return ()
 

@@ -84,6 +84,9 @@ class StageFleet:
     def action(self, name: str, now: datetime) -> Action | None:
         return next((each for each in self.offered if each.called(name)), None)
 
+    def whole(self, key: str) -> Any:
+        return self.snapshots.get(key)
+
     def loops_of_others(self, key: str) -> tuple[Any, ...]:
         return ()
 

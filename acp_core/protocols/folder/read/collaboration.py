@@ -27,7 +27,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
 from acp_core.protocols.folder.read import kept
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import BadLine
+from acp_core.protocols.folder.schema import BadLine, deliverables
 from acp_core.protocols.folder.view.build import Builder
 from acp_core.protocols.folder.view.documents import LINK_NOTE
 from acp_core.protocols.folder.view.timeline import EventLog
@@ -131,6 +131,11 @@ class FolderCollaboration(Collaboration):
             if path is not None and root is not None:
                 folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
         return frozenset(folders)
+
+    def follows_from_folder(self) -> bool:
+        facts = self.facts
+        outside = facts.declaration.mode != deliverables.INTERNAL or self._is_shared()
+        return not (outside or facts.unsettled or facts.rewritten or facts.log_full)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
         return recorded_files(self.facts)

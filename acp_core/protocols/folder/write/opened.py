@@ -159,7 +159,7 @@ def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
     lines = 0
     for block in blocks(data):
         history.read(block)
-        lines += len(block.lines)
+        lines += block.count
     tail = data[data.rfind(b"\n") + 1 :]
     return Opened(folder, protocol, history, len(data), lines, tail)
 
