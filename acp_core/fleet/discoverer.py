@@ -12,6 +12,7 @@ from acp_core.fleet.outbox import FIRST
 from acp_core.fleet.workers import Lane, Urgency
 from acp_core.protocols.discovery import Changes, DiscoveredCollaboration, Explorer
 
+PACE = 0.1  # s between two looks for new collaborations
 LISTENING = 2_000  # folders at most that are watched only because a collaboration may appear
 
 Appear = Callable[[Iterable[tuple[str, DiscoveredCollaboration | None]]], None]
@@ -38,6 +39,7 @@ class Discoverer:
         self._appear = appear
         self._explored = explored
         self._explorer: Explorer | None = None
+        self._entries: set[Path] = set()
 
     def begin(self, known: Callable[[], Iterable[str]]) -> None:
         """Look for the first time; ``known`` are collaborations that it found before."""
@@ -46,6 +48,18 @@ class Discoverer:
     def again(self, entries: set[Path] | None, urgency: Urgency) -> None:
         """Look for what appeared and vanished with ``entries``; None: everywhere."""
         self._send_out(partial(self._explore, entries), urgency)
+
+    def noticed(self, entries: Iterable[Path]) -> None:
+        """Look for what appeared and vanished with ``entries``, after those noticed just before."""
+        self._entries.update(entries)
+        if not self._mail.waits("explore"):
+            self._explore_entries()
+
+    def _explore_entries(self) -> None:
+        entries, self._entries = self._entries, set()
+        if entries:
+            self.again(entries, Urgency.CHANGE)
+            self._mail.later("explore", PACE, self._explore_entries)
 
     def _send_out(self, looking: Callable[[], None], urgency: Urgency) -> None:
         """Look in a worker; a fault there is raised by `Fleet.changes`."""

@@ -28,11 +28,9 @@ from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.journal import without_collector
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
-from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, learn_once
-from acp_core.fleet.late_cache import LateCache
-from acp_core.fleet.late_recording import LateRecording
+from acp_core.fleet.kept_rows import KeptRows
 from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
@@ -40,7 +38,7 @@ from acp_core.fleet.member import Member, NoCollaboration
 from acp_core.fleet.once import read_once
 from acp_core.fleet.outbox import Batch, Outbox
 from acp_core.fleet.readings import PATIENCE, Readings
-from acp_core.fleet.recheck import RecheckSchedule
+from acp_core.fleet.recheck import NET, Rechecks, RecheckSchedule
 from acp_core.fleet.running import RunningDiscoverer, find_running
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
@@ -58,9 +56,6 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Fleet", "NoCollaboration"]
 
 T = TypeVar("T")
-
-EXPLORE_PACE = 0.1  # s between two looks for new collaborations
-NET = 60.0  # s between two looks at everything, in case that a change passed unseen
 
 
 class Fleet:
@@ -105,20 +100,19 @@ class Fleet:
         self._recorder = recorder
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
-        self._cache = LateCache(
-            self._paths, self._observer, lambda: len(self._members) if discover else 0,
-            lambda: self._mail.box is not None, rows,
-        )  # fmt: skip
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
-        self._rechecks = RecheckSchedule(self._observer.patience.scaled(NET))
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
         self._watch_list = WatchList(self._mail, self._others)
         self._readings = Readings(
             self._mail, self._workers, clock, self._members, self._snapshots, self._watch_list,
             self._show,
+        )  # fmt: skip
+        self._rechecks = Rechecks(
+            RecheckSchedule(self._observer.patience.scaled(NET)), self._mail, self._members,
+            self._readings.schedule, self._find_anew,
         )  # fmt: skip
         self._loop_watch = LoopWatch(
             self._observer, self._workers.lane(), self._mail, self._loops_changed
@@ -133,17 +127,16 @@ class Fleet:
         self._forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
         )
-        self._late_recording = LateRecording(
-            self._mail, self._workers.lane(), self._members, clock, recorder
-        )
+        self._rows = KeptRows(
+            self._paths if discover else (), self._observer, self._members, self._mail,
+            self._workers, clock, recorder, rows,
+        )  # fmt: skip
         calls = Calls(self._appear, self._vanish, self._readings.changed, self._show_at, self._made)
         self._listings = Listings(lists, self._mail, clock, self._members, calls)
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
-        self._told_complete = False
         self._listening: Sequence[Path] = ()
-        self._entries: set[Path] = set()
 
     @property
     def snapshots(self) -> Mapping[str, Snapshot]:
@@ -207,7 +200,7 @@ class Fleet:
         with without_collector():  # what is read stays
             for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
                 self._snapshots[member.key] = snapshot
-        self._cache.save()
+        self._rows.cache.save()
         if self._recorder is not None:
             self._recorder.flush()
         rows = (self._snapshots[key] for key in self._listings)
@@ -251,12 +244,7 @@ class Fleet:
 
         What is only known as a row is read, and comes as a change. For the event loop's thread.
         """
-        snapshot, member = self._snapshots.get(key), self._members.get(key)
-        if not isinstance(snapshot, CachedSnapshot):
-            return snapshot
-        if member is not None and member.want_whole():
-            self._readings.schedule(member, Urgency.CALL)
-        return None
+        return self._rows.whole(self._snapshots.get(key), key, self._readings.schedule)
 
     def look_at(self, key: str) -> None:
         """Read a collaboration whole of which only a list tells. For the event loop's thread."""
@@ -317,7 +305,7 @@ class Fleet:
         if closing:
             await asyncio.wait(closing, timeout=1)
         self._workers.close()
-        await asyncio.to_thread(self._cache.save)
+        await asyncio.to_thread(self._rows.cache.save)
         if self._recorder is not None:
             await asyncio.to_thread(self._recorder.close)
 
@@ -340,7 +328,6 @@ class Fleet:
             self._running_discoverer.discover()
         self._listings.begin()
         self._rechecks.begin()
-        self._mail.later("net", self._rechecks.pause(len(self._members)), self._recheck)
         self._readings.begin()
         self._loop_watch.begin()
         self._mail.post(lambda: None)  # a first turn, even where there is nothing
@@ -379,7 +366,7 @@ class Fleet:
         live = self._mail.box is not None
         return Member(
             key, found, next(self._order), self._workers.lane(), self._observer, self._recorder,
-            partial(self.touch, key) if live else None, self._cache,
+            partial(self.touch, key) if live else None, self._rows.cache,
         )  # fmt: skip
 
     def _vanish(self, keys: Iterable[str]) -> None:
@@ -404,39 +391,22 @@ class Fleet:
 
     def _heard(self, report: Report) -> None:
         if report.rearmed:
-            self._recheck_everything()
+            self._rechecks.everything()
             return
         self._loop_watch.heard(report)
         if self._running and not self._running_discoverer.folders.isdisjoint(report.changed):
             self._running_discoverer.discover_soon()
         for member in self._watch_list.concerned(report.changed):
             self._readings.changed(member)
-        self._entries.update(report.entries)
-        if not self._mail.waits("explore"):
-            self._explore_entries()
+        if self._discover:
+            self._discoverer.noticed(report.entries)
 
-    def _explore_entries(self) -> None:
-        entries, self._entries = self._entries, set()
-        if entries and self._discover:
-            self._discoverer.again(entries, Urgency.CHANGE)
-            self._mail.later("explore", EXPLORE_PACE, self._explore_entries)
-
-    def _recheck_everything(self) -> None:
+    def _find_anew(self) -> None:
         self._loop_watch.check_soon()
-        for member in self._members.values():
-            self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
             self._discoverer.again(None, Urgency.IDLE)
-
-    def _recheck(self) -> None:
-        if self._rechecks.is_whole():
-            self._recheck_everything()
-            if self._running:
-                self._running_discoverer.discover()
-        else:
-            for member in self._members.values():
-                self._readings.schedule(member, Urgency.IDLE)
-        self._mail.later("net", self._rechecks.pause(len(self._members)), self._recheck)
+        if self._running:
+            self._running_discoverer.discover()
 
     def _loops_changed(self, names: frozenset[str]) -> None:
         self._watch_list.change()
@@ -466,11 +436,9 @@ class Fleet:
             and self._listings.complete
             and all(key in self._snapshots for key in self._members)
         )
-        if self._complete and not self._told_complete:
-            self._told_complete = True
-            self._workers.lane().submit(self._cache.save, Urgency.IDLE)
+        if self._complete:
             self._forecasting.begin()
-            self._late_recording.begin()
+            self._rows.begin()
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
         if due is None:

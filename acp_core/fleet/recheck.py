@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 
+from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.member import Member
+from acp_core.fleet.workers import Urgency
+
+NET = 60.0  # s between two looks at everything, in case that a change passed unseen
 LEAST, EACH = 10.0, 0.2  # s between two looks at what is known: at least, and for each of them
 
 
@@ -33,3 +39,53 @@ class RecheckSchedule:
         if due:
             self.begin()
         return due
+
+
+class Rechecks:
+    """Looks at everything now and then. For the event loop's thread.
+
+    Args:
+        schedule: when.
+        mail: of the fleet.
+        members: of the fleet, by key.
+        read: has a member read.
+        find: has what is new found, and looks at the participants' programs.
+    """
+
+    def __init__(
+        self,
+        schedule: RecheckSchedule,
+        mail: Mail,
+        members: Mapping[str, Member],
+        read: Callable[[Member, Urgency], None],
+        find: Callable[[], None],
+    ) -> None:
+        self._schedule = schedule
+        self._mail = mail
+        self._members = members
+        self._read = read
+        self._find = find
+
+    def begin(self) -> None:
+        """Everything is looked at now."""
+        self._schedule.begin()
+        self._later()
+
+    def everything(self) -> None:
+        """Look at everything: changes may have passed unseen."""
+        self._find()
+        self._known()
+
+    def _known(self) -> None:
+        for member in self._members.values():
+            self._read(member, Urgency.IDLE)
+
+    def _due(self) -> None:
+        if self._schedule.is_whole():
+            self.everything()
+        else:
+            self._known()
+        self._later()
+
+    def _later(self) -> None:
+        self._mail.later("net", self._schedule.pause(len(self._members)), self._due)
