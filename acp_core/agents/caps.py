@@ -24,7 +24,7 @@ _DAY = "day"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CapRecord:
     """The caps of a run.
 
     Attributes:
@@ -150,15 +150,15 @@ def _file(folder: str = "") -> Path:
     return paths.state_folder() / "budgets" / f"{name}.json"
 
 
-def _read(path: Path, run: str) -> Kept:
+def _read(path: Path, run: str) -> CapRecord:
     """What is kept of a run; nothing of another one."""
     try:
-        kept = codec.read(Kept, path)
+        kept = codec.read(CapRecord, path)
     except codec.CodecError:
-        return Kept(run)
-    return kept if kept.run == run else Kept(run)
+        return CapRecord(run)
+    return kept if kept.run == run else CapRecord(run)
 
 
-def _write(path: Path, kept: Kept) -> None:
+def _write(path: Path, kept: CapRecord) -> None:
     modes.private_folder(path.parent)
     codec.write(path, kept)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.questions import shown
+from acp_core.agents.live.questions import choice_text
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
 from acp_core.files.text import clean, clean_line
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
@@ -113,7 +113,7 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
     request = opened.request
     if request.questions:
         for choice in request.questions[0].choices[:_ANSWERS]:
-            label = shown(choice)
+            label = choice_text(choice)
             yield verdict(f"Answer: {label}", Verdict.REJECT, label)
         yield verdict("Answer in your own words", Verdict.REJECT, "", "message")
         yield verdict("Do not answer", Verdict.REJECT)

@@ -95,6 +95,11 @@ def clean_line(text: str, limit: int = 500) -> str:
     return line if len(line) <= limit else line[: limit - 1] + _ELLIPSIS
 
 
+def is_clean(text: str) -> bool:
+    """Whether a text can be shown, and typed in a command, as it is: one line, not empty."""
+    return bool(text) and clean_line(text) == text
+
+
 def clean_name(text: str, limit: int = 500) -> str:
     """A name, such as a participant's, safe to show as one line of at most ``limit`` characters.
 

@@ -40,7 +40,7 @@ class TreeState(NamedTuple):
         return self.newest < (began - SETTLED) * _SECOND
 
 
-def look(folder: str, most: int = MOST) -> TreeState | None:
+def read(folder: str, most: int = MOST) -> TreeState | None:
     """The state of a folder with all that is in it.
 
     Returns:

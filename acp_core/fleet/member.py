@@ -131,7 +131,7 @@ class Member:
                 return recalled
             self.progress.begin()
             cache = self._cache() if self._collaboration is None else None
-            began, before = tree_state.now(), tree_state.look(self.key) if cache else None
+            began, before = tree_state.now(), tree_state.read(self.key) if cache else None
             collaboration = self.opened()
             read = collaboration.refresh(now)
             if self._diagnosis is None:

@@ -307,7 +307,7 @@ class RowList(Lines):
             self.select(self.cursor)
 
 
-def _shown(item: Item, cells: int) -> Row:
+def _visible_text(item: Item, cells: int) -> Row:
     """An item's text, before it is put into rows of so many cells."""
     if item.path:
         return ((end_of("".join(text for text, _ in item.pieces), cells), item.pieces[0][1]),)
@@ -322,7 +322,7 @@ def _same(item: Item, before: Item) -> bool:
 
 def _wrapped(item: Item, cells: int) -> tuple[Row, ...]:
     """An item's text in rows of at most so many cells, further ones indented."""
-    return _wrapped_row(_shown(item, cells), min(item.indent, cells // 2), cells)
+    return _wrapped_row(_visible_text(item, cells), min(item.indent, cells // 2), cells)
 
 
 @lru_cache(ROWS_KEPT)

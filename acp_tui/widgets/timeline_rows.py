@@ -188,11 +188,11 @@ def _summary_text(event: Event) -> str:
     """What an event says beside who did what."""
     if event.problem:
         return f"illegal: {event.problem}"
-    return _beside(event.actor, event.kind, event.summary)
+    return _without_subject(event.actor, event.kind, event.summary)
 
 
 @lru_cache(KEPT)
-def _beside(actor: str, kind: str, summary: str) -> str:
+def _without_subject(actor: str, kind: str, summary: str) -> str:
     text = " ".join(summary.split())
     for known in (f"{actor} {kind}", kind.replace("_", " ")):
         if text.lower() == known.lower():

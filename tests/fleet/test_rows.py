@@ -135,12 +135,12 @@ def test_an_import_that_brings_a_recording_has_its_folder_read_again(
     take = transfer.take
 
     def taken(*given: Any) -> int:
-        seen.append(tree_state.look(given[2]["key"]))  # a dashboard looks at it
+        seen.append(tree_state.read(given[2]["key"]))  # a dashboard looks at it
         tick(work)
         return take(*given)
 
     monkeypatch.setattr(transfer, "take", taken)
     folder = archive.unpack(carried, tmp_path / "new").folder
-    now = tree_state.look(str(folder))
+    now = tree_state.read(str(folder))
     assert seen[0] is not None and now is not None
     assert now.digest != seen[0].digest

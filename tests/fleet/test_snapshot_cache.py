@@ -285,7 +285,7 @@ def test_few_are_not_kept(tmp_path: Path, pattern: Path) -> None:
 
 
 def test_nothing_is_kept_of_what_changed_just_now(work: Path) -> None:
-    found = tree_state.look(str(work / "c00"))
+    found = tree_state.read(str(work / "c00"))
     assert found is not None
     at = found.newest / 1e9
     assert not found.is_settled(at)
@@ -309,7 +309,7 @@ def test_times_in_whole_seconds_are_not_trusted(
     stat = os.stat
     monkeypatch.setattr(tree_state.os, "lstat", lambda path: coarse(real(path)))
     monkeypatch.setattr(tree_state.os, "stat", lambda path, **more: coarse(stat(path, **more)))
-    assert tree_state.look(str(work / "c00")) is None
+    assert tree_state.read(str(work / "c00")) is None
 
 
 def test_reading_touches_nothing_outside_the_folder(

@@ -80,7 +80,7 @@ class Form:
         return {"action": "accept", "content": content} if content else {"action": "decline"}
 
 
-def shown(choice: Choice) -> str:
+def choice_text(choice: Choice) -> str:
     """A choice as a person sees and answers it."""
     return clean_line(choice.label, _LABEL)
 
@@ -173,7 +173,7 @@ def _field(
         name,
         AgentQuestion(text, header, tuple(choice for choice, _ in choices), several),
         kind,
-        {shown(choice): value for choice, value in reversed(choices)},
+        {choice_text(choice): value for choice, value in reversed(choices)},
         f"{name}{_OWN}" if f"{name}{_OWN}" in own else "",
         required,
     )
@@ -200,4 +200,4 @@ def _content(about: FormField, answer: str) -> dict[str, object] | None:
 
 def _as_written(question: AgentQuestion, answer: str) -> str:
     """An answer as the program wrote the choice, where it is one."""
-    return next((each.label for each in question.choices if shown(each) == answer), answer)
+    return next((each.label for each in question.choices if choice_text(each) == answer), answer)

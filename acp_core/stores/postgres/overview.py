@@ -115,7 +115,7 @@ class Overview:
 
     def _read_all(self, on: Connection) -> frozenset[str]:
         self._made = self._link.made
-        before, self.listed = self.listed, self._told(on, read(on, None))
+        before, self.listed = self.listed, self._with_state(on, read(on, None))
         cut = len(self.listed) >= MOST
         self.note = (
             f"{clean_line(self._url, 200)}: only {MOST} collaborations are listed" if cut else ""
@@ -123,7 +123,7 @@ class Overview:
         return _differing(before, self.listed)
 
     def _read_some(self, on: Connection, names: Collection[str]) -> frozenset[str]:
-        found = self._told(on, read(on, names))
+        found = self._with_state(on, read(on, names))
         before = {name: self.listed[name] for name in names if name in self.listed}
         for name in names:
             self.listed.pop(name, None)
@@ -136,7 +136,7 @@ class Overview:
         ours = str(len(self.listed)), str(sum(int(e.revision) for e in self.listed.values()))
         return frozenset() if _sum(on) == ours else self._read_all(on)
 
-    def _told(self, on: Connection, found: dict[str, Listed]) -> dict[str, Listed]:
+    def _with_state(self, on: Connection, found: dict[str, Listed]) -> dict[str, Listed]:
         """The same, with what is to be said of those that an earlier acp has written."""
         silent = [each.id for each in found.values() if not each.standing][:_MOST_READ]
         if not silent or self._standing is None:
@@ -164,12 +164,12 @@ def read(on: Connection, names: Collection[str] | None) -> dict[str, Listed]:
             hosts.setdefault(id, []).append(Heard(state, max(0.0, float(age))))
     return {
         id: Listed(id, revision, seq, phase, tuple(waiting), updated, bytes(line or b""),
-                   tuple(hosts.get(id, ())), _standing(told), tuple(acting.get(id, ())))
+                   tuple(hosts.get(id, ())), _decoded(told), tuple(acting.get(id, ())))
         for id, revision, seq, phase, waiting, updated, line, told in rows.fetchall()
     }  # fmt: skip
 
 
-def _standing(text: str | None) -> Mapping[str, Any]:
+def _decoded(text: str | None) -> Mapping[str, Any]:
     """What a row tells; {} where that cannot be read."""
     try:
         value = json.loads(text or "{}")

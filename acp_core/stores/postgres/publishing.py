@@ -160,7 +160,7 @@ class _Publishing:
             " values (%s, 1, %b, %s, %s, %s, %b, %b, %s, %s, %s::json) on conflict (name) do nothing returning id",
             (self._name, written.mark, change.seq, len(written.lines), written.size, written.sha256,
              change.protocol, _plain(change.phase), [_plain(each) for each in change.waiting],
-             _standing(change)),
+             _state_json(change)),
         ).fetchone()  # fmt: skip
         if made is None:
             raise TipMoved(_EXISTS)
@@ -183,7 +183,11 @@ class _Publishing:
         with connection.pipeline():
             self._write(connection, row.id, row.lines)
             listed = (
-                (_plain(change.phase), [_plain(each) for each in change.waiting], _standing(change))
+                (
+                    _plain(change.phase),
+                    [_plain(each) for each in change.waiting],
+                    _state_json(change),
+                )
                 if change.phase
                 else ()
             )
@@ -325,7 +329,7 @@ def _once(keys: Sequence[bytes | None]) -> list[bytes | None]:
     return out
 
 
-def _standing(change: Change) -> str | None:
+def _state_json(change: Change) -> str | None:
     """What lists tell, as JSON; None where it is too much: then whoever lists reads the log."""
     text = json.dumps(change.standing) if change.standing else ""
     return text if 0 < len(text) <= _LARGEST_STANDING else None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acp_core.agents.live import answers
 from acp_core.agents.live.gate import Gate, Judged
 from acp_core.agents.live.policy import Decision
-from acp_core.agents.live.questions import MOST, permitted, read_form, shown
+from acp_core.agents.live.questions import MOST, choice_text, permitted, read_form
 from acp_core.agents.live.requests import parse
 from acp_core.agents.live.state import Order
 from acp_core.model.clock import utc_now
@@ -222,6 +222,6 @@ def test_a_choice_is_answered_as_it_is_shown_and_told_as_it_was_written() -> Non
     label = "git\x1b[31m " + "x" * 200
     asked["params"]["toolCall"]["_meta"]["qwenQuestions"][0]["options"][0]["label"] = label
     request = parse(asked)
-    said = shown(request.questions[0].choices[0])
+    said = choice_text(request.questions[0].choices[0])
     assert "\x1b" not in said and len(said) <= 100
     assert permitted(request, [said])["answers"] == {"0": label}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_core.files.text import clean
@@ -149,6 +149,7 @@ fuzzing = settings(
 
 
 @fuzzing
+@example(changes=[(("coordination", "blockers", 0, "id"), "\x1b[31mred\x1b[0m")])
 @given(changes=st.lists(st.tuples(st.sampled_from(PLACES), values), min_size=1, max_size=4))
 def test_anything_may_stand_anywhere_in_the_state(
     tmp_path: Path, changes: list[tuple[tuple[Any, ...], object]]

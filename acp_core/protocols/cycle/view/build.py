@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, is_clean
 from acp_core.model import (
     Finding,
     Need,
@@ -238,8 +238,9 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         title = each.state.title or each.id
         text = clean_line(f"Another cycle needs you: {title}: {waits[0].description}")
         key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
-        given = (("cycle", each.id),)
-        needs.append(Need(clean_line(key), "elsewhere", text, action=SELECT, given=given))
+        given = (("cycle", each.id),) if is_clean(each.id) else ()
+        act = SELECT if given else None
+        needs.append(Need(clean_line(key), "elsewhere", text, action=act, given=given))
     return tuple(needs[:_REQUESTS])
 
 
@@ -251,15 +252,15 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         choices = "; ".join(f"{n}. {o}" for n, o in enumerate(each.options, 1))
         text = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
-        given = (("decision", id),) if id else ()
-        act = DECIDE if id else None
+        given = (("decision", id),) if is_clean(id) else ()
+        act = DECIDE if given else None
         needs.append(Need(clean_line(key), "decision", clean_line(text), action=act, given=given))
     for number, blocker in enumerate(state.for_a_person(cycle), 1):
         id = blocker.id
         key = f"blocker:{cycle.id}:{id or number}"
         text = f"Blocker {id or number} is open: {blocker.description}"
-        given = (("blocker", id),) if id else ()
-        act = RESOLVE if id else None
+        given = (("blocker", id),) if is_clean(id) else ()
+        act = RESOLVE if given else None
         needs.append(Need(clean_line(key), "blocker", clean_line(text), action=act, given=given))
     asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:

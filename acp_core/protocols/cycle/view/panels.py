@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, is_clean
 from acp_core.model import Panel, Row, Target, Tone, format
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.names import DECIDE, RESOLVE, SELECT
@@ -105,7 +105,8 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
             each.made_by,
         )
         made = not each.is_open
-        action, given = ("", ()) if made or not each.id else (DECIDE, (("decision", each.id),))
+        decides = not made and is_clean(each.id)
+        action, given = (DECIDE, (("decision", each.id),)) if decides else ("", ())
         rows.append(_row(cells, checked=made, action=action, given=given))
         for number, option in enumerate(each.options, 1):
             pick = (*given, ("choice", str(number))) if given else ()
@@ -127,7 +128,8 @@ def _blockers(cycle: Cycle) -> Panel:
     for each in cycle.state.blockers[:_ROWS]:
         id = each.id
         cells = (id, each.description, each.reported_by, each.status, each.resolution)
-        action, given = (RESOLVE, (("blocker", id),)) if each.is_open and id else ("", ())
+        resolves = each.is_open and is_clean(id)
+        action, given = (RESOLVE, (("blocker", id),)) if resolves else ("", ())
         rows.append(_row(cells, checked=not each.is_open, action=action, given=given))
     for found in state.unknown_blockers(cycle)[:_ROWS]:
         place = found.name.removeprefix(cycle.progress)
@@ -267,7 +269,8 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
         cells = (title or "no title", word, state.verdict(each), mark, each.id)
         document = None if each.lost else each.record.file.name
         tone = _TONES.get(word, Tone.OTHER)
-        action, given = ("", ()) if mark else (SELECT, (("cycle", each.id),))
+        selects = not mark and is_clean(each.id)
+        action, given = (SELECT, (("cycle", each.id),)) if selects else ("", ())
         rows.append(_row(cells, tone=tone, document=document, action=action, given=given))
     rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
     columns = ("title", "claimed status", "derived", "", "cycle")

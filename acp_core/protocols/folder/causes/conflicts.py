@@ -9,7 +9,7 @@ from acp_core.model import Cause
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import SYNC
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.kept import Kept
+from acp_core.protocols.folder.read.kept import KeptText
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 300
@@ -21,7 +21,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
         yield _events(each) if each.document == schema.LOG_FILE else _document(each)
 
 
-def _document(kept: Kept) -> Cause:
+def _document(kept: KeptText) -> Cause:
     name = clean_line(kept.document, _LONG)
     return Cause(
         "C6",
@@ -38,7 +38,7 @@ def _document(kept: Kept) -> Cause:
     )
 
 
-def _events(kept: Kept) -> Cause:
+def _events(kept: KeptText) -> Cause:
     return Cause(
         "C6",
         "events that were appended here without acp are not in the store",

@@ -66,7 +66,7 @@ class Requests:
         self._untold: dict[str, tuple[Asked, str, str]] = {}
 
     def finish(self) -> bool:
-        """Note how what is being done has ended; whether anything has, so that `look` tells it."""
+        """Note how what is being done has ended; whether anything has, so that `check` tells it."""
         before = len(self._running)
         for each in list(self._running):
             self._end(each)
@@ -75,7 +75,7 @@ class Requests:
         self._next = 0.0
         return True
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look whether something is asked for, where it is time, and answer what was done.
 
         Raises:

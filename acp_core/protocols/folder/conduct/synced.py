@@ -69,7 +69,7 @@ class Folder:
 
     def _look_for_changes(self) -> None:
         """Publish what changed, once it is quiet."""
-        found = self._look()
+        found = self._stamps()
         if found != self._files:
             self._files = found
             self.process.is_quiet()
@@ -106,13 +106,13 @@ class Folder:
                 documents.README,
                 *(base.files if base else ()),
             )
-            before, self._files = self._files, self._look()
+            before, self._files = self._files, self._stamps()
             is_quiet = self.process.is_quiet()
             if self._due is None and (before != self._files or not is_quiet):
                 self._due = time.monotonic() + _QUIET  # what came, or what somebody writes just now
         return self._due if self._due is not None else math.inf
 
-    def _look(self) -> tuple[tuple[str, int, int], ...]:
+    def _stamps(self) -> tuple[tuple[str, int, int], ...]:
         found = []
         for name in dict.fromkeys(self._names):
             with contextlib.suppress(OSError, ValueError):

@@ -185,7 +185,7 @@ class Process:
                 return
             synced = synchronizing.sync(self.folder, self.engine, publish=quiet)
             self._tell()
-            self._requests.look()
+            self._requests.check()
         except StoreUnreachable as error:
             self._note(str(error))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)

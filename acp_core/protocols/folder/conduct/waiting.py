@@ -116,7 +116,7 @@ def tell_next(folder: str, participant: str, as_json: bool) -> int:
     Raises:
         Refused: the collaboration cannot be read.
     """
-    _look(folder)
+    _bring_news(folder)
     seen = Observation(folder, participant, again=False)
     if as_json:
         say_json({"schema": "acp.next/1", **_facts(seen, participant)})
@@ -147,7 +147,7 @@ def wait_for_turn(
         raise Refused("--interval must be a number of seconds above 0")
     if timeout is not None and not 0 <= timeout < float("inf"):
         raise Refused("--timeout must be a number of seconds, or 0 to wait without a limit")
-    told = _look(folder)
+    told = _bring_news(folder)
     seen = Observation(folder, participant)
     if timeout is None:
         timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0
@@ -163,7 +163,7 @@ def wait_for_turn(
         if left <= 0:
             return _timed_out(seen, participant, line, as_json)
         time.sleep(min(interval, left))
-        told = _look(folder, told)
+        told = _bring_news(folder, told)
         seen.refresh()
     if as_json:
         outcome = {"schema": "acp.wait/1", "outcome": "ready", "reason": reason}
@@ -174,7 +174,7 @@ def wait_for_turn(
     return 0
 
 
-def _look(folder: str, told: str = "") -> str:
+def _bring_news(folder: str, told: str = "") -> str:
     """Bring what is new in the store of a shared folder; where that cannot be reached, go on.
 
     Args:

@@ -58,7 +58,7 @@ class StoreCollaboration(Collaboration):
         note = self._bring()
         seen = self._inner.refresh(now) if self._inner is not None else None
         if self._last is None or seen is not self._seen or note != self._note:
-            self._last = self._shown(seen, note, now)
+            self._last = self._as_seen(seen, note, now)
         self._seen, self._note = seen, note
         return self._last
 
@@ -74,7 +74,7 @@ class StoreCollaboration(Collaboration):
         except (Refused, OSError) as error:
             return str(error)
 
-    def _shown(self, seen: Snapshot | None, note: str, now: datetime) -> Snapshot:
+    def _as_seen(self, seen: Snapshot | None, note: str, now: datetime) -> Snapshot:
         words = clean_line(note, 500)
         if seen is None:
             return Snapshot(

@@ -16,7 +16,7 @@ from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
-from acp_core.protocols.folder.read.kept import Kept, read_kept
+from acp_core.protocols.folder.read.kept import KeptText, read_kept
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
@@ -107,7 +107,7 @@ class Facts:
             for name in (README, schema.PROTOCOL_FILE, schema.LOG_FILE)
         }
         self.obsolete: tuple[str, ...] = ()
-        self.kept: tuple[Kept, ...] = ()
+        self.kept: tuple[KeptText, ...] = ()
         self.deliverables: tuple[Declared, ...] = ()
         self._deliverables_for: tuple[object, ...] = ()
         self.pairing = Pairing()

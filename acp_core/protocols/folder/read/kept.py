@@ -17,14 +17,14 @@ _NAME = re.compile(r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?")
 _MOST = 100  # texts
 
 
-class Kept(NamedTuple):
+class KeptText(NamedTuple):
     """A text that gave way: of which document, and where it is, below the folder."""
 
     document: str
     file: str
 
 
-def read_kept(folder: str) -> tuple[Kept, ...]:
+def read_kept(folder: str) -> tuple[KeptText, ...]:
     """What gave way and was not settled, the latest text of each document."""
     if not os.path.lexists(os.path.join(folder, _SHARE)):
         return ()
@@ -32,12 +32,12 @@ def read_kept(folder: str) -> tuple[Kept, ...]:
         names = sorted(os.listdir(os.path.join(folder, FOLDER)))
     except OSError:
         return ()
-    found: dict[str, Kept] = {}
+    found: dict[str, KeptText] = {}
     for name in names:
         match = _NAME.fullmatch(name)
         if match and len(found) < _MOST:
             document = _document(folder, match[1])
-            found[document] = Kept(document, f".acp/kept/{name}")
+            found[document] = KeptText(document, f".acp/kept/{name}")
     return tuple(found.values())
 
 

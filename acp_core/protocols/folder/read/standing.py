@@ -45,7 +45,7 @@ class Blocked(NamedTuple):
     more: int = 0
 
 
-class Standing(NamedTuple):
+class ListState(NamedTuple):
     """What a list tells of a collaboration.
 
     Attributes:
@@ -121,7 +121,7 @@ def event_of_turn(machine: Machine, dialect: str) -> str:
     return {"reviewing": "review_submitted", "revising": "proposal_revised"}.get(machine.phase, "")
 
 
-def standing(protocol: dict[str, Any], history: History) -> dict[str, Any]:
+def list_state(protocol: dict[str, Any], history: History) -> dict[str, Any]:
     """What a store keeps for lists, as JSON.
 
     Args:
@@ -179,10 +179,10 @@ def standing_of(protocol: bytes, log: bytes) -> dict[str, Any]:
     history = History(schema.participant_ids(decoded), schema.dialect_of(decoded))
     for block in blocks(log):
         history.read(block)
-    return standing(decoded, history)
+    return list_state(decoded, history)
 
 
-def decode(value: Mapping[str, Any]) -> Standing:
+def decode(value: Mapping[str, Any]) -> ListState:
     """What somebody said of a collaboration; what is not as it must be is left out."""
     people = value.get("people")
     blocked = value.get("blocked")
@@ -193,7 +193,7 @@ def decode(value: Mapping[str, Any]) -> Standing:
         for name in ("dialect", "objective", "phase", "stopped", "owner", "duty", "event",
                      "started", "since", "changed", "run", "continued")
     }  # fmt: skip
-    return Standing(
+    return ListState(
         **texts,
         round=number if type(number) is int and 0 <= number < 1 << 31 else 0,
         progress=float(share) if known else None,  # type: ignore[arg-type]

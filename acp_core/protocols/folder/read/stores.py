@@ -84,7 +84,7 @@ class StoreListing:
         """See `Listing.refresh`."""
         with without_collector():
             if self._waiting:
-                return self._told((), (), now)
+                return self._rows((), (), now)
             if not self._begun:
                 refuse_projects(self._address)
             changed = self._listing.refresh()
@@ -99,9 +99,9 @@ class StoreListing:
             gone = [*(changed - listed.keys()), *(i for i in moved if i in self._here)]
             left = [before[i] for i in moved if i in before and before[i] != self._here.get(i)]
             folders = [self._here[i] for i in moved if i in self._here and i in listed]
-            return self._told(folders, [*left, *(self._link(i) for i in gone)], now)
+            return self._rows(folders, [*left, *(self._link(i) for i in gone)], now)
 
-    def _told(self, folders: Sequence[str], gone: Sequence[str], now: datetime) -> Rows:
+    def _rows(self, folders: Sequence[str], gone: Sequence[str], now: datetime) -> Rows:
         """The next part of what is to be told."""
         humans = people_of_settings()
         listed = self._listing.listed

@@ -12,7 +12,7 @@ from datetime import datetime
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Need, Participant, Runner, Snapshot, Status, Turn
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import Standing, decode
+from acp_core.protocols.folder.read.standing import ListState, decode
 from acp_core.protocols.folder.view.participants import ID, names
 from acp_core.protocols.folder.view.problems import turn_needs
 from acp_core.stores.address import Address
@@ -81,7 +81,7 @@ def hosts_of(acting: Sequence[Acting], turns: Sequence[Turn]) -> tuple[str, ...]
     return tuple(dict.fromkeys(clean_line(each.host, 64) for each in ordered))[:_MOST_HOSTS]
 
 
-def _people(told: Standing, humans: frozenset[str]) -> tuple[Participant, ...]:
+def _people(told: ListState, humans: frozenset[str]) -> tuple[Participant, ...]:
     return tuple(
         Participant(
             id=clean_name(each.id, ID) or "?",
@@ -92,7 +92,7 @@ def _people(told: Standing, humans: frozenset[str]) -> tuple[Participant, ...]:
     )  # fmt: skip
 
 
-def _turns(told: Standing) -> tuple[Turn, ...]:
+def _turns(told: ListState) -> tuple[Turn, ...]:
     what = clean_line(told.duty, 200) or "act"
     return tuple(
         Turn(
@@ -107,7 +107,7 @@ def _turns(told: Standing) -> tuple[Turn, ...]:
 
 
 def _needs(
-    told: Standing, turns: tuple[Turn, ...], people: Sequence[Participant]
+    told: ListState, turns: tuple[Turn, ...], people: Sequence[Participant]
 ) -> tuple[Need, ...]:
     """The same needs as those of its folder, as far as a list can know them."""
     humans = frozenset(each.id for each in people if each.kind == "human")
@@ -141,7 +141,7 @@ def _runners(listed: Listed, people: set[str]) -> tuple[Runner, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _headline(phase: str, told: Standing, turns: Sequence[Turn]) -> str:
+def _headline(phase: str, told: ListState, turns: Sequence[Turn]) -> str:
     """One plain sentence; how long it has lasted is left to the screens."""
     if not phase:
         return "no events yet." if told.people else f"{_UNREAD}."
@@ -158,6 +158,6 @@ def _headline(phase: str, told: Standing, turns: Sequence[Turn]) -> str:
     return f"{_summary(phase, told)}. Waiting for {names(shown)}."
 
 
-def _summary(phase: str, told: Standing) -> str:
+def _summary(phase: str, told: ListState) -> str:
     number = f", round {told.round}" if told.round > 1 else ""
     return phase.replace("_", " ") + number

@@ -47,7 +47,7 @@ def settle(folder: str, name: str, *, mine: bool) -> str:
         OSError: it cannot be written.
     """
     tree = Tree(folder)
-    kept = _kept(tree, name)
+    kept = _kept_names(tree, name)
     if mine and name in (schema.LOG_FILE, schema.PROTOCOL_FILE):
         raise Refused(
             f"{name} is always the store's; `acp sync --again` appends the events again that are still allowed"
@@ -64,7 +64,7 @@ def settle(folder: str, name: str, *, mine: bool) -> str:
     )
 
 
-def _kept(tree: Tree, name: str) -> list[str]:
+def _kept_names(tree: Tree, name: str) -> list[str]:
     """What is kept of a document.
 
     Raises:
@@ -94,7 +94,7 @@ def merge(folder: str, name: str) -> str:
         OSError: it cannot be written.
     """
     tree = Tree(folder)
-    kept = _kept(tree, name)
+    kept = _kept_names(tree, name)
     if name in (schema.LOG_FILE, schema.PROTOCOL_FILE):
         raise Refused(f"{name} cannot be merged: it is always the store's")
     command = _editor()

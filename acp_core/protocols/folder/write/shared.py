@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from acp_core.files.locked import Moved
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import standing
+from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.write import Refused, handover, pending, review
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import (
@@ -196,7 +196,7 @@ def _change(
         host=host,
         phase=machine.phase,
         waiting=tuple(machine.waiting),
-        standing=standing(prepared.after.protocol, prepared.after.history),
+        standing=list_state(prepared.after.protocol, prepared.after.history),
     )
     return change, remarks
 
@@ -301,7 +301,7 @@ def publish_rogue(folder: str, engine: Engine, done: Done, host: str) -> Done:
         documents={n: data for n, data in changed.items() if n in allowed}, leases=leases,
         sender=last.sender, key=last.key or "", words=f"seq {last.name} {last.event}, appended by a script",
         account=hosts.account(), host=host, phase=machine.phase, waiting=tuple(machine.waiting),
-        standing=standing(opened.protocol, opened.history),
+        standing=list_state(opened.protocol, opened.history),
     )  # fmt: skip
     tip = engine.publish(done.base.tip, change)
     base = Base(tip, dict(done.base.files) | _entries(change))

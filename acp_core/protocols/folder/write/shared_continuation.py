@@ -7,7 +7,7 @@ import os
 from acp_core import __version__
 from acp_core.files import owners
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import standing
+from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.write import Refused, sharing, synchronizing
 from acp_core.protocols.folder.write.opened import is_shared, lock, open_locked
 from acp_core.stores import base as manifests
@@ -77,7 +77,7 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
             change = Change(
                 log=log, line=None, seq=opened.last_seq, protocol=named, words="continued elsewhere",
                 account=hosts.account(), host=host, phase=machine.phase, waiting=tuple(machine.waiting),
-                standing=standing(opened.protocol, opened.history),
+                standing=list_state(opened.protocol, opened.history),
             )  # fmt: skip
             tip = engine.publish(base.tip, change)
             entry = {schema.PROTOCOL_FILE: Entry(digest(named), len(named))}

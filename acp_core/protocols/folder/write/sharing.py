@@ -17,7 +17,7 @@ from typing import NamedTuple
 from acp_core.files import atomic, modes
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import standing
+from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.schema import deliverables
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write import shared_documents as documents
@@ -143,7 +143,7 @@ def share(
             log=log, line=None, seq=opened.last_seq, protocol=protocol, documents=plan.files, leases=leases,
             words=f"seq {opened.last_seq} {last.event if last else 'nothing'}: shared",
             account=hosts.account(), host=hosts.this_host(), phase=machine.phase,
-            waiting=tuple(machine.waiting), standing=standing(opened.protocol, opened.history),
+            waiting=tuple(machine.waiting), standing=list_state(opened.protocol, opened.history),
         )  # fmt: skip
         manifests.pin(folder, plan.address)
         try:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import standing
+from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.write import Refused, shared
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import lock, open_locked
@@ -84,7 +84,7 @@ def _publish(
     change = Change(
         log=done.log, line=None, seq=opened.last_seq, protocol=done.commit.protocol, documents=left,
         words=f"documents: {', '.join(left)}", account=me[1], host=host, phase=machine.phase,
-        waiting=tuple(machine.waiting), standing=standing(opened.protocol, opened.history),
+        waiting=tuple(machine.waiting), standing=list_state(opened.protocol, opened.history),
     )  # fmt: skip
     tip = engine.publish(done.base.tip, change)
     files = dict(done.base.files) | {n: Entry(digest(d), len(d)) for n, d in left.items()}
