@@ -111,7 +111,7 @@ _PEER = "needs ids that the agents choose; tests/protocols/wire runs the command
 NOT_RUN = {
     r"(share|join|sync|hosts|ask|unshare|store) ": _SHARED,
     r"launch checkout reader=claude": _SHARED,
-    r"doctor postgresql:|git@": _SHARED,
+    r"(doctor|status) postgresql:|git@|show 'git": _SHARED,
     r"launch --at-boot": _SYSTEM,
     r"wire (answer|cancel|forget|move) ": _PEER,
     r"agent --name B --join": _ELSEWHERE,
@@ -125,7 +125,7 @@ NOT_RUN = {
     r"act checkout raise_budget": "needs an agent that reports its cost; see tests/loops/test_budgets.py",
     r"status --view triage": "needs the view of that page; see tests/fleet/test_views.py",
     r"launch (--once|--permissions)": "an option in a sentence, without a folder",
-    r"append --summary-file|init --resume": "an option in a sentence, without the other ones",
+    r"append --summary-file|init --resume|cycle run --leave": "an option in a sentence, without the other ones",
     r"agent --name B --stdio": "talks to the program that starts it; see tests/protocols/wire/test_bindings.py",
     r"agent --open-loopback|continue --start|(replay|show) --json|mcp --no-wait": "an option in a sentence, without a folder",
     r"cycle (phase-result|select) ": "needs what an agent wrote; tests/protocols/cycle runs the command with it",

@@ -161,7 +161,8 @@ def test_a_folder_with_claude_and_gemini(programs: Programs, tmp_path: Path) -> 
     kill(holder)
     until(lambda: is_gone(agent), "the agent's end", PATIENCE)
     allow_all(folder, lambda: events(folder)[-1]["event"] == "completed")
-    assert is_valid(folder) and answered_once()
+    until(lambda: is_valid(folder), "what follows from the last event", PATIENCE)
+    assert answered_once()
     until(lambda: not any(left_of(place(str(folder), name)) for name in people), "everybody's end")
     for name in people:
         assert all(each["live"] for each in turns(folder, name)), name
@@ -348,7 +349,8 @@ def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: 
     answer_question(folder, "git, with a mirror")
     allow_all(folder, lambda: len(events(folder)) > 2)
     until(lambda: has_heard(folder, "reader", "git, with a mirror"), "the answer in its tool", PATIENCE)  # fmt: skip
-    assert is_valid(folder) and answered_once()
+    until(lambda: is_valid(folder), "what follows from the last event", PATIENCE)
+    assert answered_once()
 
 
 def has_heard(folder: Path, participant: str, answer: str) -> bool:

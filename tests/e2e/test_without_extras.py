@@ -89,8 +89,9 @@ def test_a_collaboration_is_run_and_watched_without_any_extra(tmp_path: Path) ->
 
     told = acp("doctor")
     assert told.returncode == 0
+    said = " ".join(told.stdout.split())  # in lines of its own width
     for extra in EXTRAS:
-        assert f"pip install 'acp-tui[{extra}]'" in told.stdout
+        assert f"pip install 'acp-tui[{extra}]'" in said
     for words in (("agent", "--name", "A"), ("serve", "."),
                   ("mcp", "--folder", "checkout", "--participant", "server")):  # fmt: skip
         refused = acp(*words)
