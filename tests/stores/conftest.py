@@ -1,12 +1,14 @@
-"""A PostgreSQL server for the tests that want one; they are skipped where none can be run."""
+"""Stores for the tests that want one. Where no PostgreSQL server can be run, its tests are skipped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.stores.databases import prepared
+from tests.stores.hosts import repository
 from tests.support.postgres import NoServer, Server, running
 
 
@@ -44,3 +46,12 @@ def _database(postgres: Server) -> str:
 def database(_database: str) -> str:
     """The address of a database that is prepared for acp, and holds nothing yet."""
     return prepared(_database)
+
+
+@pytest.fixture(params=["git", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that holds nothing yet, as people write it."""
+    if request.param == "git":
+        return f"git+file://{repository(tmp_path)}"
+    server: Server = request.getfixturevalue("postgres")
+    return prepared(server.database())

@@ -17,15 +17,6 @@ from tests.stores.hosts import Host, git, repository, shared, started
 from tests.support.postgres import Server
 
 
-@pytest.fixture(params=["git", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a store that holds nothing yet, as people write it."""
-    if request.param == "git":
-        return f"git+file://{repository(tmp_path)}"
-    server: Server = request.getfixturevalue("postgres")
-    return prepared(server.database())
-
-
 @pytest.fixture
 def people(tmp_path: Path) -> tuple[Host, Host]:
     """Somebody who takes part, and somebody who only looks on; `reader` is a person there."""

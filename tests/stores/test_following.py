@@ -22,17 +22,7 @@ from acp_core.stores.git import GitEngine
 from acp_core.stores.git_objects import ObjectStore
 from acp_core.stores.opening import open_engine
 from tests.agents.support import wait_for
-from tests.stores.databases import prepared
 from tests.stores.hosts import Host, repository, started
-from tests.support.postgres import Server
-
-
-@pytest.fixture(params=["git", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "git":
-        return f"git+file://{repository(tmp_path)}"
-    server: Server = request.getfixturevalue("postgres")
-    return prepared(server.database())
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def make_existing(root: Path, kind: str, **streams: Object) -> Path:
         {"super_run_id": "srun_1", "status": "active", "phase": "planning",
          "repo_runs": repo_runs, "pending_gate": None},
     )  # fmt: skip
-    barrier = {"workstream_id": "plan", "type": kind, "status": "pending"}
+    barrier: dict[str, object] = {"workstream_id": "plan", "type": kind, "status": "pending"}
     barrier |= {"required_repos": names, "satisfied_repos": []}
     write(home / "barriers.json", {"plan_completion": barrier})
     for name, of_state in streams.items():

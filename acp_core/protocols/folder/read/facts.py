@@ -36,7 +36,7 @@ class Declared(NamedTuple):
 
 
 class Facts:
-    """What is known of one collaboration. Call `look`, then read.
+    """What is known of one collaboration. Call `refresh`, then read.
 
     Args:
         folder: The collaboration's folder.

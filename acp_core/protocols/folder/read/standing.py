@@ -1,6 +1,6 @@
 """Where a collaboration stands, in the few words that a list of many needs: what a store keeps beside it.
 
-Whoever publishes a change says it with the change (`standing`); who lists a store takes it for a
+Whoever publishes a change says it with the change (`list_state`); who lists a store takes it for a
 stranger's word (`decode`). Standard library only.
 """
 
