@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acp_core.agents import background, codec, elsewhere, registry
-from acp_core.agents.ending import GRACE
+from acp_core.agents.ending import GRACE, Stopped
 from acp_core.agents.identity import Identity
 from acp_core.agents.place import Place, place
-from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files import claims
 from acp_core.files.claims import Seen

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from acp_core.agents.ending import end
+from acp_core.agents.ending import Stopped, end
 from acp_core.agents.hold import has_claims as has_claims
 from acp_core.agents.identity import Identity, identify
 from acp_core.files import claims, owners, requests
@@ -25,13 +25,6 @@ _PATIENCE = 3.0  # seconds for which the answer to a request is waited for
 _BEGINS = 1.0  # seconds between taking a claim and writing down here what began
 _STEP = 0.05
 T = TypeVar("T")
-
-
-class Stopped(NamedTuple):
-    """What came of stopping a loop: whether all of its processes ended, and a sentence."""
-
-    done: bool
-    sentence: str
 
 
 def seen(folder: str, participant: str, claim: str = "") -> Seen | None:

@@ -11,6 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from acp_core.agents.identity import Identity
 
@@ -18,6 +19,13 @@ GRACE = 10.0  # seconds between asking a program to end and ending it
 _AT_ONCE = 2.0  # seconds after which what was made to end is gone
 _STEP = 0.02
 _LOOK = 0.5  # seconds between two looks whether they live, where the system tells of their end
+
+
+class Stopped(NamedTuple):
+    """What came of stopping a loop: whether all of its processes ended, and a sentence."""
+
+    done: bool
+    sentence: str
 
 
 def end(

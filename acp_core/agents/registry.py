@@ -17,12 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.agents import codec
-from acp_core.agents.elsewhere import Stopped as Stopped
-from acp_core.agents.elsewhere import stop_elsewhere
-from acp_core.agents.ending import GRACE, end
-from acp_core.agents.hold import has_claims
-from acp_core.agents.logs import Log
-from acp_core.agents.parked import end_parked
+from acp_core.agents.ending import GRACE, Stopped, end
 from acp_core.agents.place import LoopRunning, Place, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.files import atomic, claims
@@ -174,6 +169,10 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
         grace: seconds between asking and ending.
         claim: the name of its claim; by default that of the participant.
     """
+    from acp_core.agents.elsewhere import stop_elsewhere  # late: who merely looks needs none of it
+    from acp_core.agents.hold import has_claims
+    from acp_core.agents.parked import end_parked
+
     where = place(folder, participant)
     saved = load(where)
     if saved is None or not _is_at_work(saved):
@@ -232,6 +231,8 @@ def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Sto
 
 def _note_stopped(where: Place, saved: Saved) -> None:
     """Say so in the state file of a loop that could not say it itself."""
+    from acp_core.agents.logs import Log  # late, as in `stop`
+
     with contextlib.suppress(LoopRunning, OSError), where.locked():
         saved = load(where) or saved
         if saved.ended is not None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from acp_core.files.journal import RESTARTED, UNREADABLE, Reader
 from acp_core.files.reading import Unreadable
+from acp_core.history.line_ends import LineEnds
 from acp_core.history.observing import LARGEST_LOG
-from acp_core.history.whole_log import LineEnds
 from acp_core.model import Event
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_core.agents import registry
-from acp_core.agents.registry import Stopped
+from acp_core.agents.ending import Stopped
 from acp_core.agents.state import RunnerState
 from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.loops.recording import keep_loops

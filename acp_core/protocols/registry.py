@@ -146,9 +146,9 @@ def installed() -> Iterator[Protocol]:
     turn use `bundled` first. A distribution that fails to load is left out.
     """
     yield from bundled()
-    from importlib.metadata import entry_points
+    from acp_core.protocols.entry_points import named  # late: what agents run needs none
 
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in named(ENTRY_POINTS):
         try:
             protocol = entry.load()
         except Exception:  # somebody else's code: its fault must not be ours

@@ -134,7 +134,7 @@ class CollaborationScreen(SnapshotScreen):
         if visit is not None:
             self.timeline.last_seen = LastSeen(events_seen(snapshot.events, visit), visit.at)
             self.documents.last_seen = visit.versions
-        self.loader.load_loops()
+        self.call_after_refresh(self.loader.load_loops)  # not while the first picture is drawn
         if self._target is not None:
             self.call_after_refresh(self.navigation.go, self._target)
         elif outcome_tab(snapshot):

@@ -169,7 +169,10 @@ class SnapshotScreen(CollaborationActions):
                 widget.refresh(layout=True)
             else:
                 widget.display = False
-        self.refresh(layout=over)  # what shows now has its place in the very next picture
+        if over:  # what shows now has its place in the very next picture, which is drawn once
+            self.refresh(repaint=False, layout=True)
+        else:
+            self.refresh()
 
     def show_data(self, data: PaneData, asked: Sequence[tuple[Snapshot, Need]] = ()) -> None:
         """Have the panes show a Snapshot as of a time.
@@ -195,7 +198,8 @@ class SnapshotScreen(CollaborationActions):
 
     @on(Documents.TextWanted)
     def _text_wanted(self, message: Documents.TextWanted) -> None:
-        self.loader.load_text(message.document)
+        # Reading and parsing it would slow down the picture of what is known already.
+        self.call_after_refresh(self.loader.load_text, message.document)
 
     @on(Timeline.SourceWanted)
     def _source_wanted(self, message: Timeline.SourceWanted) -> None:

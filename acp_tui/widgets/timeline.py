@@ -79,7 +79,7 @@ class Timeline(Vertical):
     """What was seen at the last visit; None: this is the first."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, classes="-empty")
+        super().__init__(id=id)
         self.view = TimelineView(id="timeline-view")
         self.details = EventDetails(id="timeline-details")
         self._typed = Typed(id="timeline-typed", compact=True)
@@ -116,9 +116,9 @@ class Timeline(Vertical):
         model = self.view.model
         before = model.length
         growth = self.view.replace_log(log, actors, now)
+        self.set_class(not model.length, "-empty")  # styles all anew: not where there are events
         if growth is Growth.SAME:
             return
-        self.set_class(not model.length, "-empty")
         newest = range(before, model.length)
         if growth is Growth.REWRITTEN or not (self._filtering or model.admit(newest)):
             self._refilter()

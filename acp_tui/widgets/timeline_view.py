@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive, var
 
@@ -279,6 +280,18 @@ class TimelineView(Lines):
             self._set_follow(True)
         elif new_value < old_value and not at_end:  # at the end: rows went away, nobody scrolled
             self._set_follow(False)
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """Arrange the rows for a new width at once, so that the picture that follows has them.
+
+        Textual draws first, and tells of the size after that: the first picture would have none.
+        """
+        changed = super()._size_updated(size, virtual_size, container_size, layout)
+        if changed and self.model.length:
+            self.on_resize()
+        return changed
 
     def on_resize(self) -> None:
         self._form = None

@@ -25,6 +25,19 @@ DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.
              "acp_core.model.snapshot", "acp_tui.widgets.fleet_table",
              "acp_tui.screens.collaboration"}  # fmt: skip
 """What the dashboard imports after its first picture only."""
+COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.elsewhere",
+                 "acp_core.agents.hold", "acp_core.agents.parked", "acp_core.files.requests",
+                 "acp_core.history.moments", "acp_core.history.whole_log",
+                 "acp_core.protocols.folder.actions.agents",
+                 "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",
+                 "acp_core.protocols.folder.skill", "acp_core.protocols.folder.write.append",
+                 "acp_core.protocols.folder.write.damage", "acp_core.protocols.folder.write.init",
+                 "acp_core.protocols.folder.write.repair_plan",
+                 "importlib.metadata", "linkify_it", "markdown_it"}  # fmt: skip
+"""What it imports after the first picture of a healthy collaboration only: what acts, prompts or
+repairs, what other accounts do, and what renders documents."""
+OPENED = 252
+"""Modules of acp that are there with that picture: as many as were found, and six."""
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +85,28 @@ def test_the_first_picture_needs_nothing_that_reads_collaborations() -> None:
     code = "import sys, acp_tui.app; print(*sys.modules, sep='\\n')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert DASHBOARD & set(ran.stdout.split()) == set()
+
+
+READ = """
+import sys
+import acp_tui.app, acp_tui.screens.collaboration
+from acp_core.fleet import Fleet
+from acp_core.history.recorder import Recorder
+sys.meta_path = [finder for finder in sys.meta_path if "importlib" in finder.__module__]
+(snapshot,) = Fleet(sys.argv[1:]).read()
+assert len(snapshot.events) == 1
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_the_newest_event_of_a_collaboration_needs_nothing_that_acts_or_renders(
+    folder: Path,
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", READ, str(folder)], capture_output=True, text=True, check=True
+    )
+    modules = set(ran.stdout.split())
+    assert "acp_core.protocols.folder.causes" in modules  # it was diagnosed
+    assert COLLABORATION & modules == set()
+    ours = sorted(name for name in modules if name.startswith("acp_"))
+    assert len(ours) <= OPENED, ours

@@ -18,6 +18,9 @@ SAVED = {
     "comparison, and not a picture of the whole terminal (tests/tui/test_covering.py counts them)",
     "_load_screen_css": "adds a screen's stylesheet to the parsed ones: opening a screen styles its own "
     "widgets, and not those of every screen again (tests/tui/test_drawing.py)",
+    "_size_updated": "arranges the timeline before the first picture with it, which would show rows "
+    "made for 20 cells: the newest event of a long log came two pictures later "
+    "(tests/tui/test_drawing.py looks at the first picture)",
     "_scroll_update": "sets the scroll bars of a list that has more or fewer rows: by the public way, "
     "`virtual_size`, each change lays out the whole screen: 158 layouts for 150 changes, now 10, and 8.6 "
     "ms of processor for each in place of 5.7 (tests/tui/test_drawing.py counts the layouts)",

@@ -12,13 +12,17 @@ from pydantic import BaseModel
 from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.screen import Screen
+from textual.strip import Strip
 
 from acp_core.model import Need, Notice
 from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
+from acp_tui.screens.pane_loader import PaneLoader
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
+from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, snapshot, until
+from tests.tui.support import make_documents, make_event
 
 
 class Nothing(BaseModel):
@@ -80,6 +84,39 @@ async def test_keys_are_looked_at_again_only_where_other_ones_are_of_use(
         fleet.offered = (replace(BLOCK, name="other"),)
         fleet.show(snapshot("a", phase="revising"))
         await until(pilot, lambda: looks)
+
+
+@pytest.mark.parametrize("count", [3, 500])
+async def test_the_first_picture_of_a_collaboration_has_its_newest_event(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is drawn once, and what is slow to get is got after it."""
+    said = "The newest, in more than 20 cells"
+    newest = make_event(count, summary=said)
+    events = (*(make_event(number) for number in range(1, count)), newest)
+    seen: list[str] = []  # lines of the timeline, pictures, and what is got
+    app: Any = dashboard(
+        StageFleet(snapshot("a", events=events, documents=make_documents())), tmp_path
+    )
+    render = TimelineView.render_line
+
+    def drawn(view: TimelineView, y: int) -> Strip:
+        strip = render(view, y)
+        seen.append(strip.text)
+        return strip
+
+    async with app.run_test(size=(160, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        monkeypatch.setattr(TimelineView, "render_line", drawn)
+        monkeypatch.setattr(app, "post_display_hook", lambda: seen.append("picture"))
+        monkeypatch.setattr(PaneLoader, "load_text", lambda loader, document: seen.append("text"))
+        monkeypatch.setattr(PaneLoader, "load_loops", lambda loader: seen.append("loops"))
+        await pilot.press("enter")
+        await until(pilot, lambda: {"text", "loops"} <= set(seen))
+        first = next(n for n, each in enumerate(seen) if "review_submitted" in each or said in each)
+        end = seen.index("picture", first)
+        assert any(said in line for line in seen[first:end])
+        assert end < min(seen.index("text"), seen.index("loops"))
 
 
 async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.agents.registry import Stopped
+from acp_core.agents.ending import Stopped
 from acp_core.agents.state import RunnerState
 from acp_core.files.text import clean_line
 from acp_core.loops import wording

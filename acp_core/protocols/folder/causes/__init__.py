@@ -7,8 +7,9 @@ found elsewhere, before, and is in ``case.found``. Source: folder protocol speci
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
@@ -16,21 +17,24 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, conflicts, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.write import Refused, damage
-from acp_core.protocols.folder.write.repair_plan import Outlook
+from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.diagnosis import Case
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.write.repair_plan import Outlook
 
 _LONG = 1_000
 _FOLLOWS = "add participants first, then repair the other fields"
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
-def causes(facts: Facts, outlook: Outlook, case: Case) -> Iterator[Cause]:
+def causes(facts: Facts, outlook: Callable[[], Outlook], case: Case) -> Iterator[Cause]:
     """Every cause, group by group.
 
     Args:
         facts: What the files hold.
-        outlook: What a repair would do, kept from one reading to the next.
+        outlook: Gives what a repair would do, kept from one reading to the next; asked only where
+            a repair may be a remedy, since most folders need none.
         case: What else is known.
     """
     if facts.unsettled:
@@ -48,14 +52,18 @@ def causes(facts: Facts, outlook: Outlook, case: Case) -> Iterator[Cause]:
     yield from human.causes(facts, case)
 
 
-def _as_far_as_it_goes(facts: Facts, outlook: Outlook, case: Case, cause: Cause) -> Cause:
+def _as_far_as_it_goes(
+    facts: Facts, outlook: Callable[[], Outlook], case: Case, cause: Cause
+) -> Cause:
     """The cause with a repair as its remedy only where that mends the file.
 
     That nobody takes part is a cause of its own, which says what mends it.
     """
+    from acp_core.protocols.folder.write import damage  # late: most folders need no repair
+
     now = case.snapshot.as_of
     try:
-        if any(fix.name == cause.document for fix in outlook.planned(facts, now)):
+        if any(fix.name == cause.document for fix in outlook().planned(facts, now)):
             return cause
         plan = damage.diagnose(facts.folder, now)
     except (Refused, OSError) as error:

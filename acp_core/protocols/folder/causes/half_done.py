@@ -11,7 +11,7 @@ from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.format import dated
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, mark_of, quoted, since_broken
-from acp_core.protocols.folder.conduct.turns import required, steps
+from acp_core.protocols.folder.conduct.steps import required, steps
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.view.documents import INFERRED, TOLERANCE, trusted_after
 from acp_core.protocols.folder.view.participants import event_of_turn

@@ -12,43 +12,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.model.turn import Brief, Mode
+from acp_core.protocols.folder.prompts.step import Step
 from acp_core.protocols.folder.schema import V1, V2
 from acp_core.protocols.folder.schema.documents import CLASSES, OUTCOMES, READY, conclusion_sections
 from acp_core.protocols.folder.skill import contents
 
 SCRIPTS = {script.command: script.name for script in contents.SCRIPTS}
 _SENTENCE = "<one short sentence>"
-
-
-class Step(NamedTuple):
-    """One event with which a turn is taken.
-
-    Attributes:
-        event: its name; ``doc`` the document that it names.
-        needs: paths of the documents that are written before.
-        what: what to do before it, in words.
-        reply_to: the seq that it answers.
-        role: of a deliverable event.
-        draft: file name of the text that goes with it and is first written as a draft.
-        optional: the turn may be taken without it.
-    """
-
-    event: str
-    doc: str
-    needs: tuple[str, ...]
-    what: str
-    reply_to: int
-    role: str = ""
-    draft: str = ""
-    optional: bool = False
-
-    def draft_path(self, brief: Brief) -> str:
-        """Where its draft is written."""
-        return os.path.join(brief.drafts, self.draft)
-
-    def paths(self, brief: Brief) -> tuple[str, ...]:
-        """The files that change before the event can be appended."""
-        return (*self.needs, self.draft_path(brief)) if self.draft else self.needs
 
 
 class Situation(NamedTuple):

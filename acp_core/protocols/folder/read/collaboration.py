@@ -196,7 +196,7 @@ class FolderCollaboration(Collaboration):
     def causes(self, case: Case) -> Sequence[Cause]:
         from acp_core.protocols.folder.causes import causes  # only diagnoses need it
 
-        return tuple(causes(self.facts, self._mended, case))
+        return tuple(causes(self.facts, lambda: self._mended, case))
 
     def durations(self, participant: str) -> Sequence[float]:
         return self._pace.of(self.facts.history, participant)
@@ -225,7 +225,7 @@ class FolderCollaboration(Collaboration):
     @cached_property
     def _mended(self) -> Outlook:
         """The same for causes, which another thread looks for."""
-        from acp_core.protocols.folder.write.repair_plan import Outlook  # only diagnoses need it
+        from acp_core.protocols.folder.write.repair_plan import Outlook  # only repairs need it
 
         return Outlook()
 

@@ -17,7 +17,7 @@ from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import MISSING
-from acp_core.protocols.folder.write import Refused, damage
+from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.hopeless import hopeless
 from acp_core.protocols.kit import guard
 
@@ -72,8 +72,10 @@ def _torn(facts: Facts) -> Obstacle | None:
     if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
         return None
     if facts.bare_returns:
+        from acp_core.protocols.folder.write.damage import NEWLINES  # late: see `_unreadable`
+
         sentence = "the lines of events.jsonl end in carriage returns only"
-        return Obstacle("A1", sentence, damage.NEWLINES, document=schema.LOG_FILE, key="A1:returns")
+        return Obstacle("A1", sentence, NEWLINES, document=schema.LOG_FILE, key="A1:returns")
     what = "is an incomplete event" if facts.tail_error else "has no newline at its end"
     sentence = f"the last line of events.jsonl {what}: no event can be appended"
     return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
@@ -81,6 +83,8 @@ def _torn(facts: Facts) -> Obstacle | None:
 
 def _unreadable(facts: Facts, now: datetime) -> Obstacle:
     """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
+    from acp_core.protocols.folder.write import damage  # late: most folders can be read
+
     name, code = schema.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
     reason = facts.log_problem
     if facts.protocol_problem:
