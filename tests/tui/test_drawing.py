@@ -113,7 +113,7 @@ async def test_the_first_picture_of_a_collaboration_has_its_newest_event(
         monkeypatch.setattr(PaneLoader, "load_loops", lambda loader: seen.append("loops"))
         await pilot.press("enter")
         await until(pilot, lambda: {"text", "loops"} <= set(seen))
-        first = next(n for n, each in enumerate(seen) if "review_submitted" in each or said in each)
+        first = next(n for n, each in enumerate(seen) if "reader" in each)
         end = seen.index("picture", first)
         assert any(said in line for line in seen[first:end])
         assert end < min(seen.index("text"), seen.index("loops"))
