@@ -9,6 +9,9 @@ the process does nothing else either.
 An app without a terminal renders its widgets as any other does, so that what cannot be rendered
 fails; but the strips are not put together for a screen that is not there. `render_strips`, which
 tests look at, puts them together as ever.
+
+What was parsed of a stylesheet is kept for the apps to come: nothing changes it, and parsing it
+anew was most of an app's start.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from typing import Any
 import textual.app
 import textual.pilot
 from textual._compositor import Compositor
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region
 from textual.screen import Screen
 
@@ -80,9 +86,32 @@ def _render(self: Compositor, crop: Region, is_rendered_line: Any) -> Any:
     return []
 
 
+_begin, _set_variables = Stylesheet.__init__, Stylesheet.set_variables
+_parsed: dict[frozenset[tuple[str, str]], Any] = {}
+
+
+def _known(variables: dict[str, str] | None) -> Any:
+    """What was parsed with these variables."""
+    return _parsed.setdefault(frozenset((variables or {}).items()), {})
+
+
+def _stylesheet(self: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+    _begin(self, variables=variables)
+    self._parse_cache = _known(variables)
+
+
+def _variables(self: Stylesheet, variables: dict[str, str]) -> None:
+    self._parse_cache = LRUCache(1)  # which is cleared
+    _set_variables(self, variables)
+    self._parse_cache = _known(variables)
+
+
 def use() -> None:
     """Let every app of this process run so."""
     for module in (textual.app, textual.pilot):
         module.wait_for_idle = wait_for_idle  # type: ignore[attr-defined]
     Screen._compositor_refresh = _refresh  # type: ignore[method-assign]
     Compositor._render_chops = _render  # type: ignore[method-assign]
+    Stylesheet.__init__ = _stylesheet  # type: ignore[method-assign]
+    Stylesheet.set_variables = _variables  # type: ignore[method-assign]
+    RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign,assignment]  # the same, without a call of Python
