@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
+import re
+import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,11 +20,29 @@ from hypothesis import settings
 from acp_core.fleet import cached_snapshot
 from tests.support import piloted
 
+_COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
 if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
     # The tests start many processes, each of which would compile everything anew.
-    _compiled = tempfile.TemporaryDirectory(prefix="acp-compiled-")
-    os.environ["PYTHONPYCACHEPREFIX"] = _compiled.name
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(_COMPILED)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+# Thousands of small files are made, synced and removed: where there is room, in memory.
+_MEMORY, _ROOM = "/dev/shm", 2 * 1024**3
+
+
+def _in_memory() -> bool:
+    """Whether the tests' folders, with the programs in them, can be there."""
+    try:
+        found = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    room = found.f_bavail * found.f_frsize >= _ROOM and not found.f_flag & os.ST_NOEXEC
+    return room and os.access(_MEMORY, os.W_OK)
+
+
+if _in_memory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)  # where pytest makes them
 
 # Whatever started the tests may ignore signals, as a shell does for what it puts into the
 # background; what the tests start would ignore them, too, and could not be interrupted.
@@ -40,11 +64,43 @@ cached_snapshot.strict = True
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """``-n auto``: two workers for each processor; a test waits for half of its time.
 
-    The slow tests do not: they kill and measure, and get a processor each.
+    The slow tests wait less, and start more: they get three workers for two processors.
     """
-    if config.option.numprocesses != "auto" or config.option.markexpr == "slow":
+    if config.option.numprocesses != "auto":
         return None
-    return 2 * (os.cpu_count() or 1)
+    processors = os.cpu_count() or 1
+    return (3 * processors + 1) // 2 if config.option.markexpr == "slow" else 2 * processors
+
+
+_LONG = (
+    "test_every_section_measures",
+    "test_the_pictures_of_the_cards_show_what_is_shown_now",
+    "test_a_watcher_is_killed_at_every_operation",
+    "test_many_cases_of_a_campaign",
+    "test_a_governed_run_with_opencode",
+    "test_all_of_them_one_after_the_other",
+    "test_what_the_old_program_started_is_seen_never_doubled_and_stopped",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes a minute and more begins first: else one worker ends long after the others."""
+    items.sort(key=lambda item: getattr(item, "originalname", "") not in _LONG)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Neighbours stay with one worker, which begins their servers once; who is done helps the others."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Of what was compiled, only what lies in passing folders goes again."""
+    if not hasattr(config, "workerinput"):
+        for passing in {tempfile.gettempdir(), _MEMORY}:
+            shutil.rmtree(_COMPILED / passing.lstrip("/"), ignore_errors=True)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -57,9 +113,54 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return None
 
 
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: no search for garbage goes through it again."""
+    gc.collect()
+    gc.freeze()
+
+
+_numbers = itertools.count()
+_used = pytest.StashKey[list[Path]]()
+_failed = pytest.StashKey[bool]()
+
+
+def _folder(request: pytest.FixtureRequest, factory: pytest.TempPathFactory, name: str) -> Path:
+    """A folder for one test. pytest looks for a number among those of all earlier tests: thousands."""
+    folder = factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
+    request.node.stash.setdefault(_used, []).append(folder)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own."""
+    return _folder(request, tmp_path_factory, re.sub(r"\W", "_", request.node.name)[:30])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    report = yield
+    item.stash[_failed] = item.stash.get(_failed, False) or report.failed
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """What a test leaves behind is of use only where it failed."""
+    result = yield
+    if not item.stash.get(_failed, True):
+        for folder in item.stash.get(_used, []):
+            shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("own")
+def own_folders(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    folder = _folder(request, tmp_path_factory, "own")
     monkeypatch.setenv("ACP_STATE", str(folder / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(folder / "config"))
     monkeypatch.setenv("ACP_CACHE", str(folder / "cache"))

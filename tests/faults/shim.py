@@ -136,6 +136,7 @@ def _serve() -> None:
     from acp_core.protocols import registry
 
     commands = {c.name: registry.load(c.target) for p in registry.bundled() for c in p.commands}
+    commands["watch an agent"] = _watch
     _import_everything()
     for line in sys.stdin:
         request = json.loads(line)
@@ -150,6 +151,15 @@ def _serve() -> None:
         _, status = os.waitpid(pid, 0)
         answer["code"] = os.waitstatus_to_exitcode(status)
         print(json.dumps({"names": [], "out": "", "err": ""} | answer), flush=True)
+
+
+def _watch(arguments: list[str]) -> int:
+    """What runs beside a dispatched agent of workspaces: no command, but a process of its own."""
+    from acp_core.protocols.workspaces.conduct.detached import watch
+
+    folder, agent, attempt = arguments
+    watch(folder, agent, int(attempt))
+    return 0
 
 
 def _import_everything() -> None:

@@ -9,6 +9,12 @@ the process does nothing else either.
 An app without a terminal renders its widgets as any other does, so that what cannot be rendered
 fails; but the strips are not put together for a screen that is not there. `render_strips`, which
 tests look at, puts them together as ever.
+
+Which rules the parts of a widget get (its component classes) is found once for all widgets that
+stand alike: with the same types, names, classes and states above them, up to the app.
+
+What was parsed of a stylesheet is kept for the apps to come: nothing changes it, and parsing it
+anew was most of an app's start.
 """
 
 from __future__ import annotations
@@ -21,6 +27,10 @@ from typing import Any
 import textual.app
 import textual.pilot
 from textual._compositor import Compositor
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.screen import Screen
 
@@ -80,9 +90,82 @@ def _render(self: Compositor, crop: Region, is_rendered_line: Any) -> Any:
     return []
 
 
+_begin, _set_variables = Stylesheet.__init__, Stylesheet.set_variables
+_parsed: dict[frozenset[tuple[str, str]], Any] = {}
+
+
+def _known(variables: dict[str, str] | None) -> Any:
+    """What was parsed with these variables."""
+    return _parsed.setdefault(frozenset((variables or {}).items()), {})
+
+
+def _stylesheet(self: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+    _begin(self, variables=variables)
+    self._parse_cache = _known(variables)
+
+
+def _variables(self: Stylesheet, variables: dict[str, str]) -> None:
+    self._parse_cache = LRUCache(1)  # which is cleared
+    _set_variables(self, variables)
+    self._parse_cache = _known(variables)
+
+
+_apply, _replace = Stylesheet.apply, Stylesheet.replace_rules.__func__  # type: ignore[attr-defined]
+_found: dict[tuple[Any, ...], Any] = {}
+_rules: dict[tuple[Any, ...], object] = {}
+_above: tuple[Any, Any] = (None, None)  # the widget whose parts get their rules, and how it stands
+_given: Any = None  # the rules that a node got last
+
+
+def _apply_once(
+    self: Stylesheet, node: DOMNode, *, animate: bool = False, cache: Any = None
+) -> None:
+    global _above, _given
+    if type(node) is not DOMNode or cache is not None:
+        _above = (None, None)
+        _apply(self, node, animate=animate, cache=cache)
+        return
+    if _above[0] is not node._parent:
+        path = tuple(_stands(each) for each in node.css_path_nodes[:-1])
+        _above = (node._parent, (_ruled(self), path))
+    key = (*_above[1], node.classes)
+    if key in _found:
+        if _found[key] is not None:
+            self.replace_rules(node, _found[key])
+        return
+    _given = None
+    _apply(self, node)
+    _found[key] = _given
+
+
+def _ruled(self: Stylesheet) -> object:
+    """What stands for these rules, in whichever stylesheet they are."""
+    rules = self.rules  # another list when another source is parsed
+    known = getattr(self, "_as_known", None)
+    if known is None or known[0] is not rules:
+        key = (frozenset(self._variables.items()), tuple(self.source.items()))
+        known = self._as_known = (rules, _rules.setdefault(key, object()))  # type: ignore[attr-defined]
+    return known[1]
+
+
+def _stands(node: DOMNode) -> tuple[Any, ...]:
+    return node._css_type_names, node.id, node.classes, node.pseudo_classes
+
+
+def _replaced(cls: type[Stylesheet], node: DOMNode, rules: Any, animate: bool = False) -> None:
+    global _given
+    _given = rules
+    _replace(cls, node, rules, animate)
+
+
 def use() -> None:
     """Let every app of this process run so."""
     for module in (textual.app, textual.pilot):
         module.wait_for_idle = wait_for_idle  # type: ignore[attr-defined]
     Screen._compositor_refresh = _refresh  # type: ignore[method-assign]
     Compositor._render_chops = _render  # type: ignore[method-assign]
+    Stylesheet.__init__ = _stylesheet  # type: ignore[method-assign]
+    Stylesheet.set_variables = _variables  # type: ignore[method-assign]
+    Stylesheet.apply = _apply_once  # type: ignore[method-assign]
+    Stylesheet.replace_rules = classmethod(_replaced)  # type: ignore[assignment]
+    RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign,assignment]  # the same, without a call of Python

@@ -141,7 +141,10 @@ def running(**settings: str) -> Iterator[Server]:
     bin = programs()
     made = ""
     runs_as: list[str] = []
-    place = Path(tempfile.mkdtemp(prefix="acp-pg-", dir="/tmp"))  # a socket's path must be short
+    memory = os.environ.get(
+        "PYTEST_DEBUG_TEMPROOT", "/tmp"
+    )  # both short, as a socket's path must be
+    place = Path(tempfile.mkdtemp(prefix="acp-pg-", dir=memory))
     try:
         for name, mode in (("data", 0o700), ("socket", 0o755)):
             (place / name).mkdir(mode=mode)

@@ -6,7 +6,7 @@ stands below.
 
 from __future__ import annotations
 
-import ast
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,10 +125,9 @@ COVERED = {
 
 def test_each_test_of_the_list_exists() -> None:
     there = {
-        node.name
+        name
         for path in Path(__file__).parent.glob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef)
+        for name in re.findall(r"^ *def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
     }
     named = {name for names in COVERED.values() for name in names}
     assert sorted(named - there) == []

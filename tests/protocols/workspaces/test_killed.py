@@ -7,7 +7,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, Layout, layout, locked
 from acp_core.protocols.workspaces.write.writing import carry_out
 from tests.agents.support import ROOT, wait_for
-from tests.faults.shim import KILLED, Faults
+from tests.faults.shim import KILLED, Faults, Run
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.workspaces.making import agent as agent_that_ended
 from tests.protocols.workspaces.running import acp, begun, log, now, prepare, program, states, told
@@ -55,26 +54,19 @@ def dispatched(root: Path, own: Path, how: str) -> None:
         carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
 
 
-def watched(root: Path, at: int) -> subprocess.CompletedProcess[str]:
-    """A watcher that is killed before its operation ``at``."""
-    words = [
-        sys.executable,
-        "-m",
-        "tests.protocols.workspaces.killed",
-        str(root),
-        "ann",
-        "1",
-        str(at),
-    ]
-    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+def watched(faults: Faults, root: Path, at: int, agent: str = "ann") -> Run:
+    """A watcher that is killed before its operation ``at`` (0: not at all)."""
+    kind = "kill" if at else "count"
+    words = ("watch an agent", str(root), agent, "1")
+    return faults.run(*words, kind=kind, at=at, env=dict(os.environ))
 
 
-def check_watcher(tmp_path: Path, at: int, how: str) -> None:
+def check_watcher(faults: Faults, tmp_path: Path, at: int, how: str) -> None:
     root, own = tmp_path / f"{how}-{at}" / "run", tmp_path / f"{how}-{at}" / "own"
     root.parent.mkdir()
     dispatched(root, own, how)
-    ended = watched(root, at)
-    assert ended.returncode == -signal.SIGKILL, (at, ended)
+    ended = watched(faults, root, at)
+    assert ended.code == KILLED, (at, ended)
     again = acp("dispatch", root)
     assert states(root) == {"ann": "success" if how != "lost" else "missing"}, (at, again)
     assert begun(own) == ["ann"], at
@@ -83,19 +75,23 @@ def check_watcher(tmp_path: Path, at: int, how: str) -> None:
     assert {f.code for f in now(root).findings} <= {"B29"}, at
 
 
-def test_a_killed_watcher_is_replaced_and_nothing_is_repeated(tmp_path: Path) -> None:
-    check_watcher(tmp_path, 20, "success")
+def test_a_killed_watcher_is_replaced_and_nothing_is_repeated(
+    faults: Faults, tmp_path: Path
+) -> None:
+    check_watcher(faults, tmp_path, 20, "success")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("how", "step"), [("success", 1), ("lost", 4)])
-def test_a_watcher_is_killed_at_every_operation(tmp_path: Path, how: str, step: int) -> None:
+def test_a_watcher_is_killed_at_every_operation(
+    faults: Faults, tmp_path: Path, how: str, step: int
+) -> None:
     (tmp_path / "whole").mkdir()
     dispatched(tmp_path / "whole/run", tmp_path / "whole/own", how)
-    count = int(watched(tmp_path / "whole/run", 0).stdout)
+    count = watched(faults, tmp_path / "whole/run", 0).calls
     assert count > 30
     for at in range(1, count + 1, step):
-        check_watcher(tmp_path, at, how)
+        check_watcher(faults, tmp_path, at, how)
 
 
 def sabotage(faults: Faults, root: Path, *words: str) -> Iterator[int]:
@@ -170,7 +166,9 @@ def test_a_killed_finish_leaves_all_or_is_finished(faults: Faults, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(tmp_path: Path) -> None:
+def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(
+    faults: Faults, tmp_path: Path
+) -> None:
     root, own = tmp_path / "run", tmp_path / "own"
     through(root)
     assert acp("triage", root, "ben", "skip", "--reason", "too little").code == 0
@@ -183,15 +181,7 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(tmp_path: Path
         assert choice is not None
         teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
         guard.act(place, "synthesise", lambda: synthesis.begin(place))
-        command = [
-            sys.executable,
-            "-m",
-            "tests.protocols.workspaces.killed",
-            str(root),
-            ORCHESTRATOR,
-            "1",
-        ]
-        subprocess.run([*command, str(at)], capture_output=True, cwd=ROOT)
+        watched(faults, root, at, ORCHESTRATOR)
         again = acp("integrate", root, "--synthesise")
         assert again.code == 0, (at, again)
         assert draft.read_text().startswith("# All"), at
