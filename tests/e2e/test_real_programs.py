@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,14 +24,14 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.cycle.schema import AGENTS
-from tests.agents.live.commands import acp, begin, environment, request
+from tests.agents.live.commands import acp, begin, request
 from tests.agents.live.support import left_of
 from tests.agents.support import is_gone
+from tests.e2e.dashboards import answer_by_key, dashboard
 from tests.loops.support import events, is_valid, log, state, stop_all, turns
 from tests.protocols.cycle.conducting import ID, WHAT, path
 from tests.protocols.governed import playing
 from tests.support.real_programs import VARIABLE, Programs, installed
-from tests.support.terminal import Terminal
 from tests.support.waiting import until
 
 pytestmark = [
@@ -61,23 +60,11 @@ def beside() -> Iterator[Path]:
         yield Path(os.path.realpath(made))
 
 
-def dashboard(folder: Path) -> Terminal:
-    """The real dashboard in a terminal of its own."""
-    words = [sys.executable, "-m", "acp_tui", str(folder)]
-    return Terminal(words, env=environment(), cwd=folder.parent, columns=150, rows=45)
-
-
 def by_key(folder: Path, asks: str, key: str) -> None:
     """Answer a request on its card in the dashboard, by a key."""
     opened = request(folder, asks)
     with dashboard(folder) as terminal:
-        terminal.wait_for("asks", PATIENCE)
-        terminal.run(0.5)
-        terminal.send("f")
-        terminal.wait_for("Allow once", PATIENCE)
-        terminal.run(0.5)
-        terminal.send(key)
-        until(lambda: not answers.is_published(opened), "the answer", PATIENCE)
+        answer_by_key(terminal, opened, key, PATIENCE)
 
 
 def allow_all(folder: Path, over: Callable[[], bool]) -> None:
