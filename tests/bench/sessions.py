@@ -69,7 +69,9 @@ def typed(shown: Terminal) -> int:
         shown.run(0.05)
     with contextlib.suppress(NotShown):
         shown.wait_for(TEXT, timeout=60)
-    lines = (SequenceMatcher(None, TEXT, line).get_matching_blocks() for line in shown.text.splitlines())
+    lines = (
+        SequenceMatcher(None, TEXT, line).get_matching_blocks() for line in shown.text.splitlines()
+    )
     return len(TEXT) - max(sum(block.size for block in blocks) for blocks in lines)
 
 

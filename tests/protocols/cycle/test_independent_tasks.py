@@ -96,7 +96,9 @@ def test_runs_of_tasks_outlive_a_killed_orchestrator_and_none_is_repeated(projec
     assert wait_for_end(project)["status"] == "completed"
     assert len(set(runs(project))) == len(runs(project))
     assert lines(project).count(("start", "TASK-001")) == 1
-    results = sorted(each.name for each in (progress(project) / "coordination/task-results").iterdir())
+    results = sorted(
+        each.name for each in (progress(project) / "coordination/task-results").iterdir()
+    )
     assert results == [f"1-cd-task-{number}.txt" for number in (1, 2, 3, 4)]
 
 

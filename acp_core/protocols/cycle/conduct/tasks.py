@@ -196,4 +196,3 @@ class _OneTask(AgentRun):
 def _read(task: Task, work: Work) -> TaskRun:
     ended = read_result(work)
     return TaskRun(task, work.key, ended, parse(ended.output))
-

@@ -188,9 +188,9 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                if not (folder / shielded.OUT).exists():  # what was begun is seen to its end
-                    if over := await asyncio.to_thread(self._costs.over):
-                        return outcome.failure(over)
+                begun = (folder / shielded.OUT).exists()  # it is seen to its end
+                if not begun and (over := await asyncio.to_thread(self._costs.over)):
+                    return outcome.failure(over)
                 ended = await self._measured_run(job, material, folder, is_live)
             except SpawnError as error:
                 return outcome.failure(str(error))
