@@ -14,6 +14,7 @@ from acp_core.protocols.cycle.schema.state_file import Task
 from acp_core.protocols.cycle.state.independent import apart, startable
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.cycle.conducting import (
+    diagnosed,
     done,
     end_all,
     progress,
@@ -106,6 +107,8 @@ def test_runs_of_tasks_outlive_a_killed_orchestrator_and_none_is_repeated(projec
 def test_a_stop_ends_the_runs_of_all_tasks(project: Path) -> None:
     start(project, "--jobs", "2", ep=["apart"], **{"TASK-001": ["hold"], "TASK-002": ["hold"]})
     wait_for(lambda: len(lines(project)) == 2, "two tasks at work")
+    _, shown = diagnosed(project)
+    assert [each.headline for each in shown.causes if each.wanted] == []
     pids = [
         each.run.process.pid
         for each in registry.runners(str(project))
