@@ -147,10 +147,12 @@ def append(arguments: Sequence[str]) -> int:
 
 def append_event(values: Values) -> int:
     """Append an event, as the arguments say; the exit code."""
+    from acp_core.agents.session_mark import refuse_another_participant
     from acp_core.files.shield import Shield
     from acp_core.protocols.folder.write.append import RACED
     from acp_core.protocols.folder.write.append import append as write
 
+    refuse_another_participant(values.folder, values.participant)
     request = request_of(values)
     if values.dry_run:
         from acp_core.protocols.folder.actions.previewing import preview
