@@ -119,14 +119,24 @@ class Budget:
                 (with_run(each) for each in others if _same_run(each, state)), spent["participant"]
             )
         if "day" in wanted:
-            others = self._others(registry.runners())
-            today = ledger.of_day(self._clock())
-            spent["day"] = sum(map(of_running, others), today + now)
+            spent["day"] = of_day(self._clock(), now, str(self._session.where.folder))
         return spent
 
     def _others(self, found: list[RunnerState]) -> list[RunnerState]:
         own = self._session.where.folder
         return [each for each in found if each.place != str(own)]
+
+
+def of_day(now: datetime, own: Spent, place: str = "") -> Spent:
+    """What this account's programs took today: the runs that ended, and those at work.
+
+    Args:
+        now: the time.
+        own: what the caller's own program took that is at work.
+        place: the caller's own place, which ``own`` stands for.
+    """
+    others = (each for each in registry.runners() if each.place != place)
+    return sum(map(of_running, others), ledger.of_day(now) + own)
 
 
 def of_run(run: Run) -> Spent:

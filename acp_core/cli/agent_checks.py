@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from acp_core.agents import folder_trust, presets, spawn
+from acp_core.agents.live import command as live_commands
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
 from acp_core.loops import heartbeat
 from acp_core.person.settings import SettingsError, load
 
 _GROUP = "Agent programs"
+_ONCE = "acp starts it for each attempt"
 
 
 def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
@@ -52,7 +54,17 @@ def _program(preset: Preset, folders: Sequence[str]) -> tuple[Check, ...]:
         value += f"; acp was tested with {preset.tested}"
     may = Check(_GROUP, f"{preset.name} may", State.OK, _may(preset))
     found = Check(_GROUP, preset.name, State.OK, value)
-    return (found, *_login(preset), *_trust(preset, folders), may)
+    return (found, *_login(preset), _live(preset), *_trust(preset, folders), may)
+
+
+def _live(preset: Preset) -> Check:
+    """Whether its turns are taken in a live session, or it is started for each attempt."""
+    name = f"{preset.name} live"
+    if not preset.live:
+        return Check(_GROUP, name, State.OK, _ONCE)
+    if why := live_commands.missing(preset, os.getcwd()):
+        return Check(_GROUP, name, State.OPTIONAL, f"{_ONCE}: {why}")
+    return Check(_GROUP, name, State.OK, "it stays for many turns, in a live session")
 
 
 def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:

@@ -218,7 +218,7 @@ class ParticipantScreen(CollaborationActions):
     # --- drawing ---------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        self.query_one("#facts", Static).update(self._facts())
+        self._put("#facts", self._facts())
         if self._rows is not None:
             asked = self._asked()
             self._rows.show_asked(asked.headline if asked else "")
@@ -231,7 +231,14 @@ class ParticipantScreen(CollaborationActions):
         side.display = self.picture is not None
         if self.picture is not None:
             room = _NARROW_LINES if self.has_class("-narrow") else self.size.height // 2
-            side.update(panel(self.picture, room))
+            self._put("#session", panel(self.picture, room))
+
+    def _put(self, where: str, content: Content) -> None:
+        """Show a text where it is another one: each new one lays out the whole screen anew."""
+        shown = self.query_one(where, Static)
+        before = shown.content
+        if not (isinstance(before, Content) and before.is_same(content)):
+            shown.update(content)
 
     def _facts(self) -> Content:
         snapshot, now = self.in_hand(), self.app.now()
@@ -290,7 +297,7 @@ class ParticipantScreen(CollaborationActions):
             here = view.matches.index(view.here) + 1 if view.here in view.matches else "-"
             place = f" {here}/{len(view.matches)}" if view.matches else " not found"
             parts += [("  /", MUTED), safe_line(view.words), (place, "$text-accent")]
-        self.query_one("#bar", Static).update(join(*parts))
+        self._put("#bar", join(*parts))
 
     @property
     def _source(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from acp_core.agents import codec
@@ -21,9 +23,12 @@ from tests.bench.bench import Bench
 from tests.bench.collaborations import begin
 from tests.bench.figures import Aim, Figure
 from tests.bench.programs import EMPTY, acp, terminal, used
+from tests.support.terminal import NotShown, Terminal
 
 SESSIONS, UPDATES = 10, 30
 PROCESSOR = Aim("below 15 % of a core", 15.0)
+NONE = Aim("none dropped", 0.0)
+TEXT = "pack my box with five dozen jugs"  # letters that mean something where nothing is written
 SETTLE, WATCHED = 4.0, 12.0  # s
 BESIDE = "an empty Textual program"
 
@@ -46,9 +51,28 @@ def measure(bench: Bench) -> Iterator[Figure]:
             taken = time.perf_counter() - begun
             costs.append(100 * (used(shown.pid).processor - before[0]) / taken)
             beside.append(100 * (used(empty.pid).processor - before[1]) / taken)
+        dropped = typed(shown)
     name = f"{SESSIONS} live sessions with {UPDATES} updates a second, processor of the dashboard"
     cost, other = statistics.median(costs), statistics.median(beside)
     yield Figure("sessions", name, "%", cost, BESIDE, other, PROCESSOR)
+    keys = f"keys of {len(TEXT)} that were dropped meanwhile"
+    yield Figure("sessions", keys, "", dropped, "none", 0.0, NONE)
+
+
+def typed(shown: Terminal) -> int:
+    """Write a message to the participant on the screen, key by key; the keys that were dropped."""
+    shown.send("m")
+    shown.wait_for("Message", timeout=120)
+    shown.run(1.0)
+    for key in TEXT:
+        shown.send(key)
+        shown.run(0.05)
+    with contextlib.suppress(NotShown):
+        shown.wait_for(TEXT, timeout=60)
+    lines = (
+        SequenceMatcher(None, TEXT, line).get_matching_blocks() for line in shown.text.splitlines()
+    )
+    return len(TEXT) - max(sum(block.size for block in blocks) for blocks in lines)
 
 
 class Sessions:

@@ -195,6 +195,31 @@ def test_another_participant_is_refused_from_inside_a_session(acp: Acp, folder: 
     assert acp("mcp", "checkout", "reviewer", env=inside).returncode == 0
 
 
+def test_an_event_of_another_participant_is_refused_from_inside_a_session(
+    acp: Acp, folder: Path
+) -> None:
+    own = Path(acp.env["ACP_STATE"]) / "loops" / "reviewers"
+    own.mkdir(parents=True)
+    told = {"folder": str(folder.resolve()), "participant": "reviewer"}
+    (own / "loop.json").write_text(json.dumps(told))
+    inside = {MARK: str(own)}
+
+    def append(who: str, env: dict[str, str]) -> tuple[int, str]:
+        event = ("--event", "proposal_submitted", "--summary", "Mine", "--reply-to", "1")
+        ran = acp("append", "--folder", "checkout", "--participant", who, *event, env=env)
+        return ran.returncode, ran.stderr
+
+    log = folder / "events.jsonl"
+    before = log.read_bytes()
+    with claims.take(folder, claims.of_participant("server")):
+        code, said = append("server", inside)
+        assert (code, log.read_bytes()) == (2, before)
+        assert "another program takes the turns of server" in said
+    with claims.take(folder, claims.of_participant("reviewer")):
+        assert "takes the turns" not in append("reviewer", inside)[1]  # it is itself
+    assert append("server", inside)[0] == 0  # nobody plays server
+
+
 async def test_somebody_else_may_wait(acp: Acp, folder: Path) -> None:
     async with tools(acp, "server", "--no-wait") as server:
         assert "wait" not in {each.name for each in (await server.list_tools()).tools}

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from acp_core.agents.live import answers
 from tests.agents.live.asking import Asking, asking
 from tests.agents.support import ROOT
 from tests.loops.support import make
@@ -151,13 +153,13 @@ def test_commands_print_it_as_text(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_in_the_browser_it_is_text(folder: Path, tmp_path: Path) -> None:
+def test_in_the_browser_it_is_text_and_can_be_answered(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("textual_serve", reason="needs the extra web")
     from tests.cli.support import Acp
     from tests.cli.test_serve import Served, shown
 
     home = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_CONFIG", "ACP_STATE")})
-    with all_asking(folder):
+    with all_asking(folder) as asked:
         served = Served(home, str(folder.parent))
         try:
             with served.visit() as page:
@@ -165,6 +167,11 @@ def test_in_the_browser_it_is_text(folder: Path, tmp_path: Path) -> None:
                 for key, text in (("!", "Inbox"), ("f", "Allow once")):
                     page.send(json.dumps(["stdin", key]))
                     seen += shown(page, text)
+                while len(answers.waiting(str(folder))) == len(asked):
+                    page.send(
+                        json.dumps(["stdin", "2"])
+                    )  # before the card was drawn, it decides nothing
+                    time.sleep(0.3)
         finally:
             served.close()
     assert "\x1b]52" not in seen and "\x1bc" not in seen and "\x1b]0;pwned" not in seen

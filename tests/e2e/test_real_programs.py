@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,22 +24,24 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.cycle.schema import AGENTS
-from tests.agents.live.commands import acp, begin, environment, request
+from tests.agents.live import commands
+from tests.agents.live.commands import acp, begin
 from tests.agents.live.support import left_of
 from tests.agents.support import is_gone
+from tests.e2e.dashboards import answer_by_key, dashboard
 from tests.loops.support import events, is_valid, log, state, stop_all, turns
 from tests.protocols.cycle.conducting import ID, WHAT, path
 from tests.protocols.governed import playing
 from tests.support.real_programs import VARIABLE, Programs, installed
-from tests.support.terminal import Terminal
 from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(1_800),
     pytest.mark.skipif(installed() is None, reason=f"{VARIABLE} names no folder of the programs"),
 ]
 ONCE = {"ann": "claude", "ben": "codex", "cat": "opencode", "dan": "gemini", "eve": "qwen"}
-PATIENCE = 240.0  # seconds; nothing passes or fails by being quicker
+PATIENCE = 600.0  # seconds; nothing passes or fails by being quicker
 
 
 @pytest.fixture
@@ -61,23 +62,16 @@ def beside() -> Iterator[Path]:
         yield Path(os.path.realpath(made))
 
 
-def dashboard(folder: Path) -> Terminal:
-    """The real dashboard in a terminal of its own."""
-    words = [sys.executable, "-m", "acp_tui", str(folder)]
-    return Terminal(words, env=environment(), cwd=folder.parent, columns=150, rows=45)
+def request(folder: Path, asks: str = "") -> OpenRequest:
+    """The request that waits for a person, whose command holds some words."""
+    return commands.request(folder, asks, PATIENCE)
 
 
 def by_key(folder: Path, asks: str, key: str) -> None:
     """Answer a request on its card in the dashboard, by a key."""
     opened = request(folder, asks)
     with dashboard(folder) as terminal:
-        terminal.wait_for("asks", PATIENCE)
-        terminal.run(0.5)
-        terminal.send("f")
-        terminal.wait_for("Allow once", PATIENCE)
-        terminal.run(0.5)
-        terminal.send(key)
-        until(lambda: not answers.is_published(opened), "the answer", PATIENCE)
+        answer_by_key(terminal, opened, key, PATIENCE)
 
 
 def allow_all(folder: Path, over: Callable[[], bool]) -> None:
@@ -315,6 +309,40 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     assert "I heard: I quote" in log(root, "cd")
     assert answered_once()
     until(lambda: not any(left_of(place(str(root), name)) for name in AGENTS), "everybody's end")
+
+
+def test_tasks_of_a_cycle_at_the_same_time_with_claude(programs: Programs, tmp_path: Path) -> None:
+    root, met = tmp_path / "project", [tmp_path / "first", tmp_path / "second"]
+    root.mkdir()
+    (programs.folder / "apart").touch()
+
+    def meets(mine: int) -> list[list[object]]:
+        wait = f"touch {met[mine]}; while [ ! -e {met[1 - mine]} ]; do sleep 0.1; done"
+        return [["run", wait]]
+
+    details = "Do only this task of the plan; plan.json contains its details:"
+    programs.more(
+        (f"{details} TASK-001", meets(0)),
+        (f"{details} TASK-002", meets(1)),
+    )
+    agents = ("--agent", "claude", "--permissions", "edits", "--jobs", "2")
+    started = acp("cycle", "start", WHAT, "--cycle", ID, *agents, "--folder", root)
+    assert started.returncode == 0, started.stderr
+    allow_all(root, lambda: json.loads(path(root).read_text())["status"] in ("completed", "paused"))
+    held = json.loads(path(root).read_text())
+    assert held["status"] == "completed"
+    assert {each["status"] for each in held["plan"]["tasks"]} == {"completed"}
+    names = [f"cd-{number}" for number in (1, 2, 3, 4)]
+    assert all((root / f"TASK-00{number}.txt").exists() for number in (1, 2, 3, 4))
+    assert answered_once()
+    for name in (*AGENTS, *names):
+        loop = registry.find(str(root), name)
+        assert loop is not None and loop.shown.live == "yes", name
+    until(
+        lambda: not any(left_of(place(str(root), name)) for name in (*AGENTS, *names)),
+        "everybody's end",
+        PATIENCE,
+    )
 
 
 def test_questions_and_kills_with_qwen_and_claude(programs: Programs, tmp_path: Path) -> None:

@@ -13,7 +13,18 @@ import pytest
 from tests.hygiene.sources import ROOT
 from tests.hygiene.test_imports import portable_roots
 
-HEAVY = {"click", "pydantic", "textual", "rich", "watchfiles", "platformdirs", "asyncio"}
+HEAVY = {
+    "click",
+    "pydantic",
+    "textual",
+    "rich",
+    "watchfiles",
+    "platformdirs",
+    "asyncio",
+    "acp",
+    "mcp",
+}
+"""Libraries; the last two are those of live sessions and of tools."""
 AT_EVERY_TURN = ("append", "next", "wait", "validate")
 
 START = """

@@ -431,6 +431,10 @@ def test_the_doctor_says_who_is_logged_in_and_what_each_program_may_do(
     assert checks["codex login"]["value"] == f"by {tmp_path / '.codex' / 'auth.json'}"
     assert (checks["qwen login"]["state"], checks["qwen login"]["advice"]) == ("optional", "qwen")
     assert checks["claude may"]["value"].endswith("run the commands of its prompt")
+    assert checks["claude live"]["value"].startswith(
+        "acp starts it for each attempt: claude-agent-acp: "
+    )
+    assert checks["qwen live"]["value"] == "it stays for many turns, in a live session"
     assert checks["opencode"]["state"] == "optional"
     assert checks["qwen may"]["value"].endswith("and those that begin with npm test")
 

@@ -113,6 +113,12 @@ def of_cycle(prompt: str, folder: Path) -> list[Step] | None:
         return None
     agent = who[1].lower()
     root, own, version, number = (re.search(each, prompt, re.M)[1] for each in (r"^- The project: (.*)$", r"only you write: (.*)$", r"get version (\S+):", r"^Iteration (\d+)"))  # type: ignore[index] # fmt: skip
+    if task := cycle_agent.asked_task(prompt):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            cycle_agent.result("cd", {"tasks_completed": [task], "files_modified": [f"{task}.txt"]})
+        return [*written(Path(root, f"{task}.txt"), f"{task}\n"), Step("say", said.getvalue())]
+    word = "apart" if agent == "ep" and (folder / "apart").exists() else ""
     with tempfile.TemporaryDirectory() as place:
         shadow, work = Path(place, "project"), Path(place, "own")
         shadow.mkdir()
@@ -123,7 +129,7 @@ def of_cycle(prompt: str, folder: Path) -> list[Step] | None:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             cycle_agent.result(
-                agent, cycle_agent.WORK[agent](shadow, work, version, int(number), "")
+                agent, cycle_agent.WORK[agent](shadow, work, version, int(number), word)
             )
         made = [(Path(own, each.name), each) for each in sorted(work.iterdir())]
         made += [(Path(root, each.name), each) for each in shadow.iterdir() if each.read_bytes() != before.get(each)]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from acp_core.agents.live.journal import CLIENT
 from acp_core.loops.acts.names import ANSWER_PERMISSION
@@ -78,6 +79,27 @@ async def test_the_turn_is_seen_while_it_happens(tmp_path: Path, size: tuple[int
         shown = seen(pilot)
         assert "The proposal names no owner." in shown and "✓ execute: make test" in shown
         assert len([row for row in screen.view.rows if "make test" in text_of(row)]) == 1
+
+
+async def test_a_word_more_changes_no_text_beside_what_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each new text has the whole screen laid out, and words come many times a second."""
+    app, writer = stage(tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_session(pilot)
+        at_work(writer)
+        await until(pilot, lambda: "The proposal" in seen(pilot) and "plan 1 of 3" in seen(pilot))
+        new: list[str] = []
+        update = Static.update
+        monkeypatch.setattr(
+            Static,
+            "update",
+            lambda self, *given, **more: (new.append(self.id), update(self, *given, **more))[1],
+        )
+        writer.say("names no owner.")
+        await until(pilot, lambda: "names no owner." in seen(pilot))
+        assert not {"session", "bar"} & set(new)
 
 
 async def test_the_key_for_raw_shows_session_log_and_output_in_turns(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from acp_core.protocols.cycle.read.board import (
     distinct,
 )
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import Feedback, agent_in, iteration, parse
+from acp_core.protocols.cycle.schema.state_file import Feedback, Task, agent_in, iteration, parse
 from acp_core.protocols.cycle.state import convergence
 from acp_core.protocols.cycle.write.coordination import one_line
 from acp_core.protocols.cycle.write.layout import DOCUMENTS, FIRST, LOGS
@@ -47,6 +47,11 @@ _FORMS = {
     '"failed", "skipped"}, "failed_tests": [names], "coverage": {"lines"}}, from tests that '
     "really ran.",
 }
+_TASKS_BEFORE = (
+    "Each of these tasks had a run of its own, several at the same time. Look at what they left in "
+    "the project, finish what is not done, and write your documents for all tasks. Report all tasks "
+    "that are done, and every blocker that is still open."
+)
 _DISCOVERIES = 40  # that are told, the latest
 _EXTRA = {
     "ra": ("version: X.Y.Z", "requirements_count: N"),
@@ -66,6 +71,7 @@ def prompt(
     entries: Sequence[Object] = (),
     trouble: str = "",
     found: Sequence[Discovery] = (),
+    tasks: Sequence[str] = (),
 ) -> str:
     """The whole prompt of one run.
 
@@ -78,6 +84,7 @@ def prompt(
         entries: the feedback that this run is to take up.
         trouble: why the run before this one failed, "" where it did not.
         found: what stands on the shared board.
+        tasks: how the runs of single tasks ended that came before this one.
     """
     folder = root.joinpath(*schema.HOME, f"{id}.progress")
     needs = schema.DEPENDS[agent]
@@ -121,8 +128,68 @@ def prompt(
         lines += ["", "# The run before this one failed", "", one_line(trouble)]
     if entries:
         lines += ["", feedback_message(state, agent, entries, folder).rstrip()]
+    if tasks:
+        lines += ["", "# Tasks that had runs of their own", "", _TASKS_BEFORE, ""]
+        lines += [f"- {one_line(each)}" for each in tasks]
     lines += ["", "# At the end", "", "Print this as the last thing:", "", *_result_form(agent)]
     return "\n".join(lines) + "\n"
+
+
+def task(
+    state: Object, id: str, root: Path, version: str, task: Task, others: Sequence[Task]
+) -> str:
+    """The prompt of a run of CD for one task of the plan, while others are worked on beside it.
+
+    Args:
+        state: the cycle's state.
+        id: the cycle, as its file is named.
+        root: the project's folder.
+        version: of the documents of this iteration.
+        task: what the run is to do.
+        others: the tasks that have runs of their own as well.
+    """
+    progress = root.joinpath(*schema.HOME, f"{id}.progress")
+    lines = _head(state, id, "cd", root)
+    lines += [_reference(state, progress, name) for name in ("ra", "ep")]
+    lines += [
+        "",
+        "# Your task",
+        "",
+        f"Do only this task of the plan; plan.json contains its details: {_task(task)}",
+        "",
+        _iteration(state, version),
+        "- The project's own files, as the task says.",
+        (
+            f"- Log, only ever appended to, a JSON object per line: {LOGS['cd']}, with timestamp, "
+            "iteration, version, action, task and description."
+        ),
+        (
+            f"- Not {' and '.join(DOCUMENTS['cd'])}: a later run of CD writes them, once all tasks "
+            "have ended."
+        ),
+        "",
+        "# Tasks of other runs",
+        "",
+        "Other runs do these tasks, some of them at this moment. Do not change their files.",
+        "",
+        *(f"- {_task(each)}" for each in others),
+        "",
+        "# At the end",
+        "",
+        (
+            "Do not guess what you do not know: report `partial`, and name it under `blockers`. "
+            "Print this as the last thing:"
+        ),
+        "",
+        *_result_form("cd"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _task(task: Task) -> str:
+    """A task in one line: its id, what it is about, and its files."""
+    files = f" (files: {', '.join(task.files)})" if task.files else ""
+    return one_line(f"{task.id}: {task.title or task.description}{files}")
 
 
 def finalize(

@@ -59,14 +59,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def request(folder: Path, asks: str = "") -> OpenRequest:
+def request(folder: Path, asks: str = "", patience: float = 60.0) -> OpenRequest:
     """The request that waits for a person, whose command holds some words."""
 
     def found() -> list[OpenRequest]:
         waiting = answers.waiting(str(folder))
         return [each for each in waiting if asks in (each.request.command or "")]
 
-    wait_for(found, f"a request for permission: {asks}")
+    wait_for(found, f"a request for permission: {asks}", patience)
     return found()[0]
 
 

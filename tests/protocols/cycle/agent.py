@@ -23,6 +23,13 @@ TASKS = [
     {"id": "TASK-002", "title": "Button", "effort": "medium", "depends_on": ["TASK-001"],
      "files": ["product.txt"]},
 ]  # fmt: skip
+APART = [
+    {"id": "TASK-001", "title": "Rows", "depends_on": [], "files": ["rows.txt"]},
+    {"id": "TASK-002", "title": "Button", "depends_on": [], "files": ["./button.txt"]},
+    {"id": "TASK-003", "title": "Both", "depends_on": ["TASK-001", "TASK-002"], "files": ["both.txt"]},
+    {"id": "TASK-004", "title": "More rows", "depends_on": [], "files": ["rows.txt"]},
+]  # fmt: skip
+"""A plan of tasks that can be worked on at the same time, as far as they can."""
 
 
 BUGS = {
@@ -43,6 +50,9 @@ def main() -> None:
     prompt = sys.stdin.read()
     agent = re.search(r"^You are (RA|EP|CD|VAS),", prompt)[1].lower()  # type: ignore[index]
     root = Path(re.search(r"^- The project: (.*)$", prompt, re.M)[1])  # type: ignore[index]
+    if task := asked_task(prompt):
+        result("cd", one_task(root, task, prompt))
+        return
     folder = Path(re.search(r"only you write: (.*)$", prompt, re.M)[1])  # type: ignore[index]
     version = re.search(r"get version (\S+):", prompt)[1]  # type: ignore[index]
     number = int(re.search(r"^Iteration (\d+)", prompt, re.M)[1])  # type: ignore[index]
@@ -126,10 +136,35 @@ def ra(root: Path, folder: Path, version: str, number: int, word: str) -> dict[s
 def ep(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
     document(folder, "exploration.md", "Exploration", version)
     document(folder, "architecture.md", "Architecture", version)
-    plan = {"version": version, "total_tasks": 2, "tasks": TASKS,
+    tasks = APART if word == "apart" else TASKS
+    plan = {"version": version, "total_tasks": len(tasks), "tasks": tasks,
             "critical_path": ["TASK-001", "TASK-002"]}  # fmt: skip
     (folder / "plan.json").write_text(json.dumps(plan))
     return {"plan_version": version, "task_count": 2, "summary": "Two tasks"}
+
+
+def asked_task(prompt: str) -> str:
+    """The task that a run of CD is only for; "" where it is for all."""
+    found = re.search(r"^Do only this task of the plan;.* details: (TASK-\d+):", prompt, re.M)
+    return found[1] if found else ""
+
+
+def one_task(root: Path, id: str, prompt: str) -> dict[str, Any]:
+    """A run of CD for one task; ``meet TASK``: it waits until the other one works, too."""
+    run = os.environ.get("ACP_CYCLE_RUN", "")
+    word = behaviour(root, id)
+    call(root, "start", id, word, run)
+    (root / f"prompt-{id}.txt").write_text(prompt)
+    while word.startswith("meet ") and not calls(root, word.split()[1]):
+        time.sleep(0.02)
+    while word == "hold" and not (root / "go").exists():
+        time.sleep(0.02)
+    call(root, "end", id, word, run)
+    if word == "fail":
+        return {"status": "failed", "summary": "Not built", "issues": ["no such table"]}
+    file = f"{id}.txt"
+    (root / file).write_text(f"{id}\n")
+    return {"summary": f"Built {id}", "tasks_completed": [id], "files_modified": [file]}
 
 
 def cd(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
@@ -148,7 +183,9 @@ def cd(root: Path, folder: Path, version: str, number: int, word: str) -> dict[s
         told = ["USER: Large exports? | Stream | Refuse"]
         return {"status": "partial", "summary": "Undecided", "blockers": told}
     product.write_text("csv\n" + BUGS.get(word, ""))
-    done = ["TASK-001"] if word == "half" else ["TASK-001", "TASK-002"]
+    plan = folder.parent / "ep/plan.json"
+    known = json.loads(plan.read_text())["tasks"] if plan.exists() else TASKS
+    done = [each["id"] for each in known][: 1 if word == "half" else None]
     return {"summary": "Built", "tasks_completed": done, "files_modified": ["product.txt"],
             "tests_passing": "3/3"}  # fmt: skip
 

@@ -16,7 +16,7 @@ from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset
 from acp_core.person.settings import load as load_settings
 from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.conduct.spec import AT_MOST, Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.kit.values import Values
@@ -70,12 +70,15 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
         leave=values.leave,
         attempts=_attempts(values, spec.attempts),
         overlap=values.overlap or spec.overlap,
+        jobs=spec.jobs if values.jobs is None else values.jobs,
         once=values.once,
         permissions=values.permissions or spec.permissions,
         budget=tuple(str(cap) for cap in caps_of({}, values.budget)),
     )
     if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
         raise Refused(f"--timeout is at most 7d and more than 0, --retries from 0 to {_MOST - 1}")
+    if not 1 <= spec.jobs <= AT_MOST:
+        raise Refused(f"--jobs is from 1 to {AT_MOST}")
     chosen = {name: spec.preset(name) for name in AGENTS} if before else {}
     chosen |= _chosen(values, offered)
     missing = ", ".join(name for name in AGENTS if name not in chosen)

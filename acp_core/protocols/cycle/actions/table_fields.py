@@ -54,6 +54,11 @@ CONDUCT = (
     Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
           listed=False),
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
+    options.JOBS._replace(
+        help="Maximum number of tasks of the plan that CD works on at the same time, if they are "
+        "independent [default: 1].",
+        form=False,
+    ),
     options.ONCE,
     options.PERMISSIONS,
     options.BUDGET._replace(form=False),

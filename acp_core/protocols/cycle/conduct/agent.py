@@ -73,6 +73,8 @@ class Work:
         prompt: what its program is told.
         progress: the cycle's progress folder, in which its words are kept.
         timeout: seconds that it may take.
+        participant: as which its program is started, listed and stopped; "" for the agent itself.
+        folder: in which its words are kept.
     """
 
     agent: str
@@ -80,11 +82,18 @@ class Work:
     prompt: str
     progress: Path
     timeout: float
+    participant: str = ""
+    folder: str = "phase-results"
 
     @property
     def result(self) -> Path:
         """The file that keeps what the agent said."""
-        return self.progress / "coordination" / "phase-results" / f"{self.key}.txt"
+        return self.progress / "coordination" / self.folder / f"{self.key}.txt"
+
+    @property
+    def who(self) -> str:
+        """As which its program is started."""
+        return self.participant or self.agent
 
 
 class AgentRun(Assignment):
@@ -121,7 +130,7 @@ class AgentRun(Assignment):
         self._stop = stop
         self._mailbox = mailbox
         self._tell = tell
-        self._where = place(spec.root, work.agent)
+        self._where = place(spec.root, work.who)
         self._recalled = 0  # the attempt of which is known what was delivered in it
 
     def run(self) -> Ended:
@@ -136,8 +145,8 @@ class AgentRun(Assignment):
             except (SpawnError, PresetError, ClaimError, CannotClaim) as error:
                 return Ended(key, why=str(error))
             except LoopRunning as error:
-                if not program_runs(self._spec.root, self._work.agent):
-                    return Ended(key, why=f"{self._work.agent} already has its own loop")
+                if not program_runs(self._spec.root, self._work.who):
+                    return Ended(key, why=f"{self._work.who} already has its own loop")
                 if self._stop():
                     return Ended(key, stopped=True)
                 if time.monotonic() > until:
@@ -151,7 +160,7 @@ class AgentRun(Assignment):
         spec = self._spec
         with Session.of(
             program,
-            self._work.agent,
+            self._work.who,
             attempts=spec.attempts,
             tick=_TICK,
             run_id=clean_line(spec.cycle),
@@ -211,7 +220,7 @@ class AgentRun(Assignment):
 
     def held(self, why: str) -> None:
         """Say it where the orchestrator's log is read."""
-        self._tell(f"{self._work.agent}: {why}; it continues when you raise the budget")
+        self._tell(f"{self._work.who}: {why}; it continues when you raise the budget")
 
     def counts(self, run: Run) -> bool:
         """A run that an orchestrator stopped as it ended itself is made anew."""

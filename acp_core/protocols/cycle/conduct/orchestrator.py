@@ -8,10 +8,12 @@ Communication".
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from acp_core.agents.session import Session
@@ -35,6 +37,7 @@ from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.conduct.steps import Kind, Todo
+from acp_core.protocols.cycle.conduct.tasks import TaskRuns
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import parse
@@ -69,6 +72,7 @@ class Orchestrator:
         self._outputs = outputs.Outputs(self._store.progress, place)
         self._threads: dict[str, threading.Thread] = {}
         self._mailboxes: dict[str, Mailbox] = {}
+        self._tasks: TaskRuns | None = None  # of CD's run
         self._ended: dict[str, Ended] = {}
         self._halt = ""  # why running programs are to be stopped
         self._capped = ""  # the budget that is used up, where nobody is to wait
@@ -216,11 +220,14 @@ class Orchestrator:
         root, id = Path(self._spec.root), self._spec.cycle
         found = board.read(layout.read(progress / board.BOARD))
         timeout = self._spec.timeout
+        prompt = partial(
+            prompts.prompt, copy.deepcopy(state), id, name, root, version, entries, trouble, found
+        )
         if agent.raw.get(steps.FINALIZING):
             timeout = min(timeout, FINALIZE)
             text = prompts.finalize(state, id, name, root, version, entries, timeout)
         else:
-            text = prompts.prompt(state, id, name, root, version, entries, trouble, found)
+            text = prompt()
         if entries:
             message = prompts.feedback_message(state, name, entries, progress)
             path = progress / "coordination" / "messages" / f"{key}.md"
@@ -229,7 +236,13 @@ class Orchestrator:
         work = Work(name, key, text, progress, timeout)
         self._session.say(f"{name}: run {key}")
         mailbox = self._mailboxes[name] = Mailbox()
+        run: AgentRun | TaskRuns
         run = AgentRun(self._spec, work, self._why_stop, mailbox, self._session.say)
+        if tasks := steps.tasks_apart(state) if name == "cd" else {}:
+            of_task = partial(prompts.task, copy.deepcopy(state), id, root, version)
+            run = self._tasks = TaskRuns(
+                self._spec, work, tasks, self._why_stop, mailbox, self._session.say, of_task, prompt
+            )
         thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
         self._threads[name] = thread
         thread.start()
@@ -241,12 +254,14 @@ class Orchestrator:
             mailbox.put(new, prompts.feedback_message(self._state, name, new, self._store.progress))
         if ids := mailbox.delivered():
             self._change(lambda held: delivery.sent(held, self._clock(), name, key, ids))
+        if name == "cd" and self._tasks and (moved := self._tasks.news()):
+            self._change(lambda held: results.moved_tasks(held, self._clock(), moved))
 
     def _begin_run(self, state: Object, name: str) -> None:
         if state.get("status") == "running" and steps.status(state, name) != "running":
-            steps.begin_run(state, self._clock(), name)
+            steps.begin_run(state, self._clock(), name, self._spec.jobs)
 
-    def _thread(self, name: str, run: AgentRun) -> None:
+    def _thread(self, name: str, run: AgentRun | TaskRuns) -> None:
         self._ended[name] = run.run()
         self._session.signals.wake()
 
@@ -358,6 +373,7 @@ class Orchestrator:
     def _laid_down(self, state: Object, agents: list[str]) -> None:
         for name in agents:
             changes.agent_of(state, name)["status"] = "idle"
+            results.lay_down_tasks(state)
             note(state, self._clock(), "orchestrator", f"{name} was stopped: the cycle is over")
 
     def _stop_programs(self, why: str) -> None:

@@ -5,12 +5,14 @@ Source: development cycle specification, "Agent Status Update" and "Conflict Res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import routing, steps
 from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
 from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
+from acp_core.protocols.cycle.conduct.tasks import TaskRun
 from acp_core.protocols.cycle.prompts import PRIMARY
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio
@@ -42,6 +44,8 @@ def failed_run(
     before = agent_state(state, name)
     tried = before.attempts + 1
     agent |= {"status": "idle", "attempts": tried, "error": one_line(why)}
+    if name == "cd":
+        lay_down_tasks(state)
     errors = state.get("phase_errors")
     found: Object = {"phase": name, "error": one_line(why), "timestamp": at(now)}
     state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
@@ -98,6 +102,48 @@ def ended_run(
             _block(state, now, name, each)
     else:
         _answered(state, now, name, result.summary, version)
+
+
+def moved_tasks(state: Object, now: datetime, runs: Sequence[TaskRun]) -> None:
+    """Runs of single tasks of the plan began or ended: the plan says so, and what they changed.
+
+    Args:
+        state: the cycle's state, in which CD is at work.
+        now: when.
+        runs: the runs, as they began or as they ended.
+    """
+    for each in runs:
+        _moved_task(state, now, each)
+
+
+def _moved_task(state: Object, now: datetime, run: TaskRun) -> None:
+    if run.ended is not None and run.ended.stopped:
+        return  # it counts as if it had not been
+    entry = next((each for each in _tasks(state) if each.get("id") == run.task.id), None)
+    if entry is None:
+        return
+    name = run.task.id
+    if run.ended is None:
+        entry["status"] = "in_progress"
+        note(state, now, "cd", f"{name}: started, run {run.key}")
+    elif run.is_done and run.result is not None:
+        entry["status"] = "completed"
+        _add_changes(state, now, run.result)
+        note(state, now, "cd", f"{name}: completed, {one_line(run.result.summary)}")
+    else:
+        entry["status"] = "pending"
+        note(state, now, "cd", f"{name}: run {run.key} did not complete it: {run.trouble}")
+
+
+def lay_down_tasks(state: Object) -> None:
+    """CD does not work any more: nobody works on a task."""
+    for each in _tasks(state):
+        if each.get("status") == "in_progress":
+            each["status"] = "pending"
+
+
+def _tasks(state: Object) -> list[Object]:
+    return schema.objects(schema.obj(state.get("plan")).get("tasks"))
 
 
 def _new_questions(state: Object, facts: Facts, reported: list[str]) -> list[str]:
@@ -265,19 +311,8 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
 
 def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
     number = iteration(state)
-    held = schema.obj(state.get("changes"))
-    rows = schema.objects(held.get("changes"))
-    made: list[Object] = [
-        {"timestamp": at(now), "file": file, "action": "modify", "iteration": number,
-         "agent": "cd", "description": one_line(result.summary)}
-        for file in _modified(result)
-    ]  # fmt: skip
-    files = {schema.text(each.get("file")) for each in (*rows, *made)}
-    state["changes"] = {
-        "total_files": len(files),
-        "changes": [*rows, *made],
-        "iteration_markers": schema.obj(held.get("iteration_markers")) | {str(number): at(now)},
-    }
+    held = _add_changes(state, now, result)
+    held["iteration_markers"] = schema.obj(held.get("iteration_markers")) | {str(number): at(now)}
     passing = result.fields.get("tests_passing")
     state["implementation"] = {
         "version": version,
@@ -289,9 +324,24 @@ def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
     _tick(state, result)
 
 
+def _add_changes(state: Object, now: datetime, result: PhaseResult) -> Object:
+    """Add the files that a run of CD changed to the list of changes; the list."""
+    held = schema.obj(state.get("changes"))
+    rows = schema.objects(held.get("changes"))
+    made: list[Object] = [
+        {"timestamp": at(now), "file": file, "action": "modify", "iteration": iteration(state),
+         "agent": "cd", "description": one_line(result.summary)}
+        for file in _modified(result)
+    ]  # fmt: skip
+    files = {schema.text(each.get("file")) for each in (*rows, *made)}
+    kept = {"iteration_markers": schema.obj(held.get("iteration_markers"))}
+    state["changes"] = kept | {"total_files": len(files), "changes": [*rows, *made]}
+    return schema.obj(state["changes"])
+
+
 def _tick(state: Object, result: PhaseResult) -> None:
     """Mark the tasks that CD says are done; all, where it succeeded and names none."""
-    tasks = schema.objects(schema.obj(state.get("plan")).get("tasks"))
+    tasks = _tasks(state)
     named = result.fields.get("tasks_completed")
     if isinstance(named, list):
         done = set(named)
@@ -304,6 +354,7 @@ def _tick(state: Object, result: PhaseResult) -> None:
     for each in tasks:
         if schema.text(each.get("id")) in done:
             each["status"] = "completed"
+    lay_down_tasks(state)
 
 
 def _hold_vas(

@@ -17,6 +17,7 @@ ORCHESTRATOR = "orchestrator"
 TIMEOUT = 1_800.0  # seconds that an agent is waited for, as the specification's orchestrator does
 FINALIZE = 180.0  # seconds of the run that only writes down what a run that was too long has done
 ATTEMPTS = 2
+AT_MOST = 32  # tasks that CD works on at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Spec:
         timeout: seconds that a run may take.
         attempts: how often a run is tried in all.
         overlap: EP may begin while RA is at work, in the first iteration.
+        jobs: tasks of the plan that CD works on at the same time, each in a run of its own; 1 for
+            all of them in CD's own run.
         leave: end where a person is waited for.
         once: programs are started for each run, although they could hold a live session.
         permissions: the policy for live sessions; "" for that of the settings.
@@ -43,6 +46,7 @@ class Spec:
     timeout: float = TIMEOUT
     attempts: int = ATTEMPTS
     overlap: bool = False
+    jobs: int = 1
     leave: bool = False
     once: bool = False
     permissions: str = ""

@@ -14,11 +14,20 @@ from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
-from acp_core.protocols.cycle.schema.state_file import Feedback, coordination, iteration, parse
+from acp_core.protocols.cycle.schema.state_file import (
+    Feedback,
+    Task,
+    coordination,
+    iteration,
+    parse,
+    plan,
+)
+from acp_core.protocols.cycle.state.independent import apart
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
 from acp_core.protocols.cycle.write.coordination import SEEN, note, time_of
 
+TASKS = "task_runs"  # the ids of the tasks that have runs of their own before this one
 FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
 _RUN = re.compile(r"\d{1,9}-(ra|ep|cd|vas)(?:-\d{1,9})?", re.ASCII)
 
@@ -152,8 +161,15 @@ def adopt(state: Object, now: datetime) -> None:
                 each[SEEN] = at(now)
 
 
-def begin_run(state: Object, now: datetime, name: str) -> str:
-    """Put an agent to work, with all feedback that waits for it; the name of the run."""
+def begin_run(state: Object, now: datetime, name: str, jobs: int = 1) -> str:
+    """Put an agent to work, with all feedback that waits for it; the name of the run.
+
+    Args:
+        state: the cycle's state.
+        now: when.
+        name: the agent.
+        jobs: tasks that CD works on at the same time.
+    """
     agent = agent_of(state, name)
     key, before = f"{iteration(state)}-{name}", run_of(state, name)
     if before == key or before.startswith(f"{key}-"):
@@ -164,12 +180,22 @@ def begin_run(state: Object, now: datetime, name: str) -> str:
     agent["target_version"] = target_version(state, name)
     late = agent.pop(FINALIZE, None) and agent_state(state, name).attempts
     agent[FINALIZING] = bool(late)  # not where a person has it run again meanwhile
+    agent.pop(TASKS, None)
+    if name == "cd" and jobs > 1 and not late:
+        agent[TASKS] = [each.id for each in apart(plan(state.get("plan")).tasks)]
     agent |= {"status": "running", "run": key, "started_at": at(now)}
     agent.pop("completed_at", None)
     state["current_phase"] = name
     what = ", to write down what is done" if late else ""
     note(state, now, name, f"started, run {key}, for version {agent['target_version']}{what}")
     return key
+
+
+def tasks_apart(state: Object) -> dict[int, Task]:
+    """The tasks that have runs of their own before CD's own run, by the number of their run."""
+    named = schema.words(agent_of(state, "cd").get(TASKS))
+    known = {each.id: each for each in plan(state.get("plan")).tasks}
+    return {number: known[id] for number, id in enumerate(named, 1) if id in known}
 
 
 def target_version(state: Object, name: str) -> str:

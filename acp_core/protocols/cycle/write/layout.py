@@ -28,6 +28,7 @@ DOCUMENTS = {
 }
 LOGS = {"ra": "changes.log", "ep": "changes.log", "cd": "code-changes.log", "vas": "changes.log"}
 FIRST = "1.0.0"
+_OF_RUNS = ("messages", "phase-results", "task-results")  # what runs were told, and what they said
 _VERSION = re.compile(r"\bv?(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 _HEAD = 15  # lines in which a document names its version
 _LIMIT = 8 << 20
@@ -45,7 +46,7 @@ def make(progress: Path) -> None:
         OSError: they cannot be made.
     """
     wanted = [f"{name}/history" for name in schema.AGENTS]
-    wanted += ["coordination/messages", "coordination/phase-results"]
+    wanted += [f"coordination/{name}" for name in _OF_RUNS]
     for name in wanted:
         folder = progress / name
         for each in (progress, folder.parent, folder):
@@ -59,7 +60,7 @@ def sweep(progress: Path) -> None:
     """Remove what writers that were killed left half done; only under the lock of the cycles."""
     folders = [progress / name for name in (*schema.AGENTS, "coordination")]
     folders += [progress / name / "history" for name in schema.AGENTS]
-    folders += [progress / "coordination" / name for name in ("messages", "phase-results")]
+    folders += [progress / "coordination" / name for name in _OF_RUNS]
     for folder in folders:
         if folder.is_symlink() or folder.parent.is_symlink():
             continue

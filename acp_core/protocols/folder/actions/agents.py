@@ -7,6 +7,7 @@ plainly is read here without it. Standard library only; what only one command ne
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.values import Values
 
 TABLE = "acp_core.protocols.folder.actions.table_agents"
+_SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.session_mark.MARK`, which would cost an import
 _WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
              metavar="ID")  # fmt: skip
 NEXT = (NAMED_FOLDER, _WHO)
@@ -151,6 +153,10 @@ def append_event(values: Values) -> int:
     from acp_core.protocols.folder.write.append import RACED
     from acp_core.protocols.folder.write.append import append as write
 
+    if _SESSION in os.environ:
+        from acp_core.agents.session_mark import refuse_another_participant
+
+        refuse_another_participant(values.folder, values.participant)
     request = request_of(values)
     if values.dry_run:
         from acp_core.protocols.folder.actions.previewing import preview

@@ -15,9 +15,11 @@ from pathlib import Path
 from acp_core.agents import shielded, shim
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.spawn import Command, SpawnError
+from acp_core.agents.spending import LOOK
 from acp_core.files import atomic
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, reporting
+from acp_core.protocols.wire.conduct.answering.costs import Costs
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 from acp_core.protocols.wire.conduct.answering.outcome import Outcome
 from acp_core.protocols.wire.conduct.answering.sessions import Sessions
@@ -60,6 +62,7 @@ class Answering:
         self._program = setup.program
         self._live = self._program.live
         config, place = agent.config, folder.parent
+        self._costs = Costs(str(place), config.name, setup.preset)
         self._sessions = Sessions(
             place / SESSIONS, str(place), config.name, self._program, setup.permissions
         )
@@ -185,7 +188,10 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                ended = await self._run_once(job, material, folder, is_live)
+                begun = (folder / shielded.OUT).exists()  # it is seen to its end
+                if not begun and (over := await asyncio.to_thread(self._costs.over)):
+                    return outcome.failure(over)
+                ended = await self._measured_run(job, material, folder, is_live)
             except SpawnError as error:
                 return outcome.failure(str(error))
             except OSError as error:
@@ -197,6 +203,29 @@ class Answering:
             crashes += is_live
             job = job._replace(attempt=job.attempt + 1)
             await self._agent.store.write(partial(jobs.enter, job=job, state=jobs.RUNNING))
+
+    async def _measured_run(
+        self, job: Job, material: Material, folder: Path, is_live: bool
+    ) -> shielded.Ended:
+        """Run the program for one attempt, as long as the day's budget lasts, and count its cost."""
+        watch = asyncio.create_task(self._watch(job, folder, is_live))
+        try:
+            ended = await self._run_once(job, material, folder, is_live)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+        await asyncio.to_thread(self._costs.count, folder, live=is_live)
+        return ended
+
+    async def _watch(self, job: Job, folder: Path, is_live: bool) -> None:
+        """End the program of a job when the day's budget is used up."""
+        if not self._costs.is_capped:
+            return
+        meter, over = self._costs.meter(folder, live=is_live), ""
+        while not over:
+            await asyncio.sleep(LOOK)
+            over = await asyncio.to_thread(self._costs.over, folder, meter)
+        self._why[job.id] = over
 
     def _is_live(self, job: Job, material: Material, folder: Path, crashes: int) -> bool:
         """Whether an attempt is made in a live session; one that was begun stays what it is."""
