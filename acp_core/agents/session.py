@@ -199,16 +199,9 @@ class Session:
         where, folder = self.where, self.state.folder
         if self._locks is not None:
             return inherit(where, folder, self._claim, self._locks)
-        left = self._left(load(where))
+        left = unnoted.left(where, load(where))
         adopts = left.process.pid if left else None
         return hold(where, folder, self._claim, self.state.program, self._about, adopts)
-
-    def _left(self, before: Saved | None) -> Run | None:
-        """The run that the session before this one began, and did not see the end of."""
-        last = before.run if before else None
-        if last is not None and last.ended is None:
-            return last
-        return unnoted.at_work(self.where, last.number + 1 if last else 1)
 
     def __exit__(
         self,
@@ -225,7 +218,7 @@ class Session:
             return
         if before is not None:
             self._go_on_from(before)
-        if (left := self._left(before)) is not None:
+        if (left := unnoted.left(self.where, before)) is not None:
             self.state = replace(self.state, run=left)
             self._unfinished = left
 
@@ -354,8 +347,7 @@ class Session:
         if isinstance(command, LiveCommand):
             child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
         else:
-            name = unnoted.name_of(self.where, number)
-            child = spawn.start(unnoted.marked(command, name), out, err)
+            child = spawn.start(unnoted.numbered(command, self.where, number), out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))

@@ -13,7 +13,7 @@ from acp_core.agents.identity import ATTEMPT, bearer
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.place import Place
 from acp_core.agents.spawn import Command
-from acp_core.agents.state import Run
+from acp_core.agents.state import Run, Saved
 
 
 def marked(command: Command, attempt: str) -> Command:
@@ -21,22 +21,30 @@ def marked(command: Command, attempt: str) -> Command:
     return replace(command, env={**command.env, ATTEMPT: attempt})
 
 
-def name_of(where: Place, number: int) -> str:
-    """The name of an attempt of a participant's session."""
-    return f"{where.folder}#{number}"
+def numbered(command: Command, where: Place, number: int) -> Command:
+    """The same program, which bears the name of an attempt of a participant's session."""
+    return marked(command, _name(where, number))
 
 
-def at_work(where: Place, number: int) -> Run | None:
-    """The attempt of this number, if its program works; None where it does not.
+def left(where: Place, before: Saved | None) -> Run | None:
+    """The attempt that the session before this one began, and did not see the end of.
 
     Args:
         where: the participant's place.
-        number: of the attempt that follows the last one that was noted.
+        before: what that session noted; None where it noted nothing.
     """
+    last = before.run if before else None
+    if last is not None and last.ended is None:
+        return last
+    return _at_work(where, last.number + 1 if last else 1)
+
+
+def _at_work(where: Place, number: int) -> Run | None:
+    """The attempt that follows the last one that was noted, if its program works."""
     out = where.file(number, "out")
     if not out.exists():
         return None  # it is made before the program is started
-    found = begun(where, number, ATTEMPT, name_of(where, number))
+    found = begun(where, number, ATTEMPT, _name(where, number))
     if found is None or not found.process.alive():
         return None
     return None if found.live and live_turns.end_of(out).exists() else found
@@ -58,3 +66,7 @@ def begun(where: Place, number: int, variable: str, mark: str) -> Run | None:
         started = datetime.fromtimestamp(process.created, UTC)
         return Run(number, process, started, out=out, err=err)
     return None
+
+
+def _name(where: Place, number: int) -> str:
+    return f"{where.folder}#{number}"
