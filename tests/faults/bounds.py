@@ -19,6 +19,7 @@ import psutil
 WORKS = 120.0  # seconds of the processor's time
 WAITS = 60.0  # seconds without any of it
 _IDLE = 0.005  # seconds of the processor's time in a look, below which nothing was done
+_AGAIN = 5.0  # seconds of it after which a limit is told once more, where that was lost
 _MEMORY = 2 << 30  # bytes of address space beyond what is used already
 
 
@@ -60,18 +61,31 @@ class _Watch:
 
     def __init__(self, works: float, waits: float) -> None:
         self._works, self._waits = works, waits
-        self._began = self._last = time.process_time()
+        self._last = time.process_time()
+        self._until = self._last + works
         self._children = 0.0
         self._moved = time.monotonic()
+        self._looks = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self._looks:
+            return  # the next look is due before this one is done
+        self._looks = True
+        try:
+            self._look(frame)
+        finally:
+            self._looks = False
+
+    def _look(self, frame: FrameType | None) -> None:
         used, now = time.process_time(), time.monotonic()
-        if used - self._began > self._works:
-            raise _Stuck(f"not done after {self._works:g} s of work, {_where(frame)}")
         if used - self._last > _IDLE or self._child_moved():
             self._moved = now
         self._last = time.process_time()  # without what this look took
+        if used > self._until:
+            self._until = self._last + min(self._works, _AGAIN)
+            raise _Stuck(f"not done after {self._works:g} s of work, {_where(frame)}")
         if now - self._moved > self._waits:
+            self._moved = now
             raise _Stuck(f"waiting for {self._waits:g} s, {_where(frame)}")
 
     def _child_moved(self) -> bool:
