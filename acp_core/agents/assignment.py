@@ -11,18 +11,14 @@ person raises the budget.
 from __future__ import annotations
 
 import contextlib
-import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import psutil
-
-from acp_core.agents import budgets, caps, tool_servers
+from acp_core.agents import budgets, caps, tool_servers, unnoted
 from acp_core.agents.background import importable
-from acp_core.agents.identity import Identity, identify
+from acp_core.agents.identity import Identity
 from acp_core.agents.live import command as live_commands
-from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
 from acp_core.agents.program import Program
@@ -241,42 +237,16 @@ def _stop_other(session: Session, run: Run) -> None:
 
 def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
     """An attempt whose session died before it noted that the program had been started."""
+    run = unnoted.begun(session.where, number, work.variable, work.mark(number))
+    if run is not None:
+        return run
     out, err = session.file(number, "out"), session.file(number, "err")
-    runner = live_turns.begun(session.where, number)
-    if runner is not None:
-        return Run(number, runner, session.clock(), out=str(out), err=str(err), live=True)
-    process = _marked(work.variable, work.mark(number))
-    if process is not None:
-        started = datetime.fromtimestamp(process.created, UTC)
-        return Run(number, process, started, out=str(out), err=str(err))
     with contextlib.suppress(OSError):
         found = out.stat()
         if found.st_size:
             started = datetime.fromtimestamp(found.st_mtime, UTC)
             return Run(number, _GONE, started, out=str(out), err=str(err))
     return None
-
-
-def _marked(variable: str, mark: str) -> Identity | None:
-    """The living program that bears a mark; not what it started in turn."""
-    for process in psutil.process_iter():
-        try:
-            if process.uids().real != os.getuid() or process.status() == psutil.STATUS_ZOMBIE:
-                continue
-            if os.getsid(process.pid) != process.pid or process.environ().get(variable) != mark:
-                continue
-            if not _bears(process.parent(), variable, mark):
-                return identify(process.pid)
-        except (psutil.Error, OSError):
-            continue
-    return None
-
-
-def _bears(process: psutil.Process | None, variable: str, mark: str) -> bool:
-    try:
-        return process is not None and process.environ().get(variable) == mark
-    except (psutil.Error, OSError):
-        return False
 
 
 def _unseen(session: Session, number: int | None) -> Run:

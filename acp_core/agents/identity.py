@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+ATTEMPT = "ACP_ATTEMPT"
+"""The variable by which a program bears the name of its attempt (see `bearer`)."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SAME = 1.0  # seconds that two readings of one creation time may differ by
 _TICK = 0.05  # the same for the time since the machine started, which no clock change moves
@@ -109,6 +111,32 @@ def marked(name: str, value: str) -> tuple[Identity, ...]:
         except (OSError, psutil.Error, ValueError):
             continue
     return tuple(filter(None, found))
+
+
+def bearer(name: str, value: str) -> Identity | None:
+    """The living program that was started with this variable; not what it started in turn.
+
+    A program can be noted only once it has a process id. Where whoever starts it is killed in
+    between, it is found by what its environment says.
+    """
+    for process in psutil.process_iter():
+        try:
+            if process.uids().real != os.getuid() or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            if os.getsid(process.pid) != process.pid or process.environ().get(name) != value:
+                continue
+            if not _bears(process.parent(), name, value):
+                return identify(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return None
+
+
+def _bears(process: psutil.Process | None, name: str, value: str) -> bool:
+    try:
+        return process is not None and process.environ().get(name) == value
+    except (psutil.Error, OSError):
+        return False
 
 
 def _alive(process: psutil.Process) -> Identity | None:

@@ -93,6 +93,10 @@ class Place:
         """Where the program may write what is not yet meant for the others."""
         return self.folder / "drafts"
 
+    def file(self, number: int, kind: str) -> Path:
+        """A file of a run: its ``prompt``, ``out`` or ``err``."""
+        return self.runs / f"{number:05}.{kind}"
+
     def make(self) -> None:
         """Make the folders, readable by their owner only.
 

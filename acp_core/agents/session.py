@@ -29,7 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from acp_core.agents import codec, ending, ledger, record, spawn, streams
+from acp_core.agents import codec, ending, ledger, record, spawn, streams, unnoted
 from acp_core.agents.attempt import Attempt, Process
 from acp_core.agents.hold import Hold, Locks, hold, inherit
 from acp_core.agents.identity import myself, session_members
@@ -199,9 +199,8 @@ class Session:
         where, folder = self.where, self.state.folder
         if self._locks is not None:
             return inherit(where, folder, self._claim, self._locks)
-        before = load(where)
-        left = before.run if before else None
-        adopts = left.process.pid if left and left.ended is None else None
+        left = unnoted.left(where, load(where))
+        adopts = left.process.pid if left else None
         return hold(where, folder, self._claim, self.state.program, self._about, adopts)
 
     def __exit__(
@@ -214,11 +213,16 @@ class Session:
         self._hold = None
 
     def _carry_over(self, before: Saved | None) -> None:
-        if before is None:
-            return
         if self._locks is not None:
-            self.state = before
+            self.state = before or self.state
             return
+        if before is not None:
+            self._go_on_from(before)
+        if (left := unnoted.left(self.where, before)) is not None:
+            self.state = replace(self.state, run=left)
+            self._unfinished = left
+
+    def _go_on_from(self, before: Saved) -> None:
         same = before.run_id == self.state.run_id
         names = (*_CARRIED, *_FIGURES) if same else _CARRIED
         names = (*names, *_PAUSE) if before.command == self.state.command else names
@@ -228,8 +232,6 @@ class Session:
         changes["earlier"] = earlier[-_EARLIER:]
         changes["left_over"] = tuple(each for each in before.left_over if each.alive())
         self.state = replace(self.state, **changes)
-        if before.run and before.run.ended is None:
-            self._unfinished = before.run
 
     @property
     def stopping(self) -> str:
@@ -319,7 +321,7 @@ class Session:
 
     def file(self, number: int, kind: str) -> Path:
         """A file of a run: its ``prompt``, ``out`` or ``err``."""
-        return self.where.runs / f"{number:05}.{kind}"
+        return self.where.file(number, kind)
 
     def run(self, command: Command | LiveCommand, check: Check) -> Run:
         """Run a program to its end, or until ``check`` or a signal says to stop it.
@@ -345,7 +347,7 @@ class Session:
         if isinstance(command, LiveCommand):
             child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
         else:
-            child = spawn.start(command, out, err)
+            child = spawn.start(unnoted.numbered(command, self.where, number), out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))

@@ -288,6 +288,41 @@ def test_a_program_that_ended_with_nobody_watching_is_still_read(tmp_path: Path)
         assert ours.take_over(unfinished, go_on).lines == ("here",)
 
 
+KILLED_AT_THE_START = """
+import os, signal, sys
+from acp_core.agents import session
+from tests.agents.test_running import ORPHAN
+begin = session.spawn.start
+def start(*given):
+    begin(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+session.spawn.start = start
+exec(ORPHAN)
+"""
+
+
+def test_a_program_whose_start_the_killed_runner_did_not_note_is_taken_over_too(
+    tmp_path: Path,
+) -> None:
+    """Otherwise the next runner starts the agent a second time, beside the first."""
+    go = tmp_path / "go"
+    waits = f"while not os.path.exists({str(go)!r}): time.sleep(0.02)"
+    agent = script(tmp_path, f'print("begun", os.getpid(), flush=True)\n{waits}')
+    words = [sys.executable, "-c", KILLED_AT_THE_START, agent, str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(words, cwd=ROOT, env=env).returncode == -signal.SIGKILL
+    with runner() as ours:
+        unfinished = ours.unfinished()
+        assert unfinished is not None and unfinished.number == 1
+        shown = registry.find(FOLDER, "ann")
+        assert shown is not None and shown.run == unfinished and shown.program_alive
+        go.touch()
+        ended = ours.take_over(unfinished, go_on)
+        assert ended.lines == (f"begun {unfinished.process.pid}",)
+        again = ours.run(command(agent, folder=tmp_path), go_on)
+    assert (again.number, again.exit_code) == (2, 0)
+
+
 def test_after_a_reboot_nothing_is_alive(tmp_path: Path) -> None:
     """The same process ids may be there again; their births are others."""
     now = identify(os.getpid())

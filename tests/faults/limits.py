@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.schema import MAX_PARTICIPANTS
 from tests.faults import places
+from tests.faults.bounds import bounded
 from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, ask, look, opened
 from tests.protocols.folder.support import make_v1
@@ -23,8 +20,6 @@ from tests.protocols.folder.support import make_v1
 _LONG = 100 << 20  # bytes of one line
 _DEEP = 1_000_000
 _MANY = 10_000
-_HANGS = 120  # seconds: no machine is so slow; what takes longer waits for something
-_MEMORY = 2 << 30  # bytes of address space beyond what is used already
 
 
 def _hole(path: Path) -> None:
@@ -112,27 +107,6 @@ WAYS: dict[str, Callable[[Path], None]] = {
     "a socket": _socket, "nothing": _gone, "an empty file": _empty, "500,000 empty lines": _blank,
     "lines that patterns are slow on": _signs, "its last line 20,000 times": _lines,
 }  # fmt: skip
-
-
-@contextmanager
-def bounded() -> Iterator[None]:
-    """Neither memory nor time without a limit."""
-
-    def late(number: int, frame: Any) -> None:
-        raise TimeoutError(f"not done after {_HANGS} s")
-
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(_HANGS)
-    resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:

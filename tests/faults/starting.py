@@ -24,14 +24,15 @@ from random import Random
 import psutil
 
 from acp_core.agents import registry
-from tests.agents.support import ROOT, wait_for
+from tests.agents.support import ROOT
 from tests.faults.campaign import Campaign, Case
-from tests.faults.looking import acp
+from tests.faults.looking import Ran, acp
 from tests.loops import support as loops
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.test_killed import check as cycle_came_to_its_end
 from tests.protocols.governed import playing
 from tests.protocols.workspaces import running
+from tests.support.waiting import until_still
 
 _ONCE = """#!{python}
 import fcntl, os, subprocess, sys, time
@@ -140,14 +141,27 @@ def _launch(place: Path, chance: Random) -> None:
     for words in commands.values():
         ran = acp(*words)
         assert ran.code == 0 or "already" in ran.out + ran.err, ran
-    wait_for(lambda: loops.events(folder)[-1]["event"] == "completed", "the end")
-    wait_for(lambda: not any(r.alive or r.program_alive for r in registry.runners()), "all to end")
+    until_still(
+        lambda: loops.events(folder)[-1]["event"] == "completed",
+        lambda: f"the end: {_at_work()}, {loops.events(folder)[-1]}",
+        place,
+    )
+    until_still(lambda: not _at_work(), lambda: f"all to end: {_at_work()}", place)
     assert loops.is_valid(folder)
     events = loops.events(folder)
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     said = Counter((e["from"], e["event"], e.get("reply_to")) for e in events)
     assert max(said.values()) == 1, said
     assert not watched.noted("twice"), "at work twice at the same time"
+
+
+def _at_work() -> list[str]:
+    """Who runs now, and in which phase."""
+    return [
+        f"{each.participant} {each.phase.value}"
+        for each in registry.runners()
+        if each.alive or each.program_alive
+    ]
 
 
 def _dispatch(place: Path, chance: Random) -> None:
@@ -180,11 +194,13 @@ def _step(place: Path, chance: Random) -> None:
     for turns, approve in enumerate(gates, 1):
         for _ in range(3):
             _killed(["governed", "step", str(root)], chance.uniform(0.4, 2.5))
-        _step_until_staged(root)
-        wait_for(
-            lambda n=turns: sum(watched.noted("ends").values()) == n,
-            f"program {turns} to end: {watched.noted('begins')}, {watched.noted('ends')}",
+        _step_until_staged(root, watched)
+        until_still(
+            lambda n=turns: sum(watched.noted("ends").values()) >= n,
+            lambda n=turns: f"program {n} to end: {_stands(root, watched)}",
+            place,
         )
+        assert sum(watched.noted("begins").values()) == turns, _stands(root, watched)
         assert acp("governed", "accept-turn", str(root)).code == 0
         yes = ["--as", "Olga", "--yes", "--comment", "Seen."]
         assert acp("governed", approve, str(root), *yes).code == 0
@@ -196,16 +212,26 @@ def _step(place: Path, chance: Random) -> None:
     assert [json.loads(line)["role"] for line in history] == ["pm", "dev", "qa"]
 
 
-def _step_until_staged(root: Path) -> None:
+def _stands(root: Path, watched: Watched) -> str:
+    """What the programs noted, and how the turns stand."""
+    state = json.loads((root / ".agentxchain/state.json").read_text())
+    begins, ends, twice = (dict(watched.noted(what)) for what in ("begins", "ends", "twice"))
+    return f"begins {begins}, ends {ends}, twice {twice}; {state.get('active_turns')}"
+
+
+def _step_until_staged(root: Path, watched: Watched) -> None:
     """Do what acp advises until a result is staged; a program that is at work is waited for."""
+    ran: list[Ran] = []
 
     def staged() -> bool:
-        ran = acp("governed", "step", str(root))
-        if "acp governed recover" in ran.err:
+        ran[:] = [acp("governed", "step", str(root))]
+        if "acp governed recover" in ran[0].err:
             assert acp("governed", "recover", str(root)).code == 0
         return any((root / ".agentxchain/staging").rglob("turn-result.json"))
 
-    wait_for(staged, "a staged result")
+    until_still(
+        staged, lambda: f"a staged result: {ran}, {_stands(root, watched)}", watched.place.parent
+    )
 
 
 def _cycle(place: Path, chance: Random) -> None:
@@ -227,7 +253,11 @@ def _cycle(place: Path, chance: Random) -> None:
     ran = acp(*next_one())
     going = "is already running in this project", "is completed"
     assert ran.code == 0 or any(words in ran.err for words in going), ran
-    conducting.wait_for_end(root)
+    until_still(
+        lambda: not conducting.alive(root),
+        lambda: f"the orchestrator to end: {_at_work()}, {conducting.runs(root)}",
+        place,
+    )
     cycle_came_to_its_end(root)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import stat
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +19,10 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
 from acp_core.protocols.governed.conduct.adapters.local_cli import command
+from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.write import Refused, dispatch
-from tests.agents.support import wait_for
+from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import start
@@ -108,6 +112,41 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
     wait_for(lambda: turn()["status"] == "failed_start", "the failure to be noted")
     assert "exit code 1" in json.dumps(turn()) and "no light" in json.dumps(turn())
     assert not processes.runs(made.root, made.turn_id)
+
+
+KILLED_AT_THE_START = """
+import os, signal, sys
+from acp_core.protocols.governed.conduct.adapters import local_cli
+from tests.protocols.governed.acting import governed
+begin = local_cli.spawn.start
+def start(*given):
+    begin(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+local_cli.spawn.start = start
+governed(["step", sys.argv[1]])
+"""
+
+
+def test_a_program_whose_start_the_killed_step_did_not_note_is_not_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can be seen, stopped and waited for as any other; only then is the turn given out again."""
+    root, journal = playing.repository(tmp_path / "lamp"), tmp_path / "journal"
+    begins = f"import time; print('begun', file=open({str(journal)!r}, 'a')); time.sleep(600)"
+    agent = shlex.join([sys.executable, "-c", begins])
+    assert governed(["init", str(root), "--agent", f"pm={agent}"]) == 0
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", KILLED_AT_THE_START, str(root)]
+    assert subprocess.run(words, env=env, capture_output=True).returncode == -signal.SIGKILL
+    wait_for(journal.exists, "the program to begin")
+    [turn] = read_run(root).turns
+    assert turn.running and not turn.lost
+    assert governed(["step", str(root)]) == 2
+    assert "Turn already assigned" in capsys.readouterr().err
+    assert governed(["stop-turn", str(root)]) == 0
+    [turn] = read_run(root).turns
+    assert not turn.running
+    assert journal.read_text().split() == ["begun"]
 
 
 def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(

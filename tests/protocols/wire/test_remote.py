@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,7 +28,7 @@ from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
 from acp_core.protocols.wire.read.collaboration import open_agent
 from acp_core.protocols.wire.read.remote.agent import RemoteAgent
 from acp_core.protocols.wire.read.remote.log import folder_of
-from tests.protocols.wire.support import OWNER, Process, until
+from tests.protocols.wire.support import OWNER, ROOT, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
@@ -198,6 +201,29 @@ def test_what_is_no_link_is_told_in_one_line(link: str) -> None:
     assert said
     assert "\n" not in said
     assert "secret" not in said
+
+
+LOOKED = """
+import atexit, sys, threading
+atexit.register(lambda: print([each.name for each in threading.enumerate()]))
+from datetime import UTC, datetime
+from acp_core.protocols.wire.read.remote.agent import RemoteAgent
+agent = RemoteAgent(sys.argv[1])
+print(agent.refresh(datetime.now(UTC)).source.state.value)
+agent.close()
+"""
+
+
+def test_nothing_is_at_work_in_a_thread_when_a_process_ends_that_looked_once(
+    tmp_path: Path,
+) -> None:
+    """What the interpreter tears off in the middle of its work may end the process with SIGABRT."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    words = [sys.executable, "-c", LOOKED, f"http://127.0.0.1:{port}"]
+    env = {**os.environ, "ACP_STATE": str(tmp_path)}
+    ran = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "unreachable\n['MainThread']\n"), ran
 
 
 def test_a_key_bears_no_token(monkeypatch: pytest.MonkeyPatch) -> None:

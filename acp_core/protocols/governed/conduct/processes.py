@@ -12,11 +12,12 @@ import hashlib
 import json
 import os
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.ending import end
-from acp_core.agents.identity import Identity, identify
+from acp_core.agents.identity import ATTEMPT, Identity, bearer, identify
 from acp_core.files import atomic, claims, modes
 from acp_core.files.claims import ClaimError, Seen, of_turn
 from acp_core.person.paths import state_folder
@@ -84,15 +85,36 @@ def forget(root: Path, turn_id: str) -> None:
 
 def runs(root: Path, turn_id: str) -> bool:
     """Whether the turn's program is running now, whoever started it."""
+    return look(root, turn_id) is Look.RUNS
+
+
+class Look(Enum):
+    """What is seen of the program that takes a turn."""
+
+    NONE = "none was noted"
+    RUNS = "it runs"
+    LOST = "it took the turn, and is gone"
+
+
+def look(root: Path, turn_id: str) -> Look:
+    """What is seen of the turn's program now, whoever started it."""
     identity = read_note(root, turn_id)
-    return (identity is not None and identity.alive()) or elsewhere(root, turn_id) is not None
+    if identity is not None and identity.alive():
+        return Look.RUNS
+    seen = claims.seen(root, of_turn(turn_id))
+    if seen.child is not None:
+        return Look.RUNS
+    if identity is None and (seen.owner is None or seen.owner.child is None):
+        return Look.NONE
+    return Look.LOST if _unnoted(root, turn_id, seen) is None else Look.RUNS
 
 
-def is_lost(root: Path, turn_id: str) -> bool:
-    """Whether a program took the turn, and is gone, whoever started it."""
-    owner = claims.seen(root, of_turn(turn_id)).owner
-    noted = read_note(root, turn_id) is not None or (owner is not None and owner.child is not None)
-    return noted and not runs(root, turn_id)
+def _unnoted(root: Path, turn_id: str, seen: Seen) -> Identity | None:
+    """The program of a taker that was killed before it noted which one that is."""
+    owner = seen.owner
+    if owner is None or not seen.mine or owner.child != owner.process:
+        return None  # the program was noted: what runs and bears its mark is what it left behind
+    return bearer(ATTEMPT, os.fspath(place(root, turn_id)))
 
 
 def elsewhere(root: Path, turn_id: str) -> Seen | None:
@@ -109,7 +131,9 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     """
     identity = read_note(root, turn_id)
     if identity is None or not identity.alive():
-        identity = _stoppable(elsewhere(root, turn_id))
+        seen = claims.seen(root, of_turn(turn_id))
+        known = _stoppable(seen) if seen.child is not None else None
+        identity = known or _unnoted(root, turn_id, seen)
     if identity is None:
         return False
     if not end([identity], grace, groups=True, patience=grace):
@@ -117,13 +141,13 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     return True
 
 
-def _stoppable(found: Seen | None) -> Identity | None:
+def _stoppable(found: Seen) -> Identity | None:
     """The program that a claim shows, None where there is none.
 
     Raises:
         OSError: it belongs to another account, which alone may end it.
     """
-    if found is None or found.child is None or found.owner is None:
+    if found.child is None or found.owner is None:
         return None
     if not found.mine:
         raise OSError(errno.EPERM, f"{found.owner.account} started it and has to stop it")

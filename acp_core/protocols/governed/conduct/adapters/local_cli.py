@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from acp_core.agents import spawn
+from acp_core.agents import spawn, unnoted
 from acp_core.agents.attempt import Attempt
 from acp_core.agents.logs import last_lines
 from acp_core.agents.spawn import Command, Exit, SpawnError
@@ -114,7 +114,7 @@ def take_with_program(task: Task) -> TakenTurn:
         modes.private_folder(task.own)
         ready = command(task)
         err, out = processes.fresh_logs(task.root, task.turn_id)
-        child = spawn.start(ready, out, err)
+        child = spawn.start(unnoted.marked(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
     except OSError as error:

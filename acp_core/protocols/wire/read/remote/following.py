@@ -8,11 +8,13 @@ once, however many look at it. What is heard is taken down as records; whoever r
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import random
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent import futures
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files.text import clean_line
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries to reach it
+_LEAVE = 1.0  # seconds for all of it to end with the process
 
 T = TypeVar("T")
 Changed = Callable[[], None]
@@ -224,7 +227,27 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="acp-wire", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="acp-wire", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """Let the work end, and the thread, before the interpreter does.
+
+        A thread that still runs then is torn off wherever it is. Where that is inside a library, or
+        it is printing, the whole process may end with SIGABRT.
+        """
+        if self._thread.is_alive():  # not in a process that was forked
+            futures.wait([self.run(self._cancel())], _LEAVE)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_LEAVE)
+
+    async def _cancel(self) -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in left:
+            each.cancel()
+        if left:
+            await asyncio.wait(left)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Have it done; to be cancelled by who asked for it."""
