@@ -6,6 +6,8 @@ import contextlib
 import os
 from datetime import UTC, datetime
 
+from acp_core.protocols.folder.mirror.joining import bring
+from acp_core.protocols.folder.read.detect import shows_mirror
 from acp_core.protocols.folder.write import handover, synchronizing
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import StoreUnreachable
@@ -23,6 +25,10 @@ def bring_news(folder: str) -> str:
         return ""
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
+            if shows_mirror(folder):
+                with manifests.held(folder):
+                    bring(folder, engine)
+                return ""
             return "; ".join(synchronizing.sync(folder, engine, publish=False).notes)
     except StoreUnreachable as error:
         return f"as of {_read_at(folder)}; not reached since: {error}"

@@ -69,11 +69,12 @@ def ask(folder: str, wanted: Wanted) -> Asked:
                 f"no host named {clean_line(wanted.host, 80)} was heard of (hosts: {known})"
             )
         asking.send(engine, request)
-        return _answered(engine, request, time.monotonic() + wanted.wait)
+        return answered(engine, request, wanted.wait)
 
 
-def _answered(engine: Engine, request: Asked, until: float) -> Asked:
+def answered(engine: Engine, request: Asked, seconds: float) -> Asked:
     """The request with its answer, if that comes in time."""
+    until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         for each in engine.requests(request.host):
             if each.id == request.id and each.state:
