@@ -15,7 +15,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
-from acp_core.protocols.folder.mirror.acts import verb_of
+from acp_core.protocols.folder.mirror.offers import verb_of
 from acp_core.protocols.folder.mirror.publishing import matter_of
 from acp_core.protocols.registry import installed
 from acp_core.stores import base as manifests

@@ -36,6 +36,7 @@ _MARK = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LONGEST = 300
 _LAST = 1 << 62
+_MOST_ACTS = 100
 
 
 class Piece(NamedTuple):
@@ -71,6 +72,7 @@ class Manifest(NamedTuple):
         at: when it was changed, by the clock of that host.
         files: by name, in order.
         standing: what lists of many collaborations tell.
+        acts: what the host can be asked for, as whoever shows it describes it.
     """
 
     mark: str
@@ -82,6 +84,7 @@ class Manifest(NamedTuple):
     at: str
     files: tuple[File, ...] = ()
     standing: Mapping[str, Any] = {}
+    acts: tuple[Mapping[str, Any], ...] = ()
 
     def file(self, name: str) -> File | None:
         """The file of this name."""
@@ -127,6 +130,7 @@ def decode(data: bytes) -> Manifest:
             _matching(_MARK, value["mark"]), _whole(value["number"]), _text(value["protocol"]),
             _text(value["name"]), _text(value["host"]), _text(value["account"]), _text(value["at"]),
             tuple(_file(each) for each in value["files"][: MAX_FILES + 1]), dict(value["standing"]),
+            tuple(dict(each) for each in value["acts"][:_MOST_ACTS]),
         )  # fmt: skip
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise StoreRefused(f"the mirror's manifest cannot be read ({error}): refused") from None

@@ -102,6 +102,8 @@ def sentence(request: Asked) -> str:
         "stop": f"stop {who}'s loop",
         "nudge": f"send {who} a message",
         "take": f"let {who} act there",
+        asking.ALLOW: f"allow once what {who} asks for",
+        asking.REJECT: f"reject what {who} asks for",
     }.get(request.verb, clean_line(f"{request.verb} {who}", 200))
 
 

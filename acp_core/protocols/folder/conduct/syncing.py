@@ -27,6 +27,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import Requests
+from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import Refused, handover, shared, synchronizing
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import Appended, Request
@@ -144,7 +145,8 @@ class Process:
         self._said = ""
         self._changed: tuple[tuple[str, int, int], ...] = ()
         self._quiet_since = time.monotonic()
-        self._requests = self.requests_of and self.requests_of(folder, address, engine, self.say)
+        made = self.requests_of
+        self._requests = None if made is None else made(folder, address, engine, self.say)
 
     @property
     def tip(self) -> str:
@@ -348,7 +350,7 @@ def _whole(path: str) -> os.stat_result:
 
 def host_state(folder: str) -> HostState:
     """What this host says of itself: whose loops run here."""
-    people = {}
+    people: dict[str, dict[str, Any]] = {}
     for each in claims.listed(folder, "loops"):
         name = unquote(each.name.removeprefix("loops/"))
         if each.held and each.owner is not None:
@@ -357,6 +359,8 @@ def host_state(folder: str) -> HostState:
                 "since": each.owner.since,
                 "account": each.owner.account,
             }
+    for name, waiting in permits.told(folder).items():
+        people.setdefault(name, {})[permits.KEY] = waiting
     return HostState(
         hosts.this_host(), hosts.account(), owners.boot(), __version__, people, _time()
     )

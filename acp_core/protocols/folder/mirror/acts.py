@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from acp_core.files.text import clean_line
-from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
-from acp_core.model.action_field import Field, Kind
-from acp_core.model.action_spec import By
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
+from acp_core.protocols.folder.mirror.offers import Offer, decoded
 from acp_core.protocols.folder.write import asking as asked
+from acp_core.protocols.kit.schema import inputs
+from acp_core.protocols.kit.values import completed
 from acp_core.protocols.kit.wording import reason, safe
 from acp_core.stores import asking, hosts, mirror, proof
 from acp_core.stores import base as manifests
@@ -20,13 +21,6 @@ from acp_core.stores.mirror import Manifest
 from acp_core.stores.opening import open_engine
 from acp_core.stores.tree import Tree
 
-STOPS = frozenset({Intent.STOP, Intent.STOP_EVERYTHING})
-"""Acts that count whoever asks, where the host accepts requests to stop."""
-DECISIONS = frozenset({Intent.DECIDE, Intent.ACCEPT, Intent.REJECT, Intent.ANSWER})
-"""Acts that count only where who asks is proven."""
-_PLAIN = frozenset(
-    {Kind.TEXT, Kind.LINES, Kind.NUMBER, Kind.DECIMAL, Kind.FLAG, Kind.CHOICE, Kind.LIST}
-)
 _WAIT = 30.0  # seconds for the answer
 _STATES = {
     asking.DONE: OutcomeState.DONE,
@@ -36,43 +30,28 @@ _STATES = {
 }
 
 
-def verb_of(action: Action) -> str:
-    """What another host is asked for by an act; "" where it cannot be asked for.
-
-    What names a file or a command never is: that is this host's, or the other one's own.
-    """
-    fields = action.fields or ()
-    if action.by is not By.HUMAN or action.personal or action.fields is None:
-        return ""
-    if any(each.form and not (each.kind in _PLAIN and each.items in _PLAIN) for each in fields):
-        return ""
-    return "stop" if action.intent in STOPS else asking.DECIDE if action.intent in DECISIONS else ""
-
-
-def as_request(action: Action, folder: str, manifest: Manifest) -> Action | None:
-    """An act as it can be done to a mirror: by asking; None where it cannot be.
+def requests(folder: str, manifest: Manifest) -> list[Action]:
+    """What the host of a mirror can be asked for now, by its own word.
 
     Args:
-        action: as the collaboration offers it.
         folder: the reader's.
         manifest: what it shows.
     """
-    verb = verb_of(action)
-    if not verb:
-        return None
-    fields = action.fields or ()
+    found = (decoded(each) for each in manifest.acts)
+    return [_as_request(each, folder, manifest) for each in found if each is not None]
 
+
+def _as_request(act: Offer, folder: str, manifest: Manifest) -> Action:
     def request(given: Any) -> Asked:
-        return _request(folder, manifest, verb, action, _values(fields, given))
+        return _request(folder, manifest, act, _values(act.fields, given))
 
     def preview(given: Any) -> Preview:
         try:
             made = request(given)
         except (Refused, OSError) as error:
             return Preview("", refused=reason(error))
-        return Preview(
-            safe(f"Ask {made.host}, which controls this run: {action.label}."), notes=_notes(made)
-        )
+        sentence = f"Ask {made.host}, which controls this run: {act.label}."
+        return Preview(safe(sentence), notes=_notes(made))
 
     def perform(given: Any) -> Outcome:
         try:
@@ -80,23 +59,26 @@ def as_request(action: Action, folder: str, manifest: Manifest) -> Action | None
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, reason(error))
 
-    return replace(
-        action,
-        sentence=safe(f"Ask {manifest.host}: {action.sentence}"),
-        preview=preview,
-        perform=perform,
+    return Action(
+        act.name,
+        act.label,
+        safe(f"Ask {clean_line(manifest.host, 80)}: {act.sentence}"),
+        inputs(act.name, act.fields),
+        preview,
+        perform,
+        risky=act.risky,
+        fields=act.fields,
+        intent=act.intent,
     )
 
 
-def _request(
-    folder: str, manifest: Manifest, verb: str, action: Action, values: Mapping[str, Any]
-) -> Asked:
+def _request(folder: str, manifest: Manifest, act: Offer, values: Mapping[str, Any]) -> Asked:
     me = hosts.this_host()
     by = f"{hosts.account()} on {me}"
     given: dict[str, Any] = {"mirror": manifest.mark, "values": values}
-    if verb == asking.DECIDE:
+    if act.verb == asking.DECIDE:
         given["matter"] = mirror.matter(shown(folder, manifest))
-    return asking.about(manifest.host, verb, action.name, given, by)
+    return asking.about(manifest.host, act.verb, act.name, given, by)
 
 
 def shown(folder: str, manifest: Manifest) -> Manifest:
@@ -111,12 +93,9 @@ def shown(folder: str, manifest: Manifest) -> Manifest:
 
 def _values(fields: tuple[Field, ...], given: Any) -> dict[str, Any]:
     """What was given, as JSON holds it; what stands for nothing is left out."""
-    found = {}
-    for each in fields:
-        value = getattr(given, each.name, each.empty) if each.form else each.empty
-        if each.form and value is not None and value != each.empty:
-            found[each.name] = value
-    return found
+    values = completed(fields, given)
+    found = {each.name: getattr(values, each.name) for each in fields}
+    return {e.name: found[e.name] for e in fields if found[e.name] not in (None, e.empty)}
 
 
 def _notes(request: Asked) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
+from acp_core.protocols.folder.mirror.offers import described
 from acp_core.stores import mirror
 from acp_core.stores.engine import MAX_BYTES, MAX_FILES
 from acp_core.stores.mirror import KINDS
@@ -40,6 +41,7 @@ class Contents(NamedTuple):
         staying: names of tracked files that do not, each with the reason.
         watched: the folders in which a change matters.
         snapshot: where it stands.
+        acts: what this host can be asked for now.
     """
 
     protocol: str
@@ -47,6 +49,7 @@ class Contents(NamedTuple):
     staying: tuple[str, ...]
     watched: frozenset[Path]
     snapshot: Snapshot
+    acts: tuple[dict[str, Any], ...] = ()
 
 
 def kind_of(folder: str) -> str:
@@ -72,6 +75,7 @@ def collect(folder: str, now: datetime) -> Contents:
     try:
         snapshot = opened.refresh(now)
         watched = opened.watched()
+        acts = tuple(told for told in map(described, opened.actions(now)) if told)
         for each in _parts(found, snapshot):
             base = os.path.realpath(each.key)
             for tracked in _tracked(opened if each is found else each, now):
@@ -90,7 +94,7 @@ def collect(folder: str, now: datetime) -> Contents:
             f"{folder} has more than {MAX_FILES // 2} files or {MAX_BYTES >> 20} MiB: it cannot be shared"
         )
     ordered = tuple(files[name] for name in sorted(files))
-    return Contents(found.protocol.name, ordered, tuple(staying), watched, snapshot)
+    return Contents(found.protocol.name, ordered, tuple(staying), watched, snapshot, acts)
 
 
 def _parts(found: DiscoveredCollaboration, snapshot: Snapshot) -> Iterator[DiscoveredCollaboration]:
@@ -134,14 +138,13 @@ def standing(contents: Contents) -> dict[str, Any]:
     """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.standing`."""
     shot = contents.snapshot
     phases = {Status.COMPLETED: "completed", Status.BLOCKED: "blocked"}
-    people = {each.id: [each.id, each.kind] for each in shot.participants[:_MOST_PEOPLE]}
+    people: dict[str, list[Any]] = {
+        each.id: [each.id, each.kind] for each in shot.participants[:_MOST_PEOPLE]
+    }
     for turn in shot.turns:
         at = turn.since.isoformat() if turn.since else ""
-        people[turn.participant] = [
-            *people.get(turn.participant, [turn.participant, "unknown"])[:2],
-            -1,
-            at,
-        ]
+        known: list[Any] = people.get(turn.participant, [turn.participant, "unknown"])
+        people[turn.participant] = [*known[:2], -1, at]
     told: dict[str, Any] = {
         "dialect": shot.dialect,
         "objective": shot.objective[:_LONGEST],

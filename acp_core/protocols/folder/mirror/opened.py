@@ -93,21 +93,15 @@ class MirrorCollaboration(Collaboration):
                 source=Source(SourceState.UNREACHABLE, words),
             )  # fmt: skip
         host = clean_line(told.host, 64)
+        possible = {each.name for each in self.actions(now)}
         needs = tuple(
-            each if self._can(each.action, now) else replace(each, action=None)
-            for each in seen.needs
+            each if each.action in possible else replace(each, action=None) for each in seen.needs
         )
         return replace(
             seen, key=self.key, location=location, hosts=(host,), needs=needs, runners=(), cost=None,
             causes=(), obstacles=(), parts=(),
             limits=f"{host} controls this run; your acts are requests to {host}",
         )  # fmt: skip
-
-    def _can(self, name: str | None, now: datetime) -> bool:
-        try:
-            return name is not None and self.action(name, now) is not None
-        except (Refused, OSError):
-            return False
 
     def watched(self) -> frozenset[Path]:
         below = self._inner.watched() if self._inner is not None else frozenset()
@@ -122,24 +116,15 @@ class MirrorCollaboration(Collaboration):
         return self._inner.raw_event(event) if self._inner is not None else ""
 
     def actions(self, now: datetime) -> Sequence[Action]:
-        found = self._inner.actions(now) if self._inner is not None else ()
-        asked = (self._asked(each) for each in found)
-        return tuple(each for each in asked if each is not None)
+        return acts.requests(self.key, self._manifest) if self._manifest else ()
 
     def action(self, name: str, now: datetime) -> Action | None:
-        found = self._inner.action(name, now) if self._inner is not None else None
-        if found is None:
-            return None
-        asked = self._asked(found)
-        if asked is None:
-            host = self._manifest.host if self._manifest else "another host"
+        found = next((each for each in self.actions(now) if each.called(name)), None)
+        if found is None and self._manifest is not None:
             raise Refused(
-                f"{clean_line(host, 80)} controls this run, and cannot be asked for {found.name}"
+                f"{clean_line(self._manifest.host, 80)} controls this run, and cannot be asked for {name} now"
             )
-        return asked
-
-    def _asked(self, action: Action) -> Action | None:
-        return acts.as_request(action, self.key, self._manifest) if self._manifest else None
+        return found
 
     def cards(self, now: datetime) -> Sequence[Card]:
         return self._inner.cards(now) if self._inner is not None else ()

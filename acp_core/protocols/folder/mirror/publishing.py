@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.mirror.contents import Contents, collect, standing
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts, mirror, names
+from acp_core.stores import asking, hosts, mirror, names
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Change, Engine, HistoryRewritten, Tip, TipMoved
 from acp_core.stores.mirror import File, Manifest
@@ -50,7 +51,9 @@ def share(folder: str, address: Address) -> Leaving:
         manifests.pin(folder, address, mark=mark)
         try:
             publisher = Publisher(folder, engine, mark)
-            publisher.begin(plan.contents)
+            if publisher.begin(plan.contents):
+                # Nobody can have asked before: what is asked from now on was not missed.
+                asking.Ledger(address, hosts.this_host()).looked(time.time())
             manifests.write_share(folder, address)
         except BaseException:
             if not manifests.is_shared(folder):
@@ -79,8 +82,11 @@ class Publisher:
         """Where the mirror stands, as the store calls it; "" where that is not known."""
         return self._tip.id if self._tip else ""
 
-    def begin(self, contents: Contents) -> None:
+    def begin(self, contents: Contents) -> bool:
         """Make the mirror in the store; one that a killed call has made is taken up again.
+
+        Returns:
+            Whether it is new.
 
         Raises:
             Refused: another host has one of that name there.
@@ -91,6 +97,8 @@ class Publisher:
             self._last, self.contents = made, contents
         except TipMoved:
             self._read()
+            return False
+        return True
 
     def publish(self) -> bool:
         """Bring what changed into the mirror; whether there was anything.
@@ -104,7 +112,7 @@ class Publisher:
         contents = self.contents = collect(self._folder, utc_now())
         made, files = self._manifest(contents, self._last)
         last = self._last
-        if last is not None and made == last._replace(number=made.number, at=made.at):
+        if last is not None and _same(made, last):
             return False
         try:
             self._tip = self._engine.publish(self._tip, self._change(made, files, last))
@@ -146,7 +154,7 @@ class Publisher:
             self._mark, before.number + 1 if before else 1, contents.protocol,
             "collaboration" if names.against(name) else name, host, account,
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(file for file, _ in files),
-            standing(contents),
+            standing(contents), contents.acts,
         )  # fmt: skip
         names.check([mirror.place(made, each.name) for each in made.files], mirror.DOTTED)
         return made, files
@@ -165,6 +173,11 @@ class Publisher:
             account=made.account, host=made.host, phase=str(told["phase"]), waiting=waiting,
             standing=told,
         )  # fmt: skip
+
+
+def _same(one: Manifest, other: Manifest) -> bool:
+    """Whether two states of a mirror differ in nothing but when they were made."""
+    return mirror.encode(one) == mirror.encode(other._replace(number=one.number, at=one.at))
 
 
 def me() -> tuple[str, str]:

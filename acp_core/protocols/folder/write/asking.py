@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol
-from acp_core.stores import asking, hosts
+from acp_core.stores import asking, hosts, proof
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Engine
 from acp_core.stores.opening import open_engine
@@ -41,6 +42,8 @@ def checked(folder: str, wanted: Wanted) -> Asked:
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     me = hosts.this_host()
+    if wanted.verb in asking.PERMITS:
+        return asking.about(wanted.host, wanted.verb, wanted.participant, {}, "")
     if wanted.host == me:
         raise Refused(f"{me} is this host: use `acp launch`, `acp stop` or `acp nudge`")
     people = schema.participant_ids(read_protocol(folder))
@@ -61,7 +64,21 @@ def ask(folder: str, wanted: Wanted) -> Asked:
         Refused: the request cannot be made, or the store does not have it.
     """
     request = checked(folder, wanted)
-    with open_engine(manifests.pinned_address(folder)) as engine:
+    address = manifests.pinned_address(folder)
+    with open_engine(address) as engine:
+        if wanted.verb in asking.PERMITS:
+            by = f"{hosts.account()} on {hosts.this_host()}"
+            request = permits.request_for(
+                engine,
+                wanted.host,
+                wanted.verb,
+                wanted.participant,
+                wanted.text,
+                by,
+                wanted.seconds,
+            )
+            asking.send(engine, proof.signed(request, address))
+            return answered(engine, request, wanted.wait)
         names = sorted(each.state.host for each in engine.hosts())
         if wanted.host not in names:
             known = ", ".join(clean_line(each, 80) for each in names[:_NAMED]) or "none"
