@@ -115,7 +115,12 @@ def _act(order: Order) -> Outcome:
     """Do a person's act on what this host conducts."""
     from acp_core.loops import asked_acts
 
-    return asked_acts.act(order.folder, order.participant, order.text, order.by)
+    outcome = asked_acts.act(order.folder, order.participant, order.text, order.by)
+    if (
+        outcome.state is OutcomeState.REQUESTED
+    ):  # whoever conducts picks it up: all that can be done is done
+        return Outcome(OutcomeState.DONE, outcome.sentence)
+    return outcome
 
 
 def _permit(order: Order) -> Outcome:

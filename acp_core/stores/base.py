@@ -98,7 +98,9 @@ def pinned_address(folder: str) -> Address:
     return pinned
 
 
-def pin(folder: str, address: Address, *, only_acp: bool = False, mark: str = "") -> None:
+def pin(
+    folder: str, address: Address, *, only_acp: bool = False, mark: str = "", reads: str = ""
+) -> None:
     """Agree to a folder's store, for this account.
 
     Args:
@@ -106,6 +108,7 @@ def pin(folder: str, address: Address, *, only_acp: bool = False, mark: str = ""
         address: of its store.
         only_acp: nothing else appends there, see `acp_core.stores.exclusive`.
         mark: of the mirror that this folder fills, see `acp_core.stores.mirror`.
+        reads: of the mirror that this folder shows.
 
     Raises:
         OSError: the configuration cannot be written.
@@ -114,6 +117,7 @@ def pin(folder: str, address: Address, *, only_acp: bool = False, mark: str = ""
     modes.private_folder(place.parent)
     value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
     value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
+    value |= {"reads": reads} if reads else {}
     atomic.replace(place, json.dumps(value, indent=2).encode() + b"\n", private=True)
 
 
@@ -131,6 +135,11 @@ def is_exclusive(folder: str) -> bool:
 def pinned_mark(folder: str) -> str:
     """The mark of the mirror that this account fills from a folder; "" where it fills none."""
     return str(_pinned(folder).get("mark", ""))
+
+
+def pinned_reads(folder: str) -> str:
+    """The mark of the mirror that this account reads in a folder; "" where it reads none."""
+    return str(_pinned(folder).get("reads", ""))
 
 
 def _pinned(folder: str) -> dict[str, Any]:

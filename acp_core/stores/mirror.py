@@ -320,7 +320,7 @@ def _file(value: Sequence[Any]) -> File:
     )
     if sum(each.size for each in made) != _whole(size) or size > MAX_FILE:
         raise ValueError(f"the size of {clean_line(str(name), 200)}")
-    if not isinstance(name, str):
+    if not isinstance(name, str) or name.rpartition("/")[2] in ("", ".."):
         raise ValueError("a name")
     return File(name, _whole(written), _matching(_DIGEST, sha256), size, made)
 

@@ -73,6 +73,12 @@ def key(place: Path, name: str) -> tuple[str, str]:
     return str(path), path.with_suffix(".pub").read_text(encoding="utf-8").strip()
 
 
+def account_of(store: str) -> str:
+    """The account of a database's address; anybody's name for a repository."""
+    where, _, path = store.partition("@")
+    return where.rpartition("/")[2] if path else "nobody"
+
+
 def place_of(host: Host) -> Path:
     """Where the files of the mirror lie in a reader's folder."""
     (found,) = (host.folder / ".acp/mirror/1/2/3/4").iterdir()

@@ -18,6 +18,7 @@ from tests.stores import mirrors
 from tests.stores.hosts import Host
 from tests.stores.mirrors import (
     ID,
+    account_of,
     conductor,
     configured,
     gated_run,
@@ -100,12 +101,6 @@ def test_a_gate_is_approved_from_another_host_by_who_is_proven(
     assert ('"anna"' if is_git else f'"{admin}"') in ledger, ledger
     mirrors.follow(alpha, beta)
     assert mirrors.shown(beta)["phase"] == "implementation"
-
-
-def account_of(store: str) -> str:
-    """The account of a database's address; anybody's name for a repository."""
-    where, _, path = store.partition("@")
-    return where.rpartition("/")[2] if path else "nobody"
 
 
 def state(host: Host) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import contextlib
 import os
 from datetime import UTC, datetime
 
-from acp_core.protocols.folder.mirror.joining import bring
-from acp_core.protocols.folder.read.detect import shows_mirror
+from acp_core.protocols.folder.mirror.joining import bring, is_reader
 from acp_core.protocols.folder.write import handover, synchronizing
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import StoreUnreachable
@@ -25,7 +24,7 @@ def bring_news(folder: str) -> str:
         return ""
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
-            if shows_mirror(folder):
+            if is_reader(folder):
                 with manifests.held(folder):
                     bring(folder, engine)
                 return ""

@@ -15,8 +15,8 @@ from acp_core.stores.tree import Tree
 
 
 def is_reader(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a mirror of what another host conducts."""
-    return os.path.lexists(os.path.join(folder, FILE))
+    """Whether this account reads in a folder what another host conducts."""
+    return bool(manifests.pinned_reads(os.fspath(folder)))
 
 
 def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[str, ...]:
@@ -32,6 +32,7 @@ def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[st
         OSError: a file could not be written.
     """
     base, before = manifests.read_base(folder), mirror.read(folder)
+    mark = manifests.pinned_reads(folder)
     if commit is None:
         commit = engine.read(base.tip if base and before else None)
         if base and before and commit.tip == base.tip:
@@ -39,13 +40,13 @@ def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[st
     if not mirror.is_manifest(commit.protocol):
         raise HistoryRewritten("the store holds something else by now: it is no mirror any more")
     manifest = mirror.decode(commit.protocol)
-    _must_continue(manifest, before)
+    _must_continue(manifest, before, mark)
     try:
         changed = mirror.restore(folder, manifest, before, commit.documents)
     except Incomplete:
         commit = engine.read(None)
         manifest = mirror.decode(commit.protocol)
-        _must_continue(manifest, before)
+        _must_continue(manifest, before, mark)
         changed = _whole(folder, manifest, before, commit)
     data = mirror.encode(manifest)
     Tree(folder).replace(FILE, data, sync=False)
@@ -60,19 +61,17 @@ def _whole(folder: str, manifest: Manifest, before: Manifest | None, commit: Com
         raise StoreRefused("pieces of the mirror are missing in the store: refused") from None
 
 
-def _must_continue(manifest: Manifest, before: Manifest | None) -> None:
+def _must_continue(manifest: Manifest, before: Manifest | None, mark: str) -> None:
     """Refuse what is not the mirror that was seen here, or an earlier state of it.
 
     Raises:
         HistoryRewritten: it is another one, or was put back.
     """
-    if before is None:
-        return
-    if manifest.mark != before.mark:
+    if manifest.mark != mark:
         raise HistoryRewritten(
             f"the store holds another mirror of that name, of {clean_line(manifest.host, 80)}: ask the others"
         )
-    if manifest.number < before.number:
+    if before is not None and before.mark == mark and manifest.number < before.number:
         raise HistoryRewritten(
             f"the store holds state {manifest.number} of the mirror, less than the {before.number} that this folder "
             "has seen: it was put back"

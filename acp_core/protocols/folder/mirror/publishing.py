@@ -12,8 +12,8 @@ from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.mirror.contents import Contents, collect, standing
-from acp_core.stores import base as manifests
 from acp_core.stores import asking, hosts, mirror, names
+from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Change, Engine, HistoryRewritten, Tip, TipMoved
 from acp_core.stores.mirror import File, Manifest

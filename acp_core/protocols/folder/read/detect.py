@@ -32,9 +32,15 @@ def detect(folder: Path | str) -> bool:
 
 
 def shows_mirror(folder: str) -> bool:
-    """Whether a folder only shows what another host conducts, and holds no collaboration itself."""
-    marker = os.path.join(folder, mirrored.FILE)
-    return os.path.lexists(marker) and os.path.isdir(os.path.join(folder, mirrored.PLACE))
+    """Whether a folder only shows what another host conducts, and holds no collaboration itself.
+
+    This account has joined it there: agents that write such a file hide nothing by it.
+    """
+    if not os.path.lexists(os.path.join(folder, mirrored.FILE)):
+        return False
+    from acp_core.stores.base import pinned_reads  # only mirrors need it
+
+    return bool(pinned_reads(folder))
 
 
 def _looks_like_one(path: str) -> bool:

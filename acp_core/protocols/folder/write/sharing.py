@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from acp_core.files import atomic, modes
+from acp_core.files.mirrored import FILE
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.mirror.joining import bring as bring_mirror
@@ -191,17 +192,18 @@ def join(url: str, folder: str) -> Done:
         raise Refused(f"{folder} has other content: join into a new or empty folder")
     with open_engine(address) as engine:
         commit = engine.read(None)
+        reads = ""
         if mirror.is_manifest(commit.protocol):
-            mirror.decode(commit.protocol)
+            reads = mirror.decode(commit.protocol).mark
         else:
             judged(commit, folder)
         made = not os.path.isdir(folder)
         modes.shared_folder(folder)
         try:
-            manifests.pin(folder, address)
+            manifests.pin(folder, address, reads=reads)
             manifests.write_share(folder, address)
             with manifests.held(folder):
-                if mirror.is_manifest(commit.protocol):
+                if reads:
                     bring_mirror(folder, engine, commit)
                     return Done(Base(commit.tip, {}), commit, b"")
                 return bring(folder, engine, None, hosts.this_host(), documents.is_shared_name)
@@ -234,14 +236,20 @@ def judged(commit: Commit, folder: str) -> Opened:
 
 def _pin_too(folder: str, address: Address) -> Done:
     """Another account has joined this very folder: this one agrees to its store, too."""
+    if manifests.pinned_mark(folder):
+        raise Refused(f"{folder} holds the run itself, and fills the mirror: join it elsewhere")
     manifests.pin(folder, address)
     try:
         manifests.pinned_address(folder)
         with open_engine(address) as engine, manifests.held(folder):
             base = manifests.read_base(folder)
-            if is_reader(folder):
-                bring_mirror(folder, engine)
-                commit = engine.read(None)
+            commit = engine.read(None)
+            if mirror.is_manifest(commit.protocol):
+                if not os.path.lexists(os.path.join(folder, FILE)):
+                    raise Refused(f"{folder} holds the run itself: only its owner shares it")
+                reads = mirror.decode(commit.protocol).mark
+                manifests.pin(folder, address, reads=reads)
+                bring_mirror(folder, engine, commit)
                 return Done(Base(commit.tip, {}), commit, b"")
             return bring(folder, engine, base, hosts.this_host(), documents.is_shared_name)
     except BaseException:
