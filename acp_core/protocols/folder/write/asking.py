@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol
 from acp_core.stores import asking, hosts, proof
 from acp_core.stores import base as manifests
-from acp_core.stores.engine import Asked, Engine
+from acp_core.stores.engine import Asked, Engine, StoreUnreachable
 from acp_core.stores.opening import open_engine
 
 _STEP = 0.5  # seconds between two looks for the answer
@@ -93,8 +94,9 @@ def answered(engine: Engine, request: Asked, seconds: float) -> Asked:
     """The request with its answer, if that comes in time."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
-        for each in engine.requests(request.host):
-            if each.id == request.id and each.state:
-                return each
+        with contextlib.suppress(StoreUnreachable):  # it is asked, whatever becomes of a look
+            for each in engine.requests(request.host):
+                if each.id == request.id and each.state:
+                    return each
         time.sleep(min(_STEP, left))
     return request
