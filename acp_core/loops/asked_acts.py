@@ -15,8 +15,8 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
-from acp_core.protocols.folder.mirror.offers import verb_of
-from acp_core.protocols.folder.mirror.publishing import matter_of
+from acp_core.protocols.kit.mirroring import matter_of
+from acp_core.protocols.kit.offers import verb_of
 from acp_core.protocols.registry import installed
 from acp_core.stores import base as manifests
 from acp_core.stores.asking import DECIDE
@@ -41,7 +41,7 @@ def act(folder: str, name: str, text: str, by: str) -> Outcome:
     mark = manifests.pinned_mark(folder)
     if not mark:
         raise Refused("this host does not control the run")
-    if given.get("verb") == DECIDE and given.get("matter") != matter_of(folder, mark):
+    if given.get("verb") == DECIDE and given.get("matter") != matter_of(folder, mark, utc_now()):
         raise Refused("the run has moved on since this was shown: look at it again")
     found = _here(folder)
     opened = found.open()

@@ -19,7 +19,7 @@ from acp_core.files.mirrored import FILE, PLACE
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.stores import names
-from acp_core.stores.engine import MAX_BYTES, MAX_FILE, MAX_FILES, StoreRefused
+from acp_core.stores.engine import MAX_BYTES, MAX_FILE, MAX_FILES, SharingError, StoreRefused
 from acp_core.stores.tree import Tree
 
 SCHEMA = "acp.mirror/1"
@@ -35,6 +35,7 @@ _ABOVE = ("1", "2", "3", "4")  # folders above the collaboration: parts may lie 
 _MARK = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LONGEST = 300
+_MATTERS = {"governed": (".json", ".md")}  # gates ask for documents
 _LAST = 1 << 62
 _MOST_ACTS = 100
 
@@ -91,7 +92,7 @@ class Manifest(NamedTuple):
         return next((each for each in self.files if each.name == name), None)
 
 
-class Incomplete(Exception):
+class Incomplete(SharingError):
     """A piece of a file is neither in what was read nor here: read everything."""
 
 
@@ -181,7 +182,7 @@ def _below(name: str, folder: str) -> str:
 
 def matter(manifest: Manifest) -> str:
     """The digest of what a decision is about: it changes with any file that says how things stand."""
-    kinds = (".json", ".md") if manifest.protocol == "governed" else (".json",)
+    kinds = _MATTERS.get(manifest.protocol, (".json",))
     told = sorted((e.name, e.sha256) for e in manifest.files if e.name.endswith(kinds))
     return hashlib.sha256(json.dumps([manifest.mark, told]).encode()).hexdigest()
 
@@ -293,7 +294,7 @@ def _bytes_of(piece: Piece, came: Mapping[str, bytes | None], here: _Here) -> by
         return found
     if data is not None:
         raise StoreRefused("a piece of the mirror is not what its name says: refused")
-    raise Incomplete
+    raise Incomplete("a piece of the mirror is missing")
 
 
 def read(folder: str | os.PathLike[str]) -> Manifest | None:

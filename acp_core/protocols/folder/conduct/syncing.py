@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -27,7 +28,6 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import Requests
-from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import Refused, handover, shared, synchronizing
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import Appended, Request
@@ -350,6 +350,8 @@ def _whole(path: str) -> os.stat_result:
 
 def host_state(folder: str) -> HostState:
     """What this host says of itself: whose loops run here."""
+    # By its name: rooms that agents run under a bare Python come here, and never need it.
+    permits = import_module("acp_core.protocols.folder.mirror.permits")
     people: dict[str, dict[str, Any]] = {}
     for each in claims.listed(folder, "loops"):
         name = unquote(each.name.removeprefix("loops/"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.mirror.offers import Offer, decoded
 from acp_core.protocols.folder.write import asking as asked
+from acp_core.protocols.kit.offers import Offer, decoded
 from acp_core.protocols.kit.schema import inputs
 from acp_core.protocols.kit.values import completed
 from acp_core.protocols.kit.wording import reason, safe
@@ -114,6 +115,7 @@ def send(folder: str, request: Asked, wait: float = _WAIT) -> Asked:
     """
     address = manifests.pinned_address(folder)
     if request.verb in asking.PROVEN:
+        refuse_inside_a_session()
         request = proof.signed(request, address)
     with open_engine(address) as engine:
         asking.send(engine, request)

@@ -12,11 +12,16 @@ from typing import Any, NamedTuple
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
+from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
 from acp_core.files.text import clean, clean_line
 from acp_core.model.errors import Refused
-from acp_core.stores import asking
-from acp_core.stores.engine import Asked, Engine, HostState
+from acp_core.protocols.folder.write import asking as asked
+from acp_core.protocols.folder.write.asking import Wanted
+from acp_core.stores import asking, hosts, proof
+from acp_core.stores import base as manifests
+from acp_core.stores.engine import Asked, HostState
+from acp_core.stores.opening import open_engine
 
 KEY = "permissions"
 """In what a host says of a participant: what its agent waits with."""
@@ -97,30 +102,32 @@ def _waiting(participant: str, value: Any) -> Waiting | None:
     return Waiting(id, digest, participant, shown, value.get("whole") is True and shown == words)
 
 
-def request_for(
-    engine: Engine, host: str, verb: str, id: str, message: str, by: str, seconds: float
-) -> Asked:
-    """The request that answers an agent of another host.
+def answer(folder: str, wanted: Wanted) -> Asked:
+    """Answer an agent of another host; the request as it stands then.
 
     Args:
-        engine: the store.
-        host: the agent's.
-        verb: `asking.ALLOW` or `asking.REJECT`.
-        id: of what the agent waits with, as its host says.
-        message: what the agent is told.
-        by: who says that they answer.
-        seconds: for how long the request is of use.
+        folder: a shared folder, or a mirror.
+        wanted: whom is asked; ``participant`` is the id of what the agent waits with, as its host says.
 
     Raises:
-        Refused: nothing of that id waits there, or it cannot be allowed from here.
+        Refused: nothing of that id waits there, it cannot be allowed from here, or not by this process.
     """
-    found = found_in((each.state for each in engine.hosts()), host, id)
-    if verb == asking.ALLOW and not found.whole:
-        raise Refused(
-            f"{clean_line(host, 80)} does not show the whole request: answer it there, or reject it"
-        )
-    given = {"id": found.id, "digest": found.digest, "message": message}
-    return asking.about(host, verb, found.participant, given, by)._replace(seconds=seconds)
+    refuse_inside_a_session()
+    asked.checked(folder, wanted)
+    address = manifests.pinned_address(folder)
+    by = f"{hosts.account()} on {hosts.this_host()}"
+    with open_engine(address) as engine:
+        states = (each.state for each in engine.hosts())
+        found = found_in(states, wanted.host, wanted.participant)
+        if wanted.verb == asking.ALLOW and not found.whole:
+            raise Refused(
+                f"{clean_line(wanted.host, 80)} does not show the whole request: answer it there, or reject it"
+            )
+        given = {"id": found.id, "digest": found.digest, "message": wanted.text}
+        request = asking.about(wanted.host, wanted.verb, found.participant, given, by)
+        request = proof.signed(request._replace(seconds=wanted.seconds), address)
+        asking.send(engine, request)
+        return asked.answered(engine, request, wanted.wait)
 
 
 def found_in(states: Iterable[HostState], host: str, id: str) -> Waiting:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.mirror.contents import Contents, collect, standing
+from acp_core.protocols.kit.mirroring import Contents, collect, standing
 from acp_core.stores import asking, hosts, mirror, names
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
@@ -183,15 +183,3 @@ def _same(one: Manifest, other: Manifest) -> bool:
 def me() -> tuple[str, str]:
     """This host and account."""
     return hosts.this_host(), hosts.account()
-
-
-def matter_of(folder: str, mark: str) -> str:
-    """The digest of how things stand in a folder that this host conducts; see `mirror.matter`.
-
-    Raises:
-        Refused: no collaboration stands there.
-        OSError: a file cannot be read.
-    """
-    contents = collect(folder, utc_now())
-    files = tuple(mirror.file_of(e.name, e.written, e.data, None) for e in contents.files)
-    return mirror.matter(Manifest(mark, 0, contents.protocol, "", "", "", "", files))

@@ -6,10 +6,10 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
 from acp_core.protocols.folder.conduct import following
 from acp_core.protocols.folder.mirror import publishing
-from acp_core.protocols.folder.mirror.contents import kind_of as kind_of
 from acp_core.protocols.folder.mirror.joining import bring, is_reader
 from acp_core.protocols.folder.mirror.publishing import Leaving, Publisher
 from acp_core.protocols.folder.write import sharing as shares
+from acp_core.protocols.kit.mirroring import kind_of as kind_of
 from acp_core.stores import base as manifests
 from acp_core.stores.opening import open_engine
 

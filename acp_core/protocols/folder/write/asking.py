@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol
-from acp_core.stores import asking, hosts, proof
+from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Engine, StoreUnreachable
 from acp_core.stores.opening import open_engine
@@ -65,21 +64,7 @@ def ask(folder: str, wanted: Wanted) -> Asked:
         Refused: the request cannot be made, or the store does not have it.
     """
     request = checked(folder, wanted)
-    address = manifests.pinned_address(folder)
-    with open_engine(address) as engine:
-        if wanted.verb in asking.PERMITS:
-            by = f"{hosts.account()} on {hosts.this_host()}"
-            request = permits.request_for(
-                engine,
-                wanted.host,
-                wanted.verb,
-                wanted.participant,
-                wanted.text,
-                by,
-                wanted.seconds,
-            )
-            asking.send(engine, proof.signed(request, address))
-            return answered(engine, request, wanted.wait)
+    with open_engine(manifests.pinned_address(folder)) as engine:
         names = sorted(each.state.host for each in engine.hosts())
         if wanted.host not in names:
             known = ", ".join(clean_line(each, 80) for each in names[:_NAMED]) or "none"

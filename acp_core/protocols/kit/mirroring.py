@@ -13,7 +13,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
-from acp_core.protocols.folder.mirror.offers import described
+from acp_core.protocols.kit.offers import described
 from acp_core.stores import mirror
 from acp_core.stores.engine import MAX_BYTES, MAX_FILES
 from acp_core.stores.mirror import KINDS
@@ -166,3 +166,15 @@ def standing(contents: Contents) -> dict[str, Any]:
         told["blocked"] = [shot.needs[0].participant or "" if shot.needs else "",
                            shot.headline[:_LONGEST], "", "blocked", 0]  # fmt: skip
     return told
+
+
+def matter_of(folder: str, mark: str, now: datetime) -> str:
+    """The digest of how things stand in a folder that this host conducts; see `mirror.matter`.
+
+    Raises:
+        Refused: no collaboration stands there.
+        OSError: a file cannot be read.
+    """
+    contents = collect(folder, now)
+    files = tuple(mirror.file_of(e.name, e.written, e.data, None) for e in contents.files)
+    return mirror.matter(mirror.Manifest(mark, 0, contents.protocol, "", "", "", "", files))
