@@ -92,7 +92,7 @@ class Manifest(NamedTuple):
         return next((each for each in self.files if each.name == name), None)
 
 
-class Incomplete(SharingError):
+class PiecesMissing(SharingError):
     """A piece of a file is neither in what was read nor here: read everything."""
 
 
@@ -238,7 +238,7 @@ def restore(
         came: the documents of the store that changed since.
 
     Raises:
-        Incomplete: something is missing; some files may have been written.
+        PiecesMissing: something is missing; some files may have been written.
         StoreRefused: a piece is not what its name says.
         OSError: a file could not be written.
     """
@@ -294,7 +294,7 @@ def _bytes_of(piece: Piece, came: Mapping[str, bytes | None], here: _Here) -> by
         return found
     if data is not None:
         raise StoreRefused("a piece of the mirror is not what its name says: refused")
-    raise Incomplete("a piece of the mirror is missing")
+    raise PiecesMissing("a piece of the mirror is missing")
 
 
 def read(folder: str | os.PathLike[str]) -> Manifest | None:

@@ -91,7 +91,7 @@ def test_pieces_that_are_not_what_they_are_called_write_nothing(tmp_path: Path) 
     with pytest.raises(StoreRefused, match="not what its name says"):
         mirror.restore(str(tmp_path), told, None, {f"pieces/{piece.sha256}": b"wrong"})
     assert not list(tmp_path.rglob("state"))
-    with pytest.raises(mirror.Incomplete):
+    with pytest.raises(mirror.PiecesMissing):
         mirror.restore(str(tmp_path), told, None, {})
 
 
@@ -118,7 +118,7 @@ def test_files_are_read_only_and_as_old_as_they_are(tmp_path: Path) -> None:
     assert mirror.restore(str(tmp_path), told, told, {}) == []
     path.unlink()
     path.write_text("forged", encoding="utf-8")
-    with pytest.raises(mirror.Incomplete):  # then everything is read, and put right
+    with pytest.raises(mirror.PiecesMissing):  # then everything is read, and put right
         mirror.restore(str(tmp_path), told, told, {})
     assert mirror.restore(str(tmp_path), told, told, came) == ["a/b.json"]
     assert path.read_bytes() == b"{}"

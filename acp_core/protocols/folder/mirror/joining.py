@@ -10,7 +10,7 @@ from acp_core.stores import base as manifests
 from acp_core.stores import mirror
 from acp_core.stores.base import Base
 from acp_core.stores.engine import Commit, Engine, HistoryRewritten, StoreRefused
-from acp_core.stores.mirror import Incomplete, Manifest
+from acp_core.stores.mirror import Manifest, PiecesMissing
 from acp_core.stores.tree import Tree
 
 
@@ -43,7 +43,7 @@ def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[st
     _must_continue(manifest, before, mark)
     try:
         changed = mirror.restore(folder, manifest, before, commit.documents)
-    except Incomplete:
+    except PiecesMissing:
         commit = engine.read(None)
         manifest = mirror.decode(commit.protocol)
         _must_continue(manifest, before, mark)
@@ -57,7 +57,7 @@ def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[st
 def _whole(folder: str, manifest: Manifest, before: Manifest | None, commit: Commit) -> list[str]:
     try:
         return mirror.restore(folder, manifest, before, commit.documents)
-    except Incomplete:
+    except PiecesMissing:
         raise StoreRefused("pieces of the mirror are missing in the store: refused") from None
 
 
