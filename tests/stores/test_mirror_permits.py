@@ -54,6 +54,7 @@ class Agent:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["git"], indirect=True)
 def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_path: Path) -> None:
     own, public = key(tmp_path, "anna")
     beta = reader(tmp_path, store, sign=own)

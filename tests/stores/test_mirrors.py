@@ -64,6 +64,7 @@ def test_what_one_host_conducts_is_seen_on_another(
     assert there["headline"].startswith(here["headline"])  # why it rests is alpha's to say
 
 
+@pytest.mark.slow
 def test_a_gate_is_approved_from_another_host_by_who_is_proven(
     share: Shared, store: str, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ Decided = Callable[..., tuple[Host, Host]]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["git"], indirect=True)
 def test_a_decision_of_a_cycle_is_made_from_another_host(decided: Decided) -> None:
     alpha, beta = decided(undecided_cycle, "decide")
     words = ("--decision", "DEC-001", "--choice", "1", "--rationale", "The smaller one", "--yes")
@@ -135,6 +137,7 @@ def test_a_decision_of_a_cycle_is_made_from_another_host(decided: Decided) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
 def test_a_barrier_of_an_initiative_is_approved_from_another_host(decided: Decided) -> None:
     alpha, beta = decided(initiative_at_barrier, "decide")
     alpha.done("governed", "coordinator", "step", str(alpha.folder))
@@ -146,6 +149,7 @@ def test_a_barrier_of_an_initiative_is_approved_from_another_host(decided: Decid
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
 def test_an_agent_of_workspaces_is_stopped_from_another_host(
     decided: Decided, tmp_path: Path
 ) -> None:
@@ -196,6 +200,7 @@ def test_nobody_acts_in_a_mirror_and_nobody_else_fills_it(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["git"], indirect=True)
 def test_what_agents_write_in_a_folder_reaches_nothing(
     decided: Decided, store: str, tmp_path: Path
 ) -> None:
