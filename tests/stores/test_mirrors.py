@@ -154,10 +154,10 @@ def test_an_agent_of_workspaces_is_stopped_from_another_host(
     decided: Decided, tmp_path: Path
 ) -> None:
     def make(root: Path) -> None:
-        running.prepare(root, "ann", "ben")
+        running.prepare(root, "ann")
 
     alpha, beta = decided(make, "stop")
-    words = running.program(tmp_path / "own", ann="silent", ben="silent")
+    words = running.program(tmp_path / "own", ann="silent")
     alpha.done(
         "workspaces", "dispatch", str(alpha.folder), "--limit", "1", "--detach", "--", *words
     )
