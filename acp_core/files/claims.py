@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from acp_core.files import atomic, modes, mounts, owners
+from acp_core.files import atomic, mirrored, modes, mounts, owners
 from acp_core.files.owners import Owner as Owner
 from acp_core.files.owners import Process, read_record
 from acp_core.files.owners import write_record as write_record
@@ -178,6 +178,8 @@ def take(
     """
     if not SUPPORTED:
         raise ClaimError("acp is read-only here: this system does not support flock")
+    if told := mirrored.holder(project):
+        raise ClaimError(told)
     path = lock_of(project, name)
     prepare(project, *name.split("/")[:-1])
     fd = _lock(path, name)

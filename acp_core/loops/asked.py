@@ -1,8 +1,10 @@
-"""``python -m acp_core.loops.asked``: does what another host asked for, to a loop of this one.
+"""``python -m acp_core.loops.asked``: does what another host asked for.
 
 Whoever asks names a verb and a participant, nothing else: a loop is started only as this host's
-owner launched it here before, and never with a command, a path or an argument from outside. That
-the owner allows the verb was checked by whoever starts this.
+owner launched it here before, and never with a command, a path or an argument from outside. An act
+on what this host conducts (`acp_core.loops.asked_acts`), or the answer to an agent, comes with words
+and choices, and names what it is about. That the owner allows it, and who asks, was checked by
+whoever starts this.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from acp_core.model import Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
 from acp_core.protocols.kit.diagnosis import safe_id
+from acp_core.stores.asking import ALLOW, REJECT
 
 _LONGEST = 1_000
 _ASKED = 1 << 20  # bytes
@@ -37,9 +40,9 @@ class Order:
 
     Attributes:
         folder: the collaboration, as this host has it.
-        verb: start, stop or nudge.
-        participant: whose loop.
-        text: for the agent; a stranger's.
+        verb: start, stop, nudge, act, allow or reject.
+        participant: whose loop; of an act its name.
+        text: for the agent, a stranger's; of an act and of an answer what it is about, as JSON.
         by: who asks, as far as that is known.
     """
 
@@ -52,7 +55,10 @@ class Order:
 
 def do(order: Order) -> Outcome:
     """Do it; never raises for what stands in its way."""
-    acts = {"start": _start, "stop": _stop, "nudge": _nudge}
+    acts = {
+        "start": _start, "stop": _stop, "nudge": _nudge,
+        "act": _act, ALLOW: _permit, REJECT: _permit,
+    }  # fmt: skip
     act = acts.get(order.verb)
     if act is None:
         return _refused(f"{order.verb} is not a request")
@@ -103,6 +109,25 @@ def _nudge(order: Order) -> Outcome:
     if outcome.state is OutcomeState.REQUESTED:  # the loop reads it: all that can be done is done
         return Outcome(OutcomeState.DONE, outcome.sentence)
     return outcome
+
+
+def _act(order: Order) -> Outcome:
+    """Do a person's act on what this host conducts."""
+    from acp_core.loops import asked_acts
+
+    outcome = asked_acts.act(order.folder, order.participant, order.text, order.by)
+    if (
+        outcome.state is OutcomeState.REQUESTED
+    ):  # whoever conducts picks it up: all that can be done is done
+        return Outcome(OutcomeState.DONE, outcome.sentence)
+    return outcome
+
+
+def _permit(order: Order) -> Outcome:
+    """Answer an agent that waits for permission here."""
+    from acp_core.loops import asked_acts
+
+    return asked_acts.permit(order.folder, order.verb == ALLOW, order.text, order.by)
 
 
 def _refused(text: str) -> Outcome:

@@ -48,6 +48,7 @@ where it is printed. Standard library only.
       * HistoryRewritten
       * InDoubt
       * NotInStore
+      * PiecesMissing
       * StoreRefused
       * StoreUnreachable
       * TipMoved

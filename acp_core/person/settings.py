@@ -151,7 +151,7 @@ def _fleet(value: object) -> None:
         raise _Wrong(error.where, error.needed) from None
 
 
-REQUESTS = ("start", "stop", "nudge", "take")
+REQUESTS = ("start", "stop", "nudge", "take", "decide", "permit")
 """What a person can let other hosts ask of this one."""
 
 
@@ -167,6 +167,8 @@ _SHARE: dict[str, Callable[[object], None]] = {
     "host": _text,
     "follow": _texts,
     "accept": _requests,
+    "deciders": _texts,
+    "sign": _text,
 }
 
 
@@ -278,7 +280,8 @@ class Settings:
         metadata=_setting(
             _share,
             "Shared collaborations: host, the name of this machine; follow, the stores to list; "
-            "accept, the requests from other machines that acp follows.",
+            "accept, the requests from other machines that acp follows; deciders, whose decisions "
+            "count; sign, your ssh key for your own.",
         ),
     )
     working: dict[str, str] = field(

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_core.files import atomic, modes
@@ -21,7 +21,6 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.person.paths import state_folder
-from acp_core.person.settings import REQUESTS
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, InDoubt
 
@@ -31,7 +30,14 @@ except ImportError:  # Windows: nothing can be run there
     fcntl = None  # type: ignore[assignment]
 
 _SUPPORTED = fcntl is not None
-VERBS = REQUESTS
+VERBS = ("start", "stop", "nudge", "take")
+"""What is asked for about a participant's loop."""
+DECIDE, ALLOW, REJECT = "decide", "allow", "reject"
+PERMITS = (ALLOW, REJECT)
+ACCEPTS = {ALLOW: "permit", REJECT: "permit"}
+"""The word by which an owner accepts a request, where it is not the request's own."""
+PROVEN = frozenset({DECIDE, *PERMITS})
+"""What counts only where who asks is proven."""
 DONE, REFUSED, EXPIRED, UNKNOWN = "done", "refused", "expired", "unknown"
 STATES = (DONE, REFUSED, EXPIRED, UNKNOWN)
 LONGEST = 2_000  # characters of a text
@@ -58,8 +64,30 @@ def made(host: str, verb: str, participant: str, text: str, by: str, seconds: fl
         raise Refused(f"{verb} takes no text")
     if not 0 < seconds <= LONGEST_LIFE:
         raise Refused("a request is of use for one day at most")
-    id = f"{time.time_ns() // 1_000_000:012x}"[-12:] + os.urandom(6).hex()
-    return Asked(id, host, verb, participant, text.strip(), by, seconds=seconds)
+    return Asked(_new_id(), host, verb, participant, text.strip(), by, seconds=seconds)
+
+
+def about(host: str, verb: str, what: str, given: Mapping[str, Any], by: str) -> Asked:
+    """A new request that is more than a word: an act of a person, or the answer to an agent.
+
+    Args:
+        host: who is asked.
+        verb: `DECIDE`, one of `PERMITS`, or stop.
+        what: the act; of `PERMITS` the participant.
+        given: what it is about, whatever JSON can hold.
+        by: who says that they ask.
+
+    Raises:
+        Refused: it is longer than a request may be.
+    """
+    text = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
+    if len(text) > LONGEST:
+        raise Refused(f"the request is longer than {LONGEST} characters: write less")
+    return Asked(_new_id(), host, verb, what, text, by)
+
+
+def _new_id() -> str:
+    return f"{time.time_ns() // 1_000_000:012x}"[-12:] + os.urandom(6).hex()
 
 
 def send(engine: Engine, request: Asked) -> None:

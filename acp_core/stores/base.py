@@ -98,20 +98,26 @@ def pinned_address(folder: str) -> Address:
     return pinned
 
 
-def pin(folder: str, address: Address, *, only_acp: bool = False) -> None:
+def pin(
+    folder: str, address: Address, *, only_acp: bool = False, mark: str = "", reads: str = ""
+) -> None:
     """Agree to a folder's store, for this account.
 
     Args:
         folder: the shared folder.
         address: of its store.
         only_acp: nothing else appends there, see `acp_core.stores.exclusive`.
+        mark: of the mirror that this folder fills, see `acp_core.stores.mirror`.
+        reads: of the mirror that this folder shows.
 
     Raises:
         OSError: the configuration cannot be written.
     """
     place = _pin_of(folder)
     modes.private_folder(place.parent)
-    value = {"folder": os.path.realpath(folder), "address": address.text, "exclusive": only_acp}
+    value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
+    value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
+    value |= {"reads": reads} if reads else {}
     atomic.replace(place, json.dumps(value, indent=2).encode() + b"\n", private=True)
 
 
@@ -123,11 +129,25 @@ def unpin(folder: str) -> None:
 
 def is_exclusive(folder: str) -> bool:
     """Whether this account has chosen that only acp appends in the folder."""
+    return _pinned(folder).get("exclusive") is True
+
+
+def pinned_mark(folder: str) -> str:
+    """The mark of the mirror that this account fills from a folder; "" where it fills none."""
+    return str(_pinned(folder).get("mark", ""))
+
+
+def pinned_reads(folder: str) -> str:
+    """The mark of the mirror that this account reads in a folder; "" where it reads none."""
+    return str(_pinned(folder).get("reads", ""))
+
+
+def _pinned(folder: str) -> dict[str, Any]:
     try:
         value = json.loads(read_bounded(_pin_of(folder), _LIMIT))
-        return value.get("exclusive") is True
-    except (Unreadable, ValueError, AttributeError, RecursionError):
-        return False
+    except (Unreadable, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def pins_changed() -> int:

@@ -193,12 +193,13 @@ class Asked(NamedTuple):
     Attributes:
         id: its name, made up by whoever asks (24 hex digits), which grows with time.
         host: who is asked.
-        verb: start, stop, nudge or take.
-        participant: of whom.
+        verb: start, stop, nudge or take; decide, allow or reject.
+        participant: of whom; of ``decide``, and where a run is mirrored of ``stop``, the act.
         text: at most 2,000 characters; a stranger's.
         by: who says that they ask.
         proven: who asks, where the store can tell (a signature, the account of a session); else "".
         seconds: how long it is of use, from when the asked host first sees it.
+        signature: of who asks, over the rest, where the store cannot tell who that is.
         state: "" while it is open; done, refused, expired or unknown.
         sentence: what came of it.
     """
@@ -213,6 +214,7 @@ class Asked(NamedTuple):
     seconds: float = 600.0
     state: str = ""
     sentence: str = ""
+    signature: str = ""
 
 
 class Engine(Protocol):

@@ -27,6 +27,7 @@ from acp_core.stores.engine import (
 from acp_core.stores.git_objects import ObjectStore
 
 _LONGEST_TEXT = 2_000
+_LONGEST_SIGNATURE = 8_000
 _LARGEST = 64 << 10  # bytes of a state or a request
 _MOST = 100  # requests that are kept
 _MOST_HOSTS = 200
@@ -209,4 +210,8 @@ def _request(data: bytes) -> Asked | None:
     ):
         return None
     id, host, verb, participant, text, by = texts
-    return Asked(id, host, verb, participant, text, by, "", float(seconds))
+    signature = value.get("signature", "")
+    if not isinstance(signature, str) or len(signature) > _LONGEST_SIGNATURE:
+        return None
+    made = Asked(id, host, verb, participant, text, by, "", float(seconds))
+    return made._replace(signature=signature)

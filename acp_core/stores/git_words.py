@@ -55,6 +55,7 @@ _NOT_REACHED = re.compile(
 _DENIED = re.compile(
     r"Permission denied \(|Authentication failed|could not read (Username|Password)"
 )
+_MISSING = re.compile(r"couldn't find remote ref[^\n]*")
 _HOST_KEY = re.compile(r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED")
 _NO_REPOSITORY = re.compile(
     r"[Rr]epository .*not found|does not appear to be a git repository|does not exist"
@@ -153,6 +154,9 @@ def refusal(url: str, printed: str, said: str, *, pushing: bool) -> SharingError
         return StoreRefused(
             f"the store refused it: {words} (a protected branch? acp writes to refs/heads/acp/)"
         )
+    if not pushing and (missing := _MISSING.search(said)):
+        # Over ssh, git adds that the other side hung up: what it looked for is what counts.
+        return StoreUnreachable(unreachable(url, clean_line(missing[0], 300)))
     if _HOST_KEY.search(said):
         return StoreUnreachable(
             unreachable(url, "the host's key is not known here: connect to it by ssh once")

@@ -29,11 +29,12 @@ INSTRUCTIONS = frozenset(
 _ENVIRONMENT = re.compile(r"(.*\.)?env(rc)?", re.IGNORECASE)
 
 
-def against(path: str) -> str:
+def against(path: str, dotted: frozenset[str] = frozenset()) -> str:
     """What speaks against a file of this name; "" for nothing.
 
     Args:
         path: below the folder, "/" between its parts.
+        dotted: names of folders that may begin with a dot.
     """
     parts = path.split("/")
     if len(path) > _LONGEST_PATH or len(parts) > MAX_DEPTH:
@@ -47,6 +48,8 @@ def against(path: str) -> str:
             return "it leads elsewhere"
         if any(unicodedata.category(each)[0] == "C" or each in _FORBIDDEN for each in part):
             return "it has characters that names of shared files do not have"
+        if part in dotted and part is not parts[-1]:
+            continue
         if part.startswith(".") or unicodedata.normalize("NFKC", part).startswith("."):
             return "names that begin with a dot are not shared"
         if part.endswith((".", " ")) or _DEVICES.fullmatch(part) or _SHORT_GIT.fullmatch(part):
@@ -56,8 +59,12 @@ def against(path: str) -> str:
     return ""
 
 
-def check(paths: Iterable[str]) -> None:
+def check(paths: Iterable[str], dotted: frozenset[str] = frozenset()) -> None:
     """Refuse what a store holds where a folder cannot hold it, or must not.
+
+    Args:
+        paths: all that there are.
+        dotted: see `against`.
 
     Raises:
         StoreRefused: a name is refused, two of them are one on some machine, or there are too many.
@@ -67,7 +74,7 @@ def check(paths: Iterable[str]) -> None:
     for count, path in enumerate(sorted(paths), 1):
         if count > MAX_FILES:
             raise StoreRefused(f"the store holds more than {MAX_FILES} files: refused")
-        if reason := against(path):
+        if reason := against(path, dotted):
             raise StoreRefused(f"the store holds {clean_line(path, 200)}: refused ({reason})")
         key = _one_name(path)
         if key in seen:

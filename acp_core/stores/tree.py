@@ -63,10 +63,13 @@ class Tree:
             raise NotShared(f"{clean_line(path, 200)} is larger than {MAX_FILE >> 20} MiB")
         return data
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def replace(
+        self, path: str, data: bytes, *, sync: bool = True, written: int | None = None
+    ) -> None:
         """Put bytes in place of a file, in one step; folders on the way are made.
 
-        With ``sync``, a loss of power does not undo it.
+        With ``sync``, a loss of power does not undo it. With ``written``, nanoseconds since 1970, the
+        file is a copy that was written then: it is made read-only, for this account alone.
 
         Raises:
             OSError: the old file, if any, still stands; a link stands on the way.
@@ -78,6 +81,9 @@ class Tree:
                 try:
                     modes.settle(fd, os.path.join(self.folder, path))
                     atomic.write_all(fd, data)
+                    if written is not None:
+                        os.fchmod(fd, 0o400)
+                        os.utime(fd, ns=(written, written))
                     if sync:
                         atomic.sync_fd(fd)
                 finally:

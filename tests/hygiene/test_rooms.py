@@ -33,6 +33,10 @@ ROOMS = {"schema", "state", "rules", "read", "view", "write", "actions", "causes
          "conduct", "past", "queries", "commands", "manual"}  # fmt: skip
 """What every protocol calls its rooms; it leaves out those that it has no use for."""
 OWN_ROOMS = {
+    (
+        "folder",
+        "mirror",
+    ): "runs of other protocols in a store: what others see of them, and ask for",
     ("folder", "rehearsal"): "a collaboration that carries itself out: the product's demo",
     ("folder", "skill"): "the instructions and scripts that agents load",
     (

@@ -438,3 +438,10 @@ def test_a_document_is_told_as_it_was_at_an_earlier_tip(engine: GitEngine) -> No
     assert told == [b"one\r\n", b"two", None]
     assert engine.earlier(first._replace(id="--help"), "proposal.md") is None
     assert engine.earlier(first, "no-such.md") is None
+
+
+def test_a_branch_that_is_missing_is_told_from_a_connection_that_is_lost() -> None:
+    said = "fatal: couldn't find remote ref refs/heads/acp/run/ask/b\n"
+    said += "fatal: the remote end hung up unexpectedly\n"
+    refused = git_words.refusal("ssh://a@b/c.git", "", said, pushing=False)
+    assert isinstance(refused, StoreUnreachable) and "couldn't find remote ref" in str(refused)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import ssh
+from tests.stores import mirrors, ssh
 from tests.stores.hosts import ID, Host, repository, started
 
 pytestmark = pytest.mark.skipif(bool(ssh.MISSING), reason=ssh.MISSING)
@@ -72,3 +72,26 @@ def test_a_server_that_is_gone(tmp_path: Path) -> None:
     assert ran.returncode == 6
     assert "not appended: the store ssh://" in ran.stderr and "Connection refused" in ran.stderr
     assert len(a.log()) == 1
+
+
+@pytest.mark.slow
+def test_a_mirror_over_ssh_and_a_decision_from_there(
+    server: ssh.Server, tmp_path: Path, short: Path
+) -> None:
+    url = server.url(repository(tmp_path))
+    own, public = mirrors.key(tmp_path, "anna")
+    alpha = mirrors.conductor(
+        short, mirrors.gated_run, accept=["decide"], deciders=[f"anna {public}"]
+    )
+    alpha.env["GIT_SSH_COMMAND"] = server.command
+    alpha.done("share", str(alpha.folder), url, "--id", mirrors.ID, "--yes")
+    try:
+        beta = mirrors.configured(Host("beta", short), sign=own)
+        beta.env["GIT_SSH_COMMAND"] = server.command
+        beta.done("join", f"{url}#{mirrors.ID}", str(beta.folder))
+        assert mirrors.same_files(alpha, beta)
+        said = beta.done("act", str(beta.folder), "approve_gate", "--comment", "Agreed", "--yes")
+        assert "alpha: done" in said
+        mirrors.follow(alpha, beta)
+    finally:
+        alpha.acp("unshare", str(alpha.folder), "--yes")

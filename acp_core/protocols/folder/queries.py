@@ -6,6 +6,7 @@ import os
 
 from acp_core.model.action_spec import Answer
 from acp_core.protocols.folder.actions.asking import answered, sentence
+from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.values import Values
@@ -40,7 +41,12 @@ def hosts(values: Values) -> Answer:
         "leases": [each._asdict() for each in leases.values()],
         "requests": [each._asdict() for each in asked],
     }
-    lines = [_host(each) for each in heard] + [_lease(each) for each in leases.values()]
+    lines = [_host(each) for each in heard] + [
+        f"{each.participant}'s agent on {heard_of.state.host} asks for permission to {each.words} (request {each.id})"
+        for heard_of in heard
+        for each in permits.waiting(heard_of.state)
+    ]
+    lines += [_lease(each) for each in leases.values()]
     lines += [_asked(each) for each in asked[-_SHOWN:]]
     return Answer(data, tuple(map(safe, lines)) or ("no host has said anything yet",))
 
@@ -48,7 +54,8 @@ def hosts(values: Values) -> Answer:
 def _host(heard: Heard) -> str:
     state = heard.state
     when = f"said at {state.at}" if heard.age is None else f"heard of {heard.age:.0f} s ago"
-    people = f": loops of {', '.join(sorted(state.participants))}" if state.participants else ""
+    looped = sorted(name for name, facts in state.participants.items() if "pid" in facts)
+    people = f": loops of {', '.join(looped)}" if looped else ""
     onward = f"; continues at {state.continued}" if state.continued else ""
     return f"{state.host} ({state.account}), acp {state.version or '?'}, {when}{people}{onward}"
 

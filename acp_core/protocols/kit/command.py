@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from acp_core.files import mirrored
 from acp_core.model.action import Outcome, OutcomeState
 from acp_core.model.action_spec import ActionSpec, Answer, By, QuerySpec, Spec
 from acp_core.model.clock import utc_now
@@ -20,6 +21,9 @@ from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.manual import Manual, Page
 from acp_core.protocols.kit.parser import Parser, columns
 from acp_core.protocols.registry import load
+
+_ABOUT_MIRRORS = frozenset({"sync", "unshare", "ask", "share"})
+"""Commands of acts that can be given a folder that only shows what another host conducts."""
 
 
 class Commands:
@@ -97,6 +101,9 @@ class Commands:
         if spec.alone and all(getattr(given, each.name) == each.empty for each in spec.fields):
             return self._answer(verb, spec.alone, given)
         values.require((*([spec.place] if spec.place else []), *spec.fields), given)
+        told = mirrored.holder(getattr(given, spec.place.name)) if spec.place else ""
+        if told and spec.command not in _ABOUT_MIRRORS:
+            raise Refused(told)
         if spec.run:
             code: int | None = load(spec.run)(given)
             if code is not None:

@@ -10,6 +10,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions.table_share import ASKING
+from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import asking as requests
 from acp_core.protocols.folder.write.asking import Wanted
 from acp_core.protocols.folder.write.opened import is_shared
@@ -44,7 +45,7 @@ def ask_host(context: Context, now: datetime) -> Action:
         ASKING,
         context,
         lambda values: _preview(folder, values),
-        lambda values: _outcome(folder, requests.ask(folder, _wanted(values))),
+        lambda values: _outcome(folder, _asked(folder, _wanted(values))),
         narrowed=narrowed if who else None,
         offered=shared,
     )
@@ -56,7 +57,7 @@ def ask(values: Values) -> int:
     if values.dry_run:
         preview = _preview(folder, values)
         return show(_SCHEMA, "ask", preview, as_json=values.json)
-    request = requests.ask(folder, _wanted(values))
+    request = _asked(folder, _wanted(values))
     outcome = _outcome(folder, request)
     note(os.path.abspath(folder), ASKING, values, outcome)
     if outcome.state is OutcomeState.REFUSED:
@@ -69,6 +70,13 @@ def ask(values: Values) -> int:
     else:
         say(outcome.sentence)
     return ASKING.unknown if outcome.state is OutcomeState.UNKNOWN else 0
+
+
+def _asked(folder: str, wanted: Wanted) -> Asked:
+    """The request, with its answer if that came in time."""
+    if wanted.verb in asking.PERMITS:
+        return permits.answer(folder, wanted)
+    return requests.ask(folder, wanted)
 
 
 def _wanted(values: Values) -> Wanted:
@@ -102,6 +110,8 @@ def sentence(request: Asked) -> str:
         "stop": f"stop {who}'s loop",
         "nudge": f"send {who} a message",
         "take": f"let {who} act there",
+        asking.ALLOW: f"allow once what {who} asks for",
+        asking.REJECT: f"reject what {who} asks for",
     }.get(request.verb, clean_line(f"{request.verb} {who}", 200))
 
 

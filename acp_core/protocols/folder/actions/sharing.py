@@ -12,6 +12,9 @@ from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_share
+from acp_core.protocols.folder.mirror import sharing as mirrors
+from acp_core.protocols.folder.mirror.joining import is_reader
+from acp_core.protocols.folder.mirror.publishing import Leaving as Mirroring
 from acp_core.protocols.folder.write import (
     Refused,
     settling,
@@ -133,6 +136,10 @@ def _plan(folder: str, values: Values) -> Preview:
             raise Refused(f"{folder} is not shared; `acp share {folder} URL --exclusive` shares it")
         open_unlocked(folder)
         return Preview("Change who can write in this folder.", notes=tuple(map(safe, notes)))
+    if mirrors.kind_of(folder):
+        if values.group or values.exclusive:
+            raise Refused("--group and --exclusive are for folder collaborations")
+        return _mirror_preview(mirrors.plan(folder, values.url, values.id))
     preview = _preview(shares.leaving(folder, values.url, values.id))
     return replace(preview, notes=(*preview.notes, *map(safe, notes)))
 
@@ -141,6 +148,8 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
     """Share a folder, as `_plan` says; a sentence on it, and what left."""
     _plan(folder, values)
     said = []
+    if values.url and mirrors.kind_of(folder):
+        return mirrors.begin(folder, values.url, values.id), None
     if values.group:
         sharing_group.open_to(folder, values.group)
         said.append(f"The group {values.group} can write in the folder.")
@@ -163,7 +172,8 @@ def join(values: Values) -> int:
         say_object(_SCHEMA, "join", collaboration=os.path.abspath(values.folder), address=address.text,
                    seq=done.base.tip.seq, notes=list(done.notes))  # fmt: skip
     else:
-        say(f"joined {safe(address.text)} in {safe(values.folder)}: seq {done.base.tip.seq}")
+        state = "a mirror" if is_reader(values.folder) else f"seq {done.base.tip.seq}"
+        say(f"joined {safe(address.text)} in {safe(values.folder)}: {state}")
         if not hosts.accepted():
             verbs = ", ".join(f'"{each}"' for each in asking.VERBS)
             say(
@@ -191,8 +201,9 @@ def sync(values: Values) -> int:
                 say(line)
         return 2 if done.failed else 0
     from acp_core.protocols.folder.conduct import syncing as process
+    from acp_core.protocols.folder.mirror.process import process_for
 
-    return process.run(values.folder, as_json=values.json)
+    return process.run(values.folder, as_json=values.json, make=process_for)
 
 
 def unshare(values: Values) -> int:
@@ -226,6 +237,9 @@ def _once(folder: str, values: Values) -> Once:
     """Settle what is asked for, and look at the store once."""
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
+    if mirrors.is_mirror(folder):
+        _must_only_look(values)
+        return Once(mirrors.look(folder))
     lines = []
     failed = False
     if values.mine:
@@ -254,6 +268,17 @@ def _once(folder: str, values: Values) -> Once:
             shared_leases.take_lease(folder, engine, values.take, "sync", take=True)
             lines.append(f"{values.take} acts here")
         return Once((*lines, *sentences(synchronizing.sync(folder, engine))), failed)
+
+
+def _must_only_look(values: Values) -> None:
+    """Refuse what is about documents and participants of a folder collaboration.
+
+    Raises:
+        Refused: it is asked for.
+    """
+    if any((values.mine, values.theirs, values.merge, values.again, values.delete, values.release,
+            values.take)):  # fmt: skip
+        raise Refused("a mirror is only looked at: leave out the other options")
 
 
 def _must_take_part(folder: str, participant: str) -> None:
@@ -294,6 +319,22 @@ def _preview(plan: Leaving) -> Preview:
     )
     return Preview(
         safe(f"Share this collaboration at {plan.address.text}."),
+        changes=(Change(manifests.SHARE, "create"),),
+        notes=tuple(map(safe, notes)),
+    )
+
+
+def _mirror_preview(plan: Mirroring) -> Preview:
+    """What of a collaboration of another protocol leaves and what stays."""
+    contents = plan.contents
+    notes = [f"leaves this machine: {', '.join(clean_line(each.name) for each in contents.files)}"]
+    if contents.staying:
+        notes.append(f"stays here: {', '.join(map(clean_line, contents.staying[:20]))}")
+    notes.append(
+        "the others see a read-only mirror; what they do there is a request to this machine"
+    )
+    return Preview(
+        safe(f"Share a mirror of this collaboration at {plan.address.text}."),
         changes=(Change(manifests.SHARE, "create"),),
         notes=tuple(map(safe, notes)),
     )

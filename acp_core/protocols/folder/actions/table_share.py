@@ -16,7 +16,7 @@ _EXITS: Exits = (
     (9, "the history in the store was rewritten"),
     (130, "interrupted"),
 )
-VERBS = ("start", "stop", "nudge", "take")
+VERBS = ("start", "stop", "nudge", "take", "allow", "reject")
 """What a host can be asked for."""
 _STORE = Field("url", "Store", "Name the store: a git repository by ssh, https or path, or a PostgreSQL database.",
                required=True, position=True, metavar="URL")  # fmt: skip
@@ -111,12 +111,13 @@ ASKING = ActionSpec(
     (
         Field("host", "Host", "Name the host, as `acp hosts` does.", required=True, position=True,
               metavar="HOST"),
-        Field("verb", "Request", "Choose what the host is to do: start, stop or nudge (message) the loop, or "
-              "take the participant over from the host where it acts.", Kind.CHOICE, VERBS, required=True,
+        Field("verb", "Request", "Choose what the host is to do: start, stop or nudge (message) the loop, "
+              "take the participant over from the host where it acts, or allow or reject what an agent asks for.", Kind.CHOICE, VERBS, required=True,
               position=True, metavar="VERB"),
-        Field("participant", "Participant", "Name the participant.", required=True, position=True,
+        Field("participant", "Participant", "Name the participant; with allow or reject: the request's id, as "
+              "`acp hosts` shows it.", required=True, position=True,
               metavar="ID"),
-        Field("text", "Message", "With nudge: the message to the participant's agent.", Kind.LINES,
+        Field("text", "Message", "With nudge, or reject: the message to the participant's agent.", Kind.LINES,
               position=True, metavar="TEXT", most=2_000),
         Field("expires", help="Let the request expire after this time.", kind=Kind.DURATION,
               default=600.0, form=False),
@@ -130,6 +131,7 @@ ASKING = ActionSpec(
     examples=(
         "acp ask checkout server stop reader",
         'acp ask checkout server nudge reader "Look at question 3"',
+        "acp ask checkout server allow 0123456789abcdef",
     ),
     exits=(
         (0, "done, or the host has not answered yet"),

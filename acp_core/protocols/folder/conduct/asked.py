@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from acp_core.agents.background import environment
 from acp_core.files.text import clean, clean_line
@@ -21,7 +21,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.processes import ASKED
-from acp_core.stores import asking, hosts
+from acp_core.stores import asking, hosts, proof
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, SharingError
 
@@ -43,6 +43,17 @@ class _Running(NamedTuple):
     until: float
 
 
+def against_proven(request: Asked, address: Address) -> str:
+    """Why a request does not count for who asks: only what decides or allows must be proven.
+
+    Raises:
+        Refused: it cannot be found out.
+    """
+    if request.verb not in asking.PROVEN or proof.proven(request, address):
+        return ""
+    return "who asks is not proven, or the owner of this host did not list them (deciders)"
+
+
 class Requests:
     """The requests to this host about one collaboration.
 
@@ -56,7 +67,8 @@ class Requests:
     def __init__(
         self, folder: str, address: Address, engine: Engine, say: Callable[[str], None]
     ) -> None:
-        self._folder, self._engine, self._say = folder, engine, say
+        self.folder, self.address = folder, address
+        self._engine, self._say = engine, say
         self._host = hosts.this_host()
         self._ledger = asking.Ledger(address, self._host)
         self._next = 0.0
@@ -127,46 +139,61 @@ class Requests:
             return
         if absence > request.seconds:
             self._ended(request, asking.EXPIRED, "this host was away for longer than that")
-        elif reason := self._against(request):
+        elif reason := self._judged(request):
             self._ended(request, asking.REFUSED, reason)
         elif request.verb == "take":
             self._ended(request, *self._taken(request.participant))
         else:
             self._start(request)
 
-    def _against(self, request: Asked) -> str:
+    def _judged(self, request: Asked) -> str:
         """Why a request is refused; "" where nothing speaks against it."""
-        if request.verb not in asking.VERBS:
+        if request.verb not in (*asking.VERBS, *asking.PROVEN):
             return "this is not a request that this version of acp knows"
         try:
-            if request.verb not in hosts.accepted():
-                return f"the owner of {self._host} does not accept {request.verb} requests"
-            if request.participant not in schema.participant_ids(read_protocol(self._folder)):
-                return "the collaboration has no participant of that name"
+            if (word := asking.ACCEPTS.get(request.verb, request.verb)) not in hosts.accepted():
+                return f"the owner of {self._host} does not accept {word} requests"
+            if len(request.text) > asking.LONGEST:
+                return f"the text is longer than {asking.LONGEST} characters"
+            return self.against(request)
         except Refused as error:
             return str(error)
-        if len(request.text) > asking.LONGEST:
-            return f"the text is longer than {asking.LONGEST} characters"
-        return ""
+
+    def against(self, request: Asked) -> str:
+        """Why a request that the owner accepts in general is refused all the same; "" for nothing.
+
+        Raises:
+            Refused: the same.
+        """
+        if request.verb == asking.DECIDE:
+            return "a decision is an event here: append it"
+        if request.participant not in schema.participant_ids(read_protocol(self.folder)):
+            return "the collaboration has no participant of that name"
+        return against_proven(request, self.address)
 
     def _taken(self, participant: str) -> tuple[str, str]:
         """Have a participant act on this host from now on."""
         try:
-            shared_leases.take_lease(self._folder, self._engine, participant, "ask", take=True)
+            shared_leases.take_lease(self.folder, self._engine, participant, "ask", take=True)
         except SharingError as error:
             return asking.UNKNOWN, str(error)
         except (Refused, OSError) as error:
             return asking.REFUSED, str(error)
         return asking.DONE, f"{participant} acts on {self._host} now"
 
-    def _start(self, request: Asked) -> None:
-        order = {
-            "folder": self._folder,
+    def order(self, request: Asked) -> dict[str, Any]:
+        """What is done, as `acp_core.loops.asked` takes it."""
+        name = proof.proven(request, self.address) if request.verb in asking.PROVEN else ""
+        return {
+            "folder": self.folder,
             "verb": request.verb,
             "participant": request.participant,
             "text": clean(request.text),
-            "by": clean_line(asking.who(request), 200),
+            "by": clean_line(name or asking.who(request), 200),
         }
+
+    def _start(self, request: Asked) -> None:
+        order = self.order(request)
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", ASKED.module],
             stdin=subprocess.PIPE,

@@ -109,6 +109,20 @@ def note(folder: str, address: Address, *, hold: bool) -> int:
     return -1
 
 
+def begin(folder: str) -> None:
+    """Have what this host conducts brought into its mirror from now on, in the background.
+
+    Raises:
+        Refused: it is not this account's to share.
+        NotStarted: the process did not start; the message says why.
+        OSError: the state folder cannot be written.
+    """
+    note(folder, manifests.pinned_address(folder), hold=False)
+    with _starting:
+        if not handover.is_synced(folder):
+            background.start(SYNC.module, (folder,))
+
+
 def wanted(file: Path) -> tuple[str, bool]:
     """The folder that a file names ("" where it names none), and whether somebody holds it."""
     try:

@@ -6,6 +6,7 @@ import contextlib
 import os
 from datetime import UTC, datetime
 
+from acp_core.protocols.folder.mirror.joining import bring, is_reader
 from acp_core.protocols.folder.write import handover, synchronizing
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import StoreUnreachable
@@ -23,6 +24,10 @@ def bring_news(folder: str) -> str:
         return ""
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
+            if is_reader(folder):
+                with manifests.held(folder):
+                    bring(folder, engine)
+                return ""
             return "; ".join(synchronizing.sync(folder, engine, publish=False).notes)
     except StoreUnreachable as error:
         return f"as of {_read_at(folder)}; not reached since: {error}"

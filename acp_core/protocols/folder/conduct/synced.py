@@ -23,6 +23,7 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.model.errors import AcpError
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following, syncing
+from acp_core.protocols.folder.mirror.process import process_for
 from acp_core.protocols.folder.write import Refused, handover
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import is_shared
@@ -39,6 +40,7 @@ _WANTS = 5.0  # seconds between two looks at what is wanted
 _GLANCE = 10.0  # seconds between two looks at the files of a folder of which no change was told
 _TELL = 10.0  # seconds between two looks at who acts here
 _BEAT = 15.0  # seconds between two signs of life
+_SOON = 0.2  # seconds after a change in what is mirrored: several files change at once
 _QUIET = 2.1  # seconds after a change in a folder in which another one may follow
 _NEWS = 5.0  # seconds for which news are waited for at once
 _STARTED = 20.0  # seconds for which another process may need to take a folder up
@@ -55,7 +57,7 @@ class Folder:
 
     def __init__(self, path: str, address: Address, engine: Engine) -> None:
         self.path, self.id, self.engine = path, address.id, engine
-        self.process = syncing.Process(path, address, engine, as_json=False, quiet=True)
+        self.process = process_for(path, address, engine, as_json=False, quiet=True)
         self.wanted_at = time.monotonic()
         self.tip = ""
         self._due: float | None = 0.0
@@ -69,6 +71,10 @@ class Folder:
 
     def _look_for_changes(self) -> None:
         """Publish what changed, once it is quiet."""
+        if self.process.is_mirror:
+            soon = time.monotonic() + _SOON
+            self._due = soon if self._due is None else min(self._due, soon)
+            return
         found = self._stamps()
         if found != self._files:
             self._files = found
@@ -122,6 +128,9 @@ class Folder:
 
     def watched(self) -> Iterator[Path]:
         """The folders in which a change matters."""
+        if self.process.is_mirror:
+            yield from self.process.watched()
+            return
         yield Path(self.path)
         yield Path(self.path, handover.OUT)
 
@@ -151,6 +160,7 @@ class Store:
         self._wants_at = self._told_at = self._glance_at = float("-inf")
         self._beat_at = time.monotonic()
         self._seen: int | None = None
+        self._over: set[str] = set()  # mirrored collaborations that have ended
 
     def run(self, ready: Callable[[], object]) -> None:
         """Go on until nothing is wanted any more.
@@ -252,7 +262,10 @@ class Store:
             known = self._folders.get(path)
             if known is None and not path:
                 continue
-            looped = not held and any(each.held for each in claims.listed(path, "loops"))
+            looped = not held and (
+                any(each.held for each in claims.listed(path, "loops"))
+                or self._conducts(path, known)
+            )
             if known is not None and (held or looped):
                 known.wanted_at = now
             elif known is None and (held or looped or self._is_new(file)):
@@ -260,6 +273,14 @@ class Store:
         for path, each in list(self._folders.items()):
             if now >= each.wanted_at + _ALONE or not is_shared(path):
                 self._let_go(path)
+
+    def _conducts(self, path: str, known: Folder | None) -> bool:
+        """Whether this host conducts what a mirror shows, and that goes on, as far as is known."""
+        if not manifests.pinned_mark(path):
+            return False
+        if known is not None and not known.process.conducts:
+            self._over.add(path)
+        return path not in self._over
 
     def _is_new(self, file: Path) -> bool:
         """Whether it was noted just now, by somebody who has yet to begin."""

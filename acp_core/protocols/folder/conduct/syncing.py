@@ -16,7 +16,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from acp_core import __version__
@@ -63,6 +65,7 @@ def run(
     quiet: bool = False,
     ready: Callable[[], object] = _nothing,
     goes_on: Callable[[], bool] = _always,
+    make: Callable[..., Process] | None = None,
 ) -> int:
     """Keep a folder and its store the same until interrupted; the exit code.
 
@@ -72,6 +75,7 @@ def run(
         quiet: tell nothing.
         ready: called once others can hand over.
         goes_on: asked now and then.
+        make: makes what does it; `Process` by default.
 
     Raises:
         Refused: the folder is not shared, another process does it, or the store refuses what is here.
@@ -80,7 +84,7 @@ def run(
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     address = manifests.pinned_address(folder)
     with alone(folder), open_engine(address) as engine:
-        process = Process(folder, address, engine, as_json=as_json, quiet=quiet)
+        process = (make or Process)(folder, address, engine, as_json=as_json, quiet=quiet)
         process.say(f"synchronizing {folder} with {address.text}")
         ready()
         try:
@@ -111,8 +115,21 @@ def alone(folder: str) -> Iterator[None]:
         raise Refused(f"another process synchronizes {folder} already") from None
 
 
+class Step(NamedTuple):
+    """What one look at the store did: what came, what left, what is to be said; the seq."""
+
+    came: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seq: int | None = None
+
+
 class Process:
     """One folder and its store."""
+
+    requests_of: type[Requests] | None = Requests
+    """Takes up what other hosts ask for; None where nobody can be asked."""
+    is_mirror = False
 
     def __init__(
         self, folder: str, address: Address, engine: Engine, *, as_json: bool, quiet: bool
@@ -128,7 +145,8 @@ class Process:
         self._said = ""
         self._changed: tuple[tuple[str, int, int], ...] = ()
         self._quiet_since = time.monotonic()
-        self._requests = Requests(folder, address, engine, self.say)
+        made = self.requests_of
+        self._requests = None if made is None else made(folder, address, engine, self.say)
 
     @property
     def tip(self) -> str:
@@ -181,11 +199,13 @@ class Process:
         now = time.monotonic()
         quiet = self._is_quiet(now)
         try:
-            if not self._requests.finish() and now < self._next:
+            ended = self._requests is not None and self._requests.finish()
+            if not ended and now < self._next:
                 return
-            synced = synchronizing.sync(self.folder, self.engine, publish=quiet)
+            synced = self.sync(quiet)
             self._tell()
-            self._requests.check()
+            if self._requests is not None:
+                self._requests.check()
         except StoreUnreachable as error:
             self._note(str(error))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
@@ -199,12 +219,33 @@ class Process:
             for note in synced.notes:
                 self._warn(note)
             if synced.came or synced.left or not self._next:
-                self.say(f"seq {synced.done.base.tip.seq}", came=synced.came, left=synced.left)
+                told = "up to date" if synced.seq is None else f"seq {synced.seq}"
+                self.say(told, came=synced.came, left=synced.left)
         self._next = time.monotonic() + self._pause
+
+    def sync(self, quiet: bool) -> Step:
+        """Look at the store once; documents leave where nobody writes them just now.
+
+        Raises:
+            Refused: the store cannot be read, or what it holds is refused.
+            OSError: a file could not be written.
+        """
+        done = synchronizing.sync(self.folder, self.engine, publish=quiet)
+        return Step(done.came, done.left, done.notes, done.done.base.tip.seq)
 
     def close(self) -> None:
         """Nothing more is done by it."""
-        self._requests.close()
+        if self._requests is not None:
+            self._requests.close()
+
+    @property
+    def conducts(self) -> bool:
+        """Whether a run that this host conducts must be kept in its mirror."""
+        return False
+
+    def watched(self) -> Iterator[Path]:
+        """The folders in which a change matters."""
+        yield Path(self.folder)
 
     def _note(self, reason: str) -> None:
         """Say in the folder whether the store is reached: loops look again when that changes."""
@@ -309,7 +350,9 @@ def _whole(path: str) -> os.stat_result:
 
 def host_state(folder: str) -> HostState:
     """What this host says of itself: whose loops run here."""
-    people = {}
+    # By its name: rooms that agents run under a bare Python come here, and never need it.
+    permits = import_module("acp_core.protocols.folder.mirror.permits")
+    people: dict[str, dict[str, Any]] = {}
     for each in claims.listed(folder, "loops"):
         name = unquote(each.name.removeprefix("loops/"))
         if each.held and each.owner is not None:
@@ -318,6 +361,8 @@ def host_state(folder: str) -> HostState:
                 "since": each.owner.since,
                 "account": each.owner.account,
             }
+    for name, waiting in permits.told(folder).items():
+        people.setdefault(name, {})[permits.KEY] = waiting
     return HostState(
         hosts.this_host(), hosts.account(), owners.boot(), __version__, people, _time()
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from acp_core.files import mirrored
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
@@ -19,6 +20,8 @@ _FIRST = 65_536  # bytes of the log that are looked at to tell what it is
 def detect(folder: Path | str) -> bool:
     """Whether a folder collaboration stands in this very folder, however damaged."""
     path = os.fspath(folder)
+    if shows_mirror(path):
+        return True
     try:
         protocol = schema.decode_protocol(
             read_bounded(os.path.join(path, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
@@ -26,6 +29,18 @@ def detect(folder: Path | str) -> bool:
     except (Unreadable, ValueError):
         return _looks_like_one(path)
     return sum(key in protocol for key in _KEYS) >= 2 or _looks_like_one(path)
+
+
+def shows_mirror(folder: str) -> bool:
+    """Whether a folder only shows what another host conducts, and holds no collaboration itself.
+
+    This account has joined it there: agents that write such a file hide nothing by it.
+    """
+    if not os.path.lexists(os.path.join(folder, mirrored.FILE)):
+        return False
+    from acp_core.stores.base import pinned_reads  # only mirrors need it
+
+    return bool(pinned_reads(folder))
 
 
 def _looks_like_one(path: str) -> bool:

@@ -19,7 +19,9 @@ from acp_core.model.story import Story
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.conduct import following
 from acp_core.protocols.folder.conduct.looking import bring_news
+from acp_core.protocols.folder.mirror.opened import MirrorCollaboration
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, people_of_settings
+from acp_core.protocols.folder.read.detect import shows_mirror
 from acp_core.protocols.folder.read.stores import join_in_cache
 from acp_core.stores.address import parse
 
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
 
 NOT_HERE = frozenset({"continue", "share", "sync", "unshare", "repair"})
 """Acts that are about a folder of a person's own."""
+
+
+def opened_in_cache(folder: str) -> Collaboration:
+    """What was joined in the cache: a folder collaboration, or a mirror of another one."""
+    if shows_mirror(folder):
+        return MirrorCollaboration(folder)
+    return FolderCollaboration(folder, people_of_settings())
 
 
 class StoreCollaboration(Collaboration):
@@ -43,7 +52,7 @@ class StoreCollaboration(Collaboration):
     def __init__(self, location: str) -> None:
         self.key = location
         self._address = parse(location)
-        self._inner: FolderCollaboration | None = None
+        self._inner: Collaboration | None = None
         self._followed: following.Wanted | None = None
         self._is_live = False
         self._seen: Snapshot | None = None  # of the folder
@@ -67,7 +76,7 @@ class StoreCollaboration(Collaboration):
         try:
             folder = join_in_cache(self._address)
             if self._inner is None:
-                self._inner = FolderCollaboration(folder, people_of_settings())
+                self._inner = opened_in_cache(folder)
             if self._is_live and self._followed is None:
                 self._followed = following.want(folder)
             return bring_news(folder)

@@ -16,6 +16,12 @@ def open_location(location: str) -> Collaboration:
         )  # only links need it
 
         return StoreCollaboration(location)
+    from acp_core.protocols.folder.read.detect import shows_mirror
+
+    if shows_mirror(location):
+        from acp_core.protocols.folder.mirror.opened import MirrorCollaboration  # only mirrors
+
+        return MirrorCollaboration(location)
     from acp_core.protocols.folder.read.collaboration import open_folder
 
     return open_folder(location)

@@ -63,6 +63,7 @@ class ListState(NamedTuple):
         run: tells this log from others; see `acp_core.model.Snapshot.run_id`.
         blocked: by whom, if anybody.
         continued: the folder in which protocol.json says that it goes on.
+        protocol: of what is mirrored; "" for a folder collaboration.
     """
 
     dialect: str = ""
@@ -81,6 +82,7 @@ class ListState(NamedTuple):
     run: str = ""
     blocked: Blocked | None = None
     continued: str = ""
+    protocol: str = ""
 
 
 def current_phase(machine: Machine) -> str:
@@ -172,6 +174,14 @@ def _person(name: str, kind: object, machine: Machine) -> list[object]:
 
 def standing_of(protocol: bytes, log: bytes) -> dict[str, Any]:
     """The same for a collaboration of which only the bytes are there; {} where they cannot be read."""
+    from acp_core.stores import mirror  # only lists of stores need it
+    from acp_core.stores.engine import StoreRefused
+
+    if mirror.is_manifest(protocol):
+        try:
+            return dict(mirror.decode(protocol).standing)
+        except StoreRefused:
+            return {}
     try:
         decoded = schema.decode_protocol(protocol)
     except ValueError:
@@ -191,7 +201,7 @@ def decode(value: Mapping[str, Any]) -> ListState:
     texts = {
         name: each[: 2 * _LONGEST] if isinstance(each := value.get(name), str) else ""
         for name in ("dialect", "objective", "phase", "stopped", "owner", "duty", "event",
-                     "started", "since", "changed", "run", "continued")
+                     "started", "since", "changed", "run", "continued", "protocol")
     }  # fmt: skip
     return ListState(
         **texts,

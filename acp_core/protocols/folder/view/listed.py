@@ -17,6 +17,7 @@ from acp_core.protocols.folder.view.participants import ID, names
 from acp_core.protocols.folder.view.problems import turn_needs
 from acp_core.stores.address import Address
 from acp_core.stores.listing import Acting, Listed
+from acp_core.stores.mirror import KINDS
 
 HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop
 _MOST_HOSTS = 8
@@ -44,7 +45,7 @@ def listed_snapshot(
         turns = tuple(Turn(clean_name(each, ID) or "?", "act") for each in listed.waiting)
     return Snapshot(
         key=address.link,
-        protocol="folder",
+        protocol=told.protocol if told.protocol in KINDS else "folder",
         dialect=clean_line(told.dialect, 40) or "unknown",
         name=listed.id,
         objective=clean_line(told.objective, 500),

@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol
 from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
-from acp_core.stores.engine import Asked, Engine
+from acp_core.stores.engine import Asked, Engine, StoreUnreachable
 from acp_core.stores.opening import open_engine
 
 _STEP = 0.5  # seconds between two looks for the answer
@@ -41,6 +42,8 @@ def checked(folder: str, wanted: Wanted) -> Asked:
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     me = hosts.this_host()
+    if wanted.verb in asking.PERMITS:
+        return asking.about(wanted.host, wanted.verb, wanted.participant, {}, "")
     if wanted.host == me:
         raise Refused(f"{me} is this host: use `acp launch`, `acp stop` or `acp nudge`")
     people = schema.participant_ids(read_protocol(folder))
@@ -69,14 +72,16 @@ def ask(folder: str, wanted: Wanted) -> Asked:
                 f"no host named {clean_line(wanted.host, 80)} was heard of (hosts: {known})"
             )
         asking.send(engine, request)
-        return _answered(engine, request, time.monotonic() + wanted.wait)
+        return answered(engine, request, wanted.wait)
 
 
-def _answered(engine: Engine, request: Asked, until: float) -> Asked:
+def answered(engine: Engine, request: Asked, seconds: float) -> Asked:
     """The request with its answer, if that comes in time."""
+    until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
-        for each in engine.requests(request.host):
-            if each.id == request.id and each.state:
-                return each
+        with contextlib.suppress(StoreUnreachable):  # it is asked, whatever becomes of a look
+            for each in engine.requests(request.host):
+                if each.id == request.id and each.state:
+                    return each
         time.sleep(min(_STEP, left))
     return request

@@ -15,8 +15,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from acp_core.files import atomic, modes
+from acp_core.files.mirrored import FILE
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.mirror.joining import bring as bring_mirror
+from acp_core.protocols.folder.mirror.joining import is_reader
 from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.schema import deliverables
 from acp_core.protocols.folder.write import Refused, shared_leases
@@ -24,7 +27,7 @@ from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, open_unlocked, take
 from acp_core.stores import address as addresses
 from acp_core.stores import base as manifests
-from acp_core.stores import exclusive, hosts, names
+from acp_core.stores import exclusive, hosts, mirror, names
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import (
@@ -188,13 +191,21 @@ def join(url: str, folder: str) -> Done:
     if os.path.isdir(folder) and os.listdir(folder):
         raise Refused(f"{folder} has other content: join into a new or empty folder")
     with open_engine(address) as engine:
-        judged(engine.read(None), folder)
+        commit = engine.read(None)
+        reads = ""
+        if mirror.is_manifest(commit.protocol):
+            reads = mirror.decode(commit.protocol).mark
+        else:
+            judged(commit, folder)
         made = not os.path.isdir(folder)
         modes.shared_folder(folder)
         try:
-            manifests.pin(folder, address)
+            manifests.pin(folder, address, reads=reads)
             manifests.write_share(folder, address)
             with manifests.held(folder):
+                if reads:
+                    bring_mirror(folder, engine, commit)
+                    return Done(Base(commit.tip, {}), commit, b"")
                 return bring(folder, engine, None, hosts.this_host(), documents.is_shared_name)
         except BaseException:
             if manifests.read_base(folder) is None:
@@ -225,11 +236,21 @@ def judged(commit: Commit, folder: str) -> Opened:
 
 def _pin_too(folder: str, address: Address) -> Done:
     """Another account has joined this very folder: this one agrees to its store, too."""
+    if manifests.pinned_mark(folder):
+        raise Refused(f"{folder} holds the run itself, and fills the mirror: join it elsewhere")
     manifests.pin(folder, address)
     try:
         manifests.pinned_address(folder)
         with open_engine(address) as engine, manifests.held(folder):
             base = manifests.read_base(folder)
+            commit = engine.read(None)
+            if mirror.is_manifest(commit.protocol):
+                if not os.path.lexists(os.path.join(folder, FILE)):
+                    raise Refused(f"{folder} holds the run itself: only its owner shares it")
+                reads = mirror.decode(commit.protocol).mark
+                manifests.pin(folder, address, reads=reads)
+                bring_mirror(folder, engine, commit)
+                return Done(Base(commit.tip, {}), commit, b"")
             return bring(folder, engine, base, hosts.this_host(), documents.is_shared_name)
     except BaseException:
         manifests.unpin(folder)
@@ -300,8 +321,9 @@ def unshare(folder: str) -> tuple[str, ...]:
         raise Refused(f"{folder} is not shared")
     said: tuple[str, ...] = ()
     try:
-        with open_engine(manifests.pinned_address(folder)) as engine:
-            shared_leases.release(folder, engine)
+        if not manifests.pinned_mark(folder) and not is_reader(folder):
+            with open_engine(manifests.pinned_address(folder)) as engine:
+                shared_leases.release(folder, engine)
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
     if manifests.is_exclusive(folder):

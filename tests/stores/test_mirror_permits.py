@@ -1,0 +1,105 @@
+"""An agent that waits for permission on one host is answered from another one, by who is proven."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.stores import asking
+from acp_core.stores.address import parse
+from acp_core.stores.opening import open_engine
+from tests.stores.hosts import ROOT, Host
+from tests.stores.mirrors import ID, account_of, conductor, configured, gated_run, key, reader
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def alpha(store: str, tmp_path: Path) -> Iterator[Host]:
+    """A host that conducts a run, and answers requests about it."""
+    host = conductor(tmp_path, gated_run)
+    host.done("share", str(host.folder), store, "--id", ID, "--yes")
+    yield host
+    host.acp("unshare", str(host.folder), "--yes")
+
+
+class Agent:
+    """A program of a host that waits for a permission to run a command."""
+
+    def __init__(self, host: Host, command: str) -> None:
+        words = ["-m", "tests.agents.live.publisher", str(host.folder), "pm", "claude", command]
+        self._process = subprocess.Popen(
+            [sys.executable, *words], cwd=ROOT, env=host.env | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self._said = self._process.stdout
+        self.id = self._said.readline().strip()
+
+    def end(self) -> str:
+        """What it says once it is answered."""
+        said = self._said.read().strip()
+        assert self._process.wait(timeout=60) == 0
+        return said
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.wait(timeout=60)
+        self._said.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["git"], indirect=True)
+def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_path: Path) -> None:
+    own, public = key(tmp_path, "anna")
+    beta = reader(tmp_path, store, sign=own)
+    agent = Agent(alpha, "touch allowed")
+    try:
+
+        def shown() -> bool:
+            return f"touch allowed (request {agent.id})" in " ".join(
+                beta.done("hosts", str(beta.folder)).split()
+            )
+
+        until(shown, "the request to be seen")
+        allow = ("ask", str(beta.folder), "alpha", "allow", agent.id)
+        ran = beta.acp(*allow)
+        assert "does not accept permit requests" in ran.stderr, ran.stderr
+        configured(alpha, accept=["permit"])
+        ran = beta.acp(*allow)
+        assert ran.returncode == 2 and "who asks is not proven" in ran.stderr, ran.stderr
+        deciders = [f"anna {public}", account_of(store)]
+        configured(alpha, accept=["permit"], deciders=deciders)
+        _forge(store, beta, agent.id)
+        assert "Allowed once" in beta.done(*allow)
+        by = "anna" if store.startswith("git") else account_of(store)
+        assert agent.end().startswith(f"allow by {by}")
+        assert (alpha.folder / "allowed").exists()
+    finally:
+        agent.stop()
+
+
+def _forge(store: str, beta: Host, id: str) -> None:
+    """Ask as somebody who can write to the store: in another's name, and about something else."""
+    if not store.startswith("git"):
+        return  # a database says itself who asks
+    told = json.loads(beta.done("hosts", str(beta.folder), "--json"))
+    (waiting,) = told["hosts"][0]["participants"]["pm"]["permissions"]
+    given = {"id": id, "digest": waiting["digest"], "message": ""}
+    forged = asking.about("alpha", asking.ALLOW, "pm", given, "anna on beta")
+    seen = [each for each in told["requests"] if each["signature"]]
+    stolen = forged._replace(signature=seen[-1]["signature"])
+    with open_engine(parse(f"{store}#{ID}")) as engine:
+        for each in (forged, stolen._replace(id=f"{int(forged.id, 16) + 1:024x}")):
+            asking.send(engine, each)
+
+            def answered(each: asking.Asked = each) -> str:
+                (now,) = [e for e in engine.requests("alpha") if e.id == each.id]
+                return f"{now.state}: {now.sentence}" if now.state else ""
+
+            assert "refused: who asks is not proven" in until(answered, "the forged request")
