@@ -46,6 +46,7 @@ WORDS = {"reason": "Again.", "comment": "No test.", "text": "Hello.", "by": "Ann
 """What a human fills in where a form asks for words."""
 DECIDED = ("mend-workstream", "trust", "unblock")
 
+pytestmark = pytest.mark.usefixtures("in_memory")
 damages = st.lists(st.sampled_from(sorted(states.DAMAGE)), max_size=3, unique=True)
 
 
