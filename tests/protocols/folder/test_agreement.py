@@ -211,6 +211,7 @@ def check_cures(folder: Path, run_words: Runner) -> None:
             state = {"ACP_STATE": f"{place}/state", "ACP_CONFIG": f"{place}/config", "HOME": place,
                      "PATH": "/usr/bin:/bin"}  # fmt: skip
             ran = run_words(words, state)
+            assert ran.out[:1] != "\n" and ran.out[-1:] in ("", "\n"), (command, ran)
             if ran.code and asks(words, ran.out + ran.err):
                 continue
             left = words[0] == "repair" and "cannot be repaired" in ran.out + ran.err
