@@ -175,7 +175,6 @@ def initiative_of(name: str, wrong: list[str]) -> None:
 
 ONE = settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=examples.MANY, suppress_health_check=list(HealthCheck))
-MORE = settings(max_examples=examples.MANY // 2, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
@@ -206,7 +205,7 @@ def test_they_agree_in_many_states_of_runs(name: str, wrong: list[str]) -> None:
 
 @pytest.mark.slow
 @examples.PATIENT
-@MORE
+@MANY
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
 def test_they_agree_in_many_states_of_initiatives(name: str, wrong: list[str]) -> None:
     initiative_of(name, wrong)
