@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
 from acp_core.agents.presets import Preset
@@ -19,6 +20,8 @@ _ASKS = "gemini"  # the program, by whose permissions it understands
 _LARGEST = 1 << 20
 _PARENT, _NEVER = "TRUST_PARENT", "DO_NOT_TRUST"
 _TRUSTED = ("TRUST_FOLDER", _PARENT)
+# A text, which stays as it is, or a comment, which the program reads over.
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\n]*|/\*.*?\*/', re.S)
 EFFECT = "gives its model no MCP tools in a folder that you have not told it to trust"
 """What such a program does, to be put behind its name."""
 
@@ -31,15 +34,20 @@ def asks(preset: Preset) -> bool:
 def missing(preset: Preset, folder: str) -> str:
     """Why a program's model gets no tools in a folder, and the cure; "" where it gets them.
 
-    Nothing is said where the program's own files cannot be read.
+    Where one of the program's own files cannot be read, it counts as trusting no folder.
 
     Args:
         preset: the program's.
         folder: where it would run.
     """
-    if not asks(preset) or _is_trusted(folder):
+    if not asks(preset):
         return ""
     title = preset.title or preset.name
+    try:
+        if _is_trusted(folder):
+            return ""
+    except _Damaged:
+        return f"{title} {EFFECT}: {cure(preset, folder)}"
     return f"{title} {EFFECT}, and {folder} is none: {cure(preset, folder)}"
 
 
@@ -50,12 +58,20 @@ def cure(preset: Preset, folder: str = "") -> str:
         preset: the program's.
         folder: where it would run; "" where that is not known yet.
     """
+    try:
+        _is_trusted(folder)
+    except _Damaged as damaged:
+        return f"correct {damaged}: acp cannot tell what you trust"
     where = folder or "the folder where the agent works"
     return f"run `{preset.program}` in {where} once, and trust the folder"
 
 
 def _is_trusted(folder: str) -> bool:
-    """Whether the program trusts a folder, by the same rules as it decides that itself."""
+    """Whether the program trusts a folder, by the same rules as it decides that itself.
+
+    Raises:
+        _Damaged: a file that decides it cannot be read.
+    """
     said = os.environ.get("GEMINI_CLI_TRUST_WORKSPACE", "")
     if os.environ.get("GEMINI_RESTRICTED_MODE") == "true" or said == "false":
         return False
@@ -63,13 +79,11 @@ def _is_trusted(folder: str) -> bool:
         return True
     home = Path(os.environ.get("GEMINI_CLI_HOME") or "~").expanduser() / ".gemini"
     settings = _read(home / "settings.json")
+    if table(table(settings.get("security")).get("folderTrust")).get("enabled") is False:
+        return True
     trusted = _read(
         Path(os.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or home / "trustedFolders.json")
     )
-    if settings is None or trusted is None:
-        return True  # it may be
-    if table(table(settings.get("security")).get("folderTrust")).get("enabled") is False:
-        return True
     real, longest, level = Path(os.path.realpath(folder)), -1, ""
     for rule, value in trusted.items():
         place = os.path.dirname(rule) if value == _PARENT else rule
@@ -78,11 +92,25 @@ def _is_trusted(folder: str) -> bool:
     return level in _TRUSTED
 
 
-def _read(path: Path) -> dict[str, object] | None:
-    """A file of the program's settings; empty where there is none, None where it cannot be read."""
+class _Damaged(Exception):
+    """Which file cannot be read, and why."""
+
+
+def _read(path: Path) -> dict[str, object]:
+    """A file of the program's settings; empty where there is none.
+
+    Raises:
+        _Damaged: it cannot be read.
+    """
     try:
-        return table(json.loads(read_bounded(path, _LARGEST)))
+        text = read_bounded(path, _LARGEST).decode()
+        found = json.loads(_COMMENT.sub(r"\1", text))
     except Unreadable as error:
-        return {} if error.errno == errno.ENOENT else None
+        if error.errno == errno.ENOENT:
+            return {}
+        raise _Damaged(f"{path}, which cannot be read ({error.reason})") from None
     except (ValueError, RecursionError):
-        return None
+        raise _Damaged(f"{path}, which is no JSON") from None
+    if not isinstance(found, dict):
+        raise _Damaged(f"{path}, which is no JSON object")
+    return found

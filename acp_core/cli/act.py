@@ -276,7 +276,7 @@ def _done(
 
 
 def _preview_lines(preview: Preview, shown_on: Terminal) -> list[str]:
-    lines = layout.wrap(preview.sentence, shown_on)
+    lines = layout.wrap(preview.sentence, shown_on) if preview.sentence else []
     for warning in preview.warnings:
         lines += layout.wrap(warning, shown_on, indent="  ", first="! ")
     for note in preview.notes:

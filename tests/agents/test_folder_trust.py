@@ -69,8 +69,36 @@ def test_whoever_switched_it_off_is_told_nothing(
     monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
     (home / "settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}}')
     assert folder_trust.missing(GEMINI, folder) == ""
-    (home / "settings.json").write_text("// a comment, which it reads and acp does not")
+    (home / "settings.json").write_text(
+        '// comments, which it reads\n{"security": /* "here */ {"folderTrust": {"enabled": false}}}'
+    )
     assert folder_trust.missing(GEMINI, folder) == ""
+
+
+@pytest.mark.parametrize("name", ["settings.json", "trustedFolders.json"])
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "", '"//" {}'])
+def test_where_its_files_cannot_be_read_no_folder_counts_as_trusted(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    stand_in(tmp_path, "gemini")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    trust(home, {str(tmp_path): "TRUST_FOLDER"})
+    (home / name).write_text(text)
+    damaged = home / name
+    assert f"correct {damaged}, which is no JSON" in folder_trust.missing(GEMINI, str(tmp_path))
+    [found] = [each for each in agents([str(tmp_path)]) if each.name == "gemini tools"]
+    assert (found.state, found.advice) == (
+        State.WARN,
+        f"correct {damaged}, which is no JSON: acp cannot tell what you trust",
+    )
+
+
+def test_rules_with_comments_are_read_as_the_program_reads_them(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    rules = f'{{ // mine\n "{tmp_path}//app": "TRUST_FOLDER" /* all of it */ }}'
+    (home / "trustedFolders.json").write_text(rules)
+    assert folder_trust.missing(GEMINI, str(folder)) == ""
 
 
 def test_launch_says_so_where_its_model_would_get_no_tools(home: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from acp_core.cli import inputs
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.parser import Parser
 from tests.cli.support import Acp
+from tests.protocols.folder.support import make_v1
 from tests.support import toy
 from tests.support.terminal import Terminal
 
@@ -145,6 +146,14 @@ def test_what_is_wrong_is_one_clear_line(acp: Acp, talk: Path, typed: list[str],
     ran = acp("act", "talk", *typed)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"error: {said}") and ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("--yes",)])
+def test_a_refusal_is_one_line_and_nothing_else(acp: Acp, words: tuple[str, ...]) -> None:
+    make_v1(acp.home / "run", "readiness_check")
+    ran = acp("act", "run", "check_gates", *words)
+    assert (ran.returncode, ran.stderr) == (2, "")
+    assert ran.stdout == "refused: choose the gates that are met\n"
 
 
 def test_what_became_impossible_meanwhile_is_refused(acp: Acp, talk: Path) -> None:

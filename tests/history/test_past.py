@@ -29,6 +29,7 @@ from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
 from tests.loops.support import append, make
+from tests.protocols.folder.support import age, make_v1
 
 FILES = ("protocol.json", "proposal.md", "review.md", "decisions.md", "readiness.md",
          "conclusion.md", "events.jsonl")  # fmt: skip
@@ -255,6 +256,20 @@ def test_moments_tell_events_and_documents_in_their_order(tmp_path: Path) -> Non
         changed = {moment.name for moment in past.moments if moment.kind == DOCUMENT}
         assert changed == {*FILES, "README.md"} - {"protocol.json", "events.jsonl"}
         assert [m.at for m in past.moments] == sorted(m.at for m in past.moments)
+
+
+def test_a_line_that_is_no_event_moves_none_of_the_others(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "events.jsonl").write_bytes(b"".join([*lines[:2], b"{no\n", *lines[2:]]))
+    age(folder)
+    with past_of(folder) as past:
+        for number, event in enumerate(past.present.events):
+            place = past.index(event.id)
+            assert place is not None
+            assert (past.content(place, "events.jsonl") or b"").endswith(lines[number]), event.id
+            asked = {count.event for count in past.counts(place) if count.event}
+            assert asked == {str(seq) for seq in range(3, number + 2)}
 
 
 def test_what_a_repository_configures_is_not_run(tmp_path: Path) -> None:

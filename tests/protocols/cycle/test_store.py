@@ -267,6 +267,15 @@ def test_versions_go_up_and_copies_are_never_overwritten(store: Store) -> None:
     assert layout.raised("") == "1.0.0"
 
 
+def test_however_many_texts_of_a_version_there_are_the_next_is_kept(store: Store) -> None:
+    history = store.progress / "ra" / "history"
+    history.mkdir(parents=True, exist_ok=True)
+    for number in ("", *(f"-{n}" for n in range(2, 130))):
+        (history / f"requirements-v1.0.0{number}.md").write_text(f"# Requirements - v1.0.0{number}")
+    (store.progress / "ra" / "requirements.md").write_text("# Requirements - v1.0.0\n\nAnother\n")
+    assert layout.archive(store.progress, "ra") == ["history/requirements-v1.0.0-130.md"]
+
+
 def test_a_lost_state_is_rebuilt_from_the_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import shutil
 import tempfile
@@ -25,19 +24,15 @@ from tests.protocols.cycle.reaching import CYCLES, make
 from tests.support.examples import MANY, PATIENT
 
 LACKING = {"A01", "A02", "A05", "A06", "A08"}  # errors of a state that is lost or not whole
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would take its time
+pytestmark = pytest.mark.usefixtures("in_memory")
 WORDS = {"choice": "1", "text": "More", "resolution": "It is gone", "iterations": 9}
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    state = tempfile.TemporaryDirectory(dir=MEMORY)
-    monkeypatch.setenv("XDG_STATE_HOME", state.name)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acp_core.protocols.cycle.write.store._PATIENCE", 0.0)
     monkeypatch.setattr("acp_core.protocols.cycle.actions.perform._SETTLE", 0.0)
     monkeypatch.setattr("acp_core.diagnosis.actions._NOTICE", 0.0)
-    yield
-    state.cleanup()
 
 
 def answers(action: Action, given: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +59,7 @@ def done_and_taken_back(
 @contextlib.contextmanager
 def taken_back(folder: Path) -> Iterator[None]:
     """Whatever becomes of a folder, it is as it was afterwards: times of files, too."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+    with tempfile.TemporaryDirectory() as place:
         kept = Path(place) / "kept"
         folder.mkdir(exist_ok=True)
         shutil.copytree(folder, kept)
@@ -82,7 +77,7 @@ def names(cause: Cause) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_voices(told: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+    with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "project"
         root.mkdir()
         make(root, told)

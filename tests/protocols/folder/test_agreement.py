@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 import shutil
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from acp_core.__main__ import no_dashboard
+from acp_core.cli.main import run
 from acp_core.cli.output import act_command
 from acp_core.diagnosis import actions, personal_table
 from acp_core.diagnosis.engine import diagnose, with_causes
@@ -27,7 +31,7 @@ from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.disorder import BEGINNINGS, HAPPENINGS, Happening, befall
-from tests.protocols.folder.running import acp
+from tests.protocols.folder.running import Ran, acp
 from tests.support import examples, forked
 
 BLOCK = "append blocked: the log can never become valid again"
@@ -40,10 +44,12 @@ ASKED = re.compile(
     r"refused: say |is deferred: add|required|must not be blank|--\w+: is missing|error: --|\(--\w+\)"
 )
 ELSEWHERE = names.NAMES | personal_table.NAMES
+pytestmark = pytest.mark.usefixtures("in_memory")
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=examples.MANY)
 FEWER = settings(FEW, max_examples=12)
 
+Runner = Callable[[list[str], dict[str, str]], Ran]
 Beginning = tuple[Callable[..., Path], str]
 
 
@@ -173,7 +179,26 @@ def asks(words: list[str], said: str) -> bool:
     return bool(ASKED.search(said)) or any(f": {word!r} must" in said for word in left)
 
 
-def check_cures(folder: Path) -> None:
+def as_process(words: list[str], environment: dict[str, str]) -> Ran:
+    """How a command of acp ends that a person types."""
+    ran = forked.run(tuple(words), Path(environment["HOME"]), environment, "")
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def in_process(words: list[str], environment: dict[str, str]) -> Ran:
+    """The same without a process: in a fraction of its time."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(environment["HOME"]):
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        patch.setattr("sys.stdin", io.StringIO())
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run(words, no_dashboard)
+    assert "this is a bug in acp" not in err.getvalue(), (words, err.getvalue())
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def check_cures(folder: Path, run_words: Runner) -> None:
     """Every command that is printed as a cure exits 0 and changes the cause, or asks for a choice."""
     _, seen = read(folder)
     for cause, command in cures(seen):
@@ -185,13 +210,14 @@ def check_cures(folder: Path) -> None:
                 words[1:] = [str(copy), *words[2:], "--yes"]  # nobody is there to be asked
             state = {"ACP_STATE": f"{place}/state", "ACP_CONFIG": f"{place}/config", "HOME": place,
                      "PATH": "/usr/bin:/bin"}  # fmt: skip
-            ran = forked.run(tuple(words), Path(place), state, "")
-            if ran.returncode and asks(words, ran.stdout + ran.stderr):
+            ran = run_words(words, state)
+            assert ran.out[:1] != "\n" and ran.out[-1:] in ("", "\n"), (command, ran)
+            if ran.code and asks(words, ran.out + ran.err):
                 continue
-            left = words[0] == "repair" and "cannot be repaired" in ran.stdout + ran.stderr
+            left = words[0] == "repair" and "cannot be repaired" in ran.out + ran.err
             _, after = read(copy)
-            assert ran.returncode == 0 or left or not cause.key.startswith("log:"), (command, ran)
-            assert ran.returncode in (0, 2) and "Traceback" not in ran.stderr, (command, ran)
+            assert ran.code == 0 or left or not cause.key.startswith("log:"), (command, ran)
+            assert ran.code in (0, 2) and "Traceback" not in ran.err, (command, ran)
             key = cause.key.replace(str(folder), str(copy))
             assert key not in {each.key for each in after.causes if each.wanted}, (command, ran)
 
@@ -216,7 +242,7 @@ def test_all_voices_agree_at_length(beginning: Beginning, happenings: list[Happe
 @given(beginning=BEGINNINGS, happenings=HAPPENINGS)
 def test_every_cure_works(beginning: Beginning, happenings: list[Happening]) -> None:
     with tempfile.TemporaryDirectory() as place:
-        check_cures(befall(Path(place), beginning, happenings))
+        check_cures(befall(Path(place), beginning, happenings), as_process)
 
 
 @pytest.mark.slow
@@ -225,4 +251,4 @@ def test_every_cure_works(beginning: Beginning, happenings: list[Happening]) -> 
 @given(beginning=BEGINNINGS, happenings=HAPPENINGS)
 def test_every_cure_works_at_length(beginning: Beginning, happenings: list[Happening]) -> None:
     with tempfile.TemporaryDirectory() as place:
-        check_cures(befall(Path(place), beginning, happenings))
+        check_cures(befall(Path(place), beginning, happenings), in_process)

@@ -18,6 +18,7 @@ from acp_core.protocols.governed.write.seals import SEAL
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.making import Object
+from tests.support.examples import MEMORY
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 NAMES = ("auth", "gateway", "web")
@@ -80,7 +81,7 @@ def begin(root: Path, names: tuple[str, ...] = NAMES, **more: object) -> Path:
 @functools.cache
 def _begun() -> Path:
     """The usual initiative, made once for this process of tests."""
-    place = Path(tempfile.mkdtemp(prefix="acp-tests-"))
+    place = Path(tempfile.mkdtemp(prefix="acp-tests-", dir=MEMORY or "/tmp"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return _begin(place / "house", NAMES)
 

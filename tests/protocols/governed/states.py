@@ -17,6 +17,7 @@ from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.making import Object
+from tests.support.examples import MEMORY
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 HOME = ".agentxchain"
@@ -152,9 +153,8 @@ INITIATIVES: dict[str, Making] = {
 
 @functools.cache
 def _made(kind: str, name: str) -> Path:
-    place = Path(
-        tempfile.mkdtemp(prefix="acp-states-", dir="/tmp" if os.path.isdir("/tmp") else None)
-    )
+    """It stays when the folders of the test are removed that wanted it first."""
+    place = Path(tempfile.mkdtemp(prefix="acp-states-", dir=MEMORY or "/tmp"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     (RUNS if kind == "run" else INITIATIVES)[name](place / "work")
     return place / "work"

@@ -46,6 +46,7 @@ WORDS = {"reason": "Again.", "comment": "No test.", "text": "Hello.", "by": "Ann
 """What a human fills in where a form asks for words."""
 DECIDED = ("mend-workstream", "trust", "unblock")
 
+pytestmark = pytest.mark.usefixtures("in_memory")
 damages = st.lists(st.sampled_from(sorted(states.DAMAGE)), max_size=3, unique=True)
 
 
@@ -174,7 +175,6 @@ def initiative_of(name: str, wrong: list[str]) -> None:
 
 ONE = settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=examples.MANY, suppress_health_check=list(HealthCheck))
-MORE = settings(max_examples=examples.MANY // 2, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_they_agree_in_many_states_of_runs(name: str, wrong: list[str]) -> None:
 
 @pytest.mark.slow
 @examples.PATIENT
-@MORE
+@MANY
 @given(st.sampled_from(sorted(states.INITIATIVES)), damages)
 def test_they_agree_in_many_states_of_initiatives(name: str, wrong: list[str]) -> None:
     initiative_of(name, wrong)

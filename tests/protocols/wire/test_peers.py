@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from acp_core.protocols.wire.conduct.agent.config import Limits
+from acp_core.protocols.wire.conduct.agent.peers import Peers
 from acp_core.protocols.wire.network.links import parse
+from acp_core.protocols.wire.schema import agent_card
 from tests.protocols.wire.support import PATIENCE, Served, refused, served, until
 
 OLD_CARD = {"name": "Old", "acp_version": "0.5", "skills": [], "capabilities": {"streaming": True}}
@@ -440,3 +443,11 @@ def test_a_host_of_an_older_version_is_dialled_again(tmp_path: Path) -> None:
     with served(tmp_path) as agent:
         asyncio.run(run(agent))
     assert list(dict.fromkeys(got)) == [str(n) for n in range(6)]
+
+
+def test_those_of_one_name_are_told_apart_however_many_there_are() -> None:
+    names = ["name:Old", *(f"name:Old#{number}" for number in range(2, 1_200))]
+    here = [SimpleNamespace(row=SimpleNamespace(identity=name), connected=True) for name in names]
+    peers: Any = SimpleNamespace(every=lambda: here)
+    told_none: Any = None
+    assert Peers._guest(peers, told_none, agent_card.read(OLD_CARD), None) == "name:Old#1200"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from acp_core.model import OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.write.adding import free_name
 from tests.protocols.workspaces import making
 from tests.protocols.workspaces.running import acp, begun, entries, now, prepare, program, states
 
@@ -62,6 +66,12 @@ def test_whoever_cannot_be_added_is_refused(
     assert ended.code == 2
     assert why in ended.text
     assert list(states(root)) == ["ann", "ben"]
+
+
+def test_a_name_is_found_however_many_rests_there_are() -> None:
+    names = ["ben", "ben-rest", *(f"ben-rest{number}" for number in range(2, 120))]
+    run = SimpleNamespace(agents=[SimpleNamespace(name=name) for name in names])
+    assert free_name(cast(Run, run), "ben") == "ben-rest120"
 
 
 def test_nobody_is_added_to_what_is_integrated(tmp_path: Path) -> None:

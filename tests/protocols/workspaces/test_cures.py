@@ -328,6 +328,7 @@ def agree(root: Path, snapshot: Snapshot) -> None:
                 guard.check(snapshot.obstacles, name)
 
 
+pytestmark = pytest.mark.usefixtures("in_memory")
 BOTH = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 

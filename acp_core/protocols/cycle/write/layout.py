@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -169,7 +170,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
         except Unreadable:
             continue
         stem = f"{path.stem}-v{version_of(path) or known or FIRST}"
-        for number in range(1, 100):
+        for number in itertools.count(1):
             again = "" if number == 1 else f"-{number}"
             copy = history / f"{stem}{again}{path.suffix}"
             if _bytes(copy) == data:

@@ -65,8 +65,11 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
 def free_name(run: Run, of: str) -> str:
     """A name for the one who does what another left open."""
     taken = {agent.name for agent in run.agents}
-    names = (f"{of}-rest{number}" for number in ("", *range(2, 100)))
-    return next(name for name in names if name not in taken)
+    name, number = f"{of}-rest", 1
+    while name in taken:
+        number += 1
+        name = f"{of}-rest{number}"
+    return name
 
 
 def missing(agent: Agent) -> str:

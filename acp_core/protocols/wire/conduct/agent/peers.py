@@ -298,8 +298,11 @@ class Peers:
         if asked and asked.row.link:
             return f"link:{asked.row.link}"
         taken = {peer.row.identity for peer in self.every() if peer.connected}
-        names = (f"name:{card.name}", *(f"name:{card.name}#{n}" for n in range(2, 1000)))
-        return next(name for name in names if name not in taken)
+        name, number = f"name:{card.name}", 1
+        while name in taken:
+            number += 1
+            name = f"name:{card.name}#{number}"
+        return name
 
     def _better(self, new: Session, old: Session, card: PeerCard) -> bool:
         """Which of two connections to one peer stays; both ends decide alike.
