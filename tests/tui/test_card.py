@@ -108,18 +108,28 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
 
 
-async def test_an_objection_is_resolved_before_its_gate_is_decided(tmp_path: Path) -> None:
+async def test_an_objection_is_resolved_with_the_reason_before_its_gate_is_decided(
+    tmp_path: Path,
+) -> None:
     root = states.run_in(tmp_path / "lamp", "at its gate")
+    ledger = root / ".agentxchain/decision-ledger.jsonl"
     async with dashboard(root, tmp_path) as pilot:
-        await open_card(pilot)
+        card = await open_card(pilot)
         assert "! OBJ-001  high  No switch. (pm, open)" in seen(pilot)
+        assert "3  Resolve OBJ-001" in seen(pilot)
         await pilot.press("3")
+        await until(pilot, lambda: card.query("FieldView"))
+        await pilot.press("ctrl+s")  # without a word on how
+        await until(pilot, lambda: "“Comment” is missing" in seen(pilot))
+        assert "resolved_by_human" not in ledger.read_text()
+        await pilot.press(*"A switch is in the roadmap", "ctrl+s")
         await until(pilot, lambda: "OBJ-001 is resolved by human." in seen(pilot))
         await until(pilot, lambda: "enter: Approve planning_signoff" in seen(pilot))
         await pilot.press("enter")
         screen = await drawn_card(pilot)
         assert not any("OBJ-001" in text for each in screen.facts.items for text, _ in each.pieces)
         assert "3 " not in str(screen.query_one("#card-verdicts").render())
+    assert "A switch is in the roadmap" in ledger.read_text()
     assert status(root) == ("paused", "planning")
 
 

@@ -486,6 +486,21 @@ async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage:
         assert view(app, "details").query_one(TextArea).text == "a␛]52;c;eA==␇b"
 
 
+async def test_where_a_person_wants_no_animations_no_cursor_blinks(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.perform("/work/a", stage.action)
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        for kind in (Input, TextArea):
+            await until(pilot, lambda kind=kind: app.screen.query(kind))
+            field = app.screen.query(kind).first()
+            field.focus()
+            await until(pilot, lambda field=field: field.has_focus and not field.cursor_blink)
+
+
 async def test_on_a_small_screen_the_preview_has_the_rows_that_the_form_leaves(
     tmp_path: Path, stage: Stage
 ) -> None:

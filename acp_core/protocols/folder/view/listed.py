@@ -21,7 +21,7 @@ from acp_core.stores.listing import Acting, Listed
 HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop
 _MOST_HOSTS = 8
 _STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
-_UNREAD = "its store does not tell where it stands: open it"
+_UNREAD = "its store does not report its state: open it"
 
 
 def listed_snapshot(
