@@ -17,6 +17,7 @@ from textual.screen import Screen
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
+from acp_core.model import Status
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
@@ -128,7 +129,9 @@ class CollaborationActions(Screen[None]):
         for key, entry in active.items():
             if entry.binding.action == "halt":
                 words = clean_line(self._availability.label(snapshot), LABEL)
-                binding = replace(entry.binding, description=words)
+                over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
+                idle = over and self._availability.halt(snapshot) is UNKNOWN  # most likely nothing
+                binding = replace(entry.binding, description=words, show=not idle)
                 active[key] = entry._replace(binding=binding)
             elif entry.binding.action == "remedy" and not self._is_fixable():
                 binding = replace(entry.binding, show=False)  # it says that nothing is needed

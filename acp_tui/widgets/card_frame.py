@@ -21,6 +21,7 @@ from acp_tui.widgets.row_list import RowList
 
 CLAIM_ROWS, NARROW_CLAIM_ROWS = 6, 3
 """Rows of a claim that stays above the facts; a longer one scrolls with them."""
+_EDGE = 6  # cells of a row of the facts that its sign, the gap and the scroll bar take
 _SCROLLING = ("card-facts", "card-writes", "card-inputs")
 
 
@@ -50,7 +51,7 @@ class CardFrame(Vertical):
         self.query_one("#card-claim", Static).update(claim)
         self.screen.set_class(not card.claim or is_long, "-unclaimed")
         self.screen.set_class(not card.sections and not is_long, "-bare")
-        self.query_one(RowList).items = items_of(card, with_claim=is_long)
+        self.query_one(RowList).items = items_of(card, self._room - _EDGE if is_long else 0)
 
     def draw_verdicts(self, card: Card, chosen: int) -> None:
         """Draw the verdicts; the one in hand, counted from 0, stands out."""

@@ -52,20 +52,21 @@ def claim_rows(card: Card, room: int) -> int:
     return sum(len(wrap(safe_line(each), room)) for each in f"“{card.claim}”".splitlines())
 
 
-def items_of(card: Card, *, with_claim: bool = False) -> tuple[Item, ...]:
+def items_of(card: Card, claim: int = 0) -> tuple[Item, ...]:
     """The rows of a card, each with what it points to.
 
     Args:
         card: The card.
-        with_claim: Whether its claim stands above them, where they scroll: it is too long to stay.
+        claim: Cells of a row of the claim, where it is too long to stay above them: it scrolls with them,
+            row by row.
     """
     whole = {each.path for each in card.changes if each.verb in _WHOLE}
     wide = max((width(section.title) for section in card.sections), default=0)
     items = []
-    if with_claim:
-        lines = card.claim.splitlines()
-        for number, each in enumerate(lines):
-            items.append(_item("", ((each, ""),), 0, Target(), f"claim {number}"))
+    lines = [safe_line(each) for each in card.claim.splitlines()] if claim else []
+    parts = (each[start:end] for each in lines for start, end in wrap(each, claim))
+    for number, each in enumerate(parts):
+        items.append(_item("", ((each, ""),), 0, Target(), f"claim {number}"))
     for section in card.sections:
         title = section.title
         if section.columns:

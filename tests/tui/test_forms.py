@@ -222,6 +222,7 @@ async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stag
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: "✗ the collaboration is over" in screen_text(app))
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
+        assert screen_text(app).count("the collaboration is over") == 1
 
 
 async def test_what_is_queued_is_told_and_the_form_is_over(tmp_path: Path, stage: Stage) -> None:
