@@ -239,7 +239,8 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     async def _go_on(self, verdict: CardVerdict, action: Action) -> None:
         """Give the verdict, or ask for what it needs first."""
-        fields = forms.fields(action, dict(verdict.given), must=verdict.asks)
+        must = {*verdict.asks} - {*verdict.blank}
+        fields = forms.fields(action, dict(verdict.given), must=must)
         asked = [each for each in fields if each.required or each.name in verdict.asks]
         if asked:
             await self._ask(action, asked)

@@ -70,7 +70,7 @@ _GIVE_WAY = (
     "phase",
 )
 """Which of the chosen columns are left out first where there is no room for all."""
-WIDE = 150  # cells of a line from which on it says what a collaboration is about
+WIDE = 149  # cells of a line from which on it says what a collaboration is about
 _WIDE_NAME = 30  # cells that the name keeps there
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
