@@ -17,7 +17,6 @@ from textual.screen import Screen
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
-from acp_core.model import Status
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
@@ -126,10 +125,12 @@ class CollaborationActions(Screen[None]):
         active, snapshot = super().active_bindings, self.in_hand()
         if snapshot is None:
             return active
+        from acp_core.model import Status  # late: the first picture has no collaboration
+
+        over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
         for key, entry in active.items():
             if entry.binding.action == "halt":
                 words = clean_line(self._availability.label(snapshot), LABEL)
-                over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
                 idle = over and self._availability.halt(snapshot) is UNKNOWN  # most likely nothing
                 binding = replace(entry.binding, description=words, show=not idle)
                 active[key] = entry._replace(binding=binding)
