@@ -383,6 +383,11 @@ class AcpApp(PaintingApp):
 
         self.snapshots_changed.publish(Batch((), complete=False))
 
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Let no cursor blink where the person wants no animations (``TEXTUAL_ANIMATIONS=none``)."""
+        if self.animation_level == "none" and hasattr(event.widget, "cursor_blink"):
+            event.widget.cursor_blink = False
+
     # What the person can do anywhere.
 
     async def on_event(self, event: events.Event) -> None:

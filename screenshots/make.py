@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from textual.app import App
 from textual.geometry import Size
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, TextArea
+from textual.widgets import Button, Input
 
 from acp_core.agents.codec import encode
 from acp_core.agents.identity import Identity
@@ -217,8 +217,6 @@ async def at_rest(pilot: Pilot[None]) -> str:
     while same < STILL:
         if time.monotonic() > end:
             raise TimeoutError("the screen does not come to rest")
-        for field in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
-            field.cursor_blink = False
         await pilot.pause(PAUSE)
         now = pilot.app.export_screenshot(title="acp")
         # Until it is known what can be stopped ("Block"), which takes a moment.
@@ -238,7 +236,7 @@ async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
     app = AcpApp(
         [str(PLACE / picture.folder)], settings=settings, clock=lambda: NOW, attention=attention
     )
-    app.animation_level = "none"
+    app.animation_level = "none"  # nor does a cursor blink
     async with app.run_test(size=size) as pilot:
         await pilot.pause(PAUSE)
         await picture.go(pilot)

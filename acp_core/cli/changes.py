@@ -53,9 +53,7 @@ def between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
 def gone(snapshot: Snapshot, now: datetime) -> Change:
     """The collaboration is not there any more."""
-    return Change(
-        "gone", "gone: the folder was removed, or is not a collaboration any more", now, {}
-    )
+    return Change("gone", "gone: the folder was removed, or is no longer a collaboration", now, {})
 
 
 def _events(old: Snapshot, new: Snapshot) -> Iterator[Change]:

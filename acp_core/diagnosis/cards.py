@@ -12,10 +12,12 @@ from datetime import datetime
 
 from acp_core.agents.live import answers
 from acp_core.diagnosis import permissions
-from acp_core.model import Card, Snapshot
+from acp_core.model import Action, Card, Snapshot
+from acp_core.model.action_field import Kind
 from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
+from acp_core.protocols.kit.schema import fields
 
 
 def cards(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> tuple[Card, ...]:
@@ -49,6 +51,25 @@ def card_of(
     exact = (card for card in found if card.verdict(action, given) is not None)
     instead = (card for card in found if action in card.replaces)
     return next(exact, None) or next(instead, None)
+
+
+def is_over(action: Action, given: Mapping[str, str]) -> bool:
+    """Whether what an action is about was decided or withdrawn meanwhile.
+
+    It was where a value that leads to it is none of the choices that are left.
+
+    Args:
+        action: The action as it can be done now.
+        given: Values of its inputs, by name, as a need or a row has them.
+    """
+    chosen = (
+        field for field in fields(action) if field.kind is Kind.CHOICE and field.name in given
+    )
+    return any(
+        given[field.name] not in {*map(str, field.choices), *field.labels.values()}
+        for field in chosen
+        if field.choices or not action.offered
+    )
 
 
 def check(

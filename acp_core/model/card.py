@@ -25,12 +25,14 @@ class CardVerdict(NamedTuple):
         action: The action's name.
         given: Values of its inputs, by name.
         asks: Names of the inputs that the person must fill in, such as a reason.
+        blank: Names of those among them that may stay empty: a text that was edited in its file.
     """
 
     label: str
     action: str
     given: tuple[tuple[str, str], ...] = ()
     asks: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
 
 
 class CardDocument(NamedTuple):

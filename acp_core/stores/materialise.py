@@ -114,7 +114,7 @@ def bring(
             kept[path] = tree.keep(path, settled.kept, host)
             _keep_before(tree, engine, base, path, kept[path])
             notes.append(
-                f"{path} was changed here and in the store: the store's stands there, yours is kept in {kept[path]} "
+                f"{path} was changed here and in the store: the file has the store's text, yours is kept in {kept[path]} "
                 f"(`acp sync --mine {path}`, `--theirs {path}` or `--merge {path}` resolves it)"
             )
         if settled.data != mine:

@@ -125,10 +125,14 @@ class CollaborationActions(Screen[None]):
         active, snapshot = super().active_bindings, self.in_hand()
         if snapshot is None:
             return active
+        from acp_core.model import Status  # late: the first picture has no collaboration
+
+        over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
         for key, entry in active.items():
             if entry.binding.action == "halt":
                 words = clean_line(self._availability.label(snapshot), LABEL)
-                binding = replace(entry.binding, description=words)
+                idle = over and self._availability.halt(snapshot) is UNKNOWN  # most likely nothing
+                binding = replace(entry.binding, description=words, show=not idle)
                 active[key] = entry._replace(binding=binding)
             elif entry.binding.action == "remedy" and not self._is_fixable():
                 binding = replace(entry.binding, show=False)  # it says that nothing is needed

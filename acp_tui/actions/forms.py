@@ -8,7 +8,7 @@ pydantic model of an action that has no such table.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
@@ -40,6 +40,8 @@ KINDS = {
     Kind.CHOICE: "choice",
 }
 
+_WRITTEN = ("line", "lines", "list")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
@@ -64,15 +66,24 @@ class Field:
     bare: object = None
 
 
-def fields(action: Action, given: Mapping[str, object] | None = None) -> tuple[Field, ...]:
+def fields(
+    action: Action, given: Mapping[str, object] | None = None, *, must: Collection[str] = ()
+) -> tuple[Field, ...]:
     """The inputs of an action in the order of its description.
 
     Args:
         action: The action.
         given: Values that stand above the defaults.
+        must: Names of texts that must be written here, also where the action does without.
     """
     asked = (each for each in described(action) if each.asked)
-    return tuple(_field(each, {**action.defaults, **(given or {})}) for each in asked)
+    made = (_field(each, {**action.defaults, **(given or {})}) for each in asked)
+    return tuple(
+        dataclasses.replace(each, required=True)
+        if each.name in must and each.kind in _WRITTEN and not each.default
+        else each
+        for each in made
+    )
 
 
 def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
@@ -301,6 +312,19 @@ class Form(Vertical):
                 values[view.field.name] = view.query_one(Each).value_for(names)
         return values
 
+    def missing(self) -> dict[str, str]:
+        """What is wrong with required texts in which nothing is written, by field."""
+        must = [each for each in self.views if each.field.required and each.field.kind in _WRITTEN]
+        return {each.field.name: "is missing" for each in must if not _holds_text(each.value)}
+
+    def sentence(self, errors: Mapping[str, str]) -> str:
+        """What is wrong in one line, with the titles of the fields."""
+        titles = {each.field.name: each.field.title for each in self.views}
+        return "; ".join(
+            f"“{titles[name]}” {message}" if name in titles else message
+            for name, message in errors.items()
+        )
+
     def fill(self, values: Mapping[str, object]) -> None:
         """Put values into the fields that have them."""
         for view in self.views:
@@ -315,6 +339,10 @@ class Form(Vertical):
         for view in self.views:
             marked = only is None or view.field.name in only
             view.show_wrong(errors.get(view.field.name, "") if marked else "")
+
+
+def _holds_text(value: object) -> bool:
+    return bool(value.strip() if isinstance(value, str) else value)
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ when the action is refused, and not by escape (it is there again the next time).
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -254,10 +255,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
             self.form.show_wrong(evaluation.errors, only)
         why = evaluation.errors.get("", "") if evaluation.errors else ""
         if evaluation.preview is not None and (action := self._action) is not None:
-            self.query_one("#what", Static).update(
-                preview_content(evaluation.preview, action.sentence)
-            )
-            why = evaluation.preview.refused
+            why = evaluation.preview.refused  # it stands beside the buttons, and once
+            said = dataclasses.replace(evaluation.preview, refused="")
+            self.query_one("#what", Static).update(preview_content(said, action.sentence))
         elif evaluation.errors:
             missing = "Fill in the required fields to see the preview."
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from acp_core.model import Action, Card, Outcome, OutcomeState
 from acp_core.model.errors import Refused
-from acp_core.model.format import age
 from acp_tui import keys, text
 from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered_named, trouble
@@ -28,7 +26,7 @@ from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
 from acp_tui.actions.reporting import report
 from acp_tui.terminal.key_queue import NEVER_HELD
-from acp_tui.widgets.card_rows import CardFacts, items_of, verdict_content
+from acp_tui.widgets.card_frame import CardFrame
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import RowList
 
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.3
 """Seconds after which a card that is not there yet says that it loads."""
-_SCROLLING = ("card-facts", "card-writes", "card-inputs")
+OVER = "This is no longer open: it was answered or withdrawn. Press esc to go back."
 
 
 class CardScreen(ModalScreen[Outcome | None]):
@@ -76,19 +74,12 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def compose(self) -> ComposeResult:
         """The matter, the inputs of the verdict, the verdicts."""
-        with Vertical(id="card"):
-            yield Static(id="card-title")
-            yield Static(id="card-claim")
-            yield CardFacts(id="card-facts", wrapped=True)
-            with VerticalScroll(id="card-writes"):
-                yield Static(id="card-changes")
-            yield VerticalScroll(id="card-inputs", can_focus=False)
-            yield Static(id="card-verdicts")
-            yield Static(id="card-why")
+        yield CardFrame(id="card")
         yield KeyLine()
 
     def on_mount(self) -> None:
         """Find the card."""
+        self._frame = self.query_one(CardFrame)
         self.facts = self.query_one(RowList)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.set_interval(30.0, self._draw_title)
@@ -122,13 +113,13 @@ class CardScreen(ModalScreen[Outcome | None]):
                 self._fail(f"Could not load the card: {trouble(self.app, self.key, error)}")
                 return
             card = None  # the form says what is wrong, or does without a card
-        if card is None and self.card is None:
+        if card is None and (self.card is not None or await self._is_over()):
+            self._fail(OVER)
+        elif card is None:
             self._in_form = True
             self.remove_class("-loading")
             self.app.perform_in_form(self.key, self._wanted, self._formed, self._given)
             self.is_being_made = False
-        elif card is None:
-            self._fail("This has been decided. Press esc to go back.")
         elif self.card is None or card.digest != self.card.digest:
             self._show(card)
 
@@ -141,6 +132,20 @@ class CardScreen(ModalScreen[Outcome | None]):
         shown = self.card.id
         return next((each for each in cards(opened, snapshot, now) if each.id == shown), None)
 
+    async def _is_over(self) -> bool:
+        """Whether somebody decided the matter between the last Snapshot and the key."""
+        from acp_core.diagnosis.cards import is_over
+
+        try:
+            action = await offered_named(self.app, self.key, self._wanted)
+        except Exception:  # the form says what is wrong
+            return False
+        if action is None or not is_over(action, self._given):
+            return False
+        self.query_one("#card-title", Static).update(text.line(action.label, "bold $text-accent"))
+        self.add_class("-unclaimed", "-bare")
+        return True
+
     def _show(self, card: Card) -> None:
         again, self.card = self.card is not None, card
         if not again:
@@ -150,12 +155,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         self._confirming = -1
         self._drawn_at = float("inf")
         self._draw_title()
-        self.query_one("#card-claim", Static).update(
-            text.plain(f"“{card.claim}”" if card.claim else "", "italic")
-        )
-        self.set_class(not card.claim, "-unclaimed")
-        self.set_class(not card.sections, "-bare")
-        self.facts.items = items_of(card)
+        self._frame.draw_facts(card)
         self._draw_verdicts()
         self._explain("This has changed since: here is the new state." if again else "")
         self.remove_class("-loading")
@@ -166,26 +166,11 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def on_resize(self) -> None:
         """Give the facts the room that is left."""
+        if self.card is not None:
+            self._frame.draw_facts(self.card)
         self._draw_title()
         self._draw_verdicts()
         self.call_after_refresh(self._fit)
-
-    def _fit(self) -> None:
-        """Let what scrolls take what the title, the claim and the verdicts leave."""
-        if not self.is_mounted or not (found := self.query("#card")):
-            return  # it was left meanwhile
-        frame = found.first()
-        scrolling = [each for each in frame.children if each.id in _SCROLLING]
-        fixed = sum(
-            each.outer_size.height + each.styles.margin.height
-            for each in frame.children
-            if each.display and each not in scrolling
-        )
-        shown = [each for each in scrolling if each.display]
-        room = self.size.height - 1 - frame.gutter.height - fixed - len(shown)
-        for each in shown:
-            rows = room // len(shown) if each.id != "card-inputs" else room - room // len(shown)
-            each.styles.max_height = max(3, rows)
 
     def _drawn(self) -> None:
         self._fit()
@@ -193,33 +178,30 @@ class CardScreen(ModalScreen[Outcome | None]):
         self.is_being_made = False
 
     def _draw_title(self) -> None:
-        if (card := self.card) is None:
-            return
-        waits = f"waiting for you {age(card.since, self.app.now())}" if card.since else ""
-        title = text.line(card.title, "bold $text-accent")
-        gap = self._room - text.width(title.plain) - text.width(waits)
-        between = (" " * gap if gap >= 2 else "\n") if waits else ""
-        self.query_one("#card-title", Static).update(text.join(title, between, (waits, text.MUTED)))
-
-    @property
-    def _room(self) -> int:
-        """Cells of a row of the card."""
-        share = 1.0 if self.has_class("-narrow") else 0.96
-        return min(int(self.size.width * share), 120) - self.query_one("#card").gutter.width
+        if self.card is not None:
+            self._frame.draw_title(self.card, self.app.now())
 
     def _draw_verdicts(self) -> None:
-        if (card := self.card) is None:
-            return
-        shown = verdict_content(card.verdicts, self._chosen, self._room)
-        self.query_one("#card-verdicts", Static).update(shown)
+        if self.card is not None:
+            self._frame.draw_verdicts(self.card, self._chosen)
+
+    def _fit(self) -> None:
+        for frame in self.query(CardFrame):  # none: it was left meanwhile
+            frame.fit(self.size.height - 1)
 
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:
         self.query_one("#card-why", Static).update(text.plain(sentence, style))
 
     def _fail(self, sentence: str) -> None:
         self.add_class("-over")
+        self.remove_class("-loading")
         self._explain(f"✗ {sentence}", "$text-error")
+        self.refresh_bindings()
         self.call_after_refresh(self._drawn)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer nothing but the way back once there is nothing to decide."""
+        return not (self.has_class("-over") and action in ("toggle_writes", "form", "pick"))
 
     # --- verdicts --------------------------------------------------------------------------
 
@@ -257,7 +239,8 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     async def _go_on(self, verdict: CardVerdict, action: Action) -> None:
         """Give the verdict, or ask for what it needs first."""
-        fields = forms.fields(action, dict(verdict.given))
+        must = {*verdict.asks} - {*verdict.blank}
+        fields = forms.fields(action, dict(verdict.given), must=must)
         asked = [each for each in fields if each.required or each.name in verdict.asks]
         if asked:
             await self._ask(action, asked)
@@ -303,10 +286,19 @@ class CardScreen(ModalScreen[Outcome | None]):
             self.facts.focus()
             self.call_after_refresh(self._fit)
 
+    @property
+    def _form(self) -> forms.Form | None:
+        """What the verdict in hand asks for, where it asks for something."""
+        return next(iter(self.query(forms.Form)), None)
+
     def action_do(self) -> None:
         """Give the verdict whose inputs were asked for."""
-        form = next(iter(self.query(forms.Form)), None)
-        if form is not None and self._action is not None and not self._busy:
+        form = self._form
+        if form is None or self._action is None or self._busy:
+            return
+        if missing := form.missing():
+            self._show_wrong(missing)
+        else:
             self._decide(self._action, form.values())
 
     @work(exclusive=True, group="decide", exit_on_error=False)
@@ -343,10 +335,7 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def _end(self, action: Action, result: Outcome | Evaluation) -> None:
         if isinstance(result, Evaluation):
-            form = next(iter(self.query(forms.Form)), None)
-            if form is not None:
-                form.show_wrong(result.errors)
-            self._explain(f"✗ {'; '.join(result.errors.values())}", "$text-error")
+            self._show_wrong(result.errors)
         elif result.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
             self.dismiss(result)
             report(self.app, self.key, action, result)
@@ -356,6 +345,14 @@ class CardScreen(ModalScreen[Outcome | None]):
         else:
             self.add_class("-over")
             self.query_one("#card-why", Static).update(outcome_content(result))
+
+    def _show_wrong(self, errors: Mapping[str, str]) -> None:
+        """Say what is wrong with the inputs, beside each and below them."""
+        form = self._form
+        if form is not None:
+            form.show_wrong(errors)
+        sentence = form.sentence(errors) if form else "; ".join(errors.values())
+        self._explain(f"✗ {sentence}", "$text-error")
 
     # --- what would be written -------------------------------------------------------------
 
@@ -379,7 +376,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         if action is None:
             place.update("")
             return
-        form = next(iter(self.query(forms.Form)), None)
+        form = self._form
         values = {**dict(verdict.given), **(form.values() if form else {})}
         found = await self.app.fleet.call(self.key, lambda _: evaluated(action, values))
         if found.preview is not None:

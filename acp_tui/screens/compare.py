@@ -134,7 +134,9 @@ class CompareScreen(Screen[None]):
             self._changes += [len(rows) + each for each in changes]
             rows += made
         if self._made.old is None or self._made.new is None:
-            rows.insert(0, (("The document is not known at one of the two steps.", "warning"),))
+            rows.insert(
+                0, (("acp has no version of the document at one of the two steps.", "warning"),)
+            )
         elif not differ.is_changed(comparison.diff):
             rows = [(("Nothing changed between these two steps.", "muted"),)]
             if self._made.unseen:

@@ -245,7 +245,7 @@ class InboxScreen(Screen[None]):
 def _heading(entry: Entry) -> Item:
     snapshot = entry.snapshot
     phase = f"  {snapshot.phase.replace('_', ' ')}" if snapshot.phase else ""
-    return Item(((entry.name, "strong"), (phase, "muted")), heading=True)
+    return Item(((entry.name, "heading"), (phase, "muted")), heading=True)
 
 
 def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from textual.content import Content
 
 from acp_core.cli.signs import of_row
 from acp_core.model import Card, Row, Target, Tone
 from acp_core.model.card import CardVerdict
-from acp_tui.text import fit, join, safe_line, width
+from acp_core.model.format import age
+from acp_tui.text import MUTED, fit, join, line, safe_line, width
 from acp_tui.widgets.row_list import Item, RowList
+from acp_tui.widgets.wrap import wrap
 
 _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
 _WHOLE = ("create", "script")  # of these the whole text is shown, not a difference
 GAP = 2
 """Cells between the titles and the rows."""
+_GAP = "   "  # between verdicts
 
 
 class CardFacts(RowList):
@@ -34,11 +38,35 @@ class CardFacts(RowList):
         self.refresh_bindings()
 
 
-def items_of(card: Card) -> tuple[Item, ...]:
-    """The rows of a card, each with what it points to."""
+def title_content(card: Card, now: datetime, room: int) -> Content:
+    """Who asks for what and how long it waits: in one row of so many cells, or in two."""
+    waits = f"waiting for you {age(card.since, now)}" if card.since else ""
+    title = line(card.title, "bold $text-accent")
+    gap = room - width(title.plain) - width(waits)
+    between = (" " * gap if gap >= 2 else "\n") if waits else ""
+    return join(title, between, (waits, MUTED))
+
+
+def claim_rows(card: Card, room: int) -> int:
+    """How many rows of so many cells the claim takes."""
+    return sum(len(wrap(safe_line(each), room)) for each in f"“{card.claim}”".splitlines())
+
+
+def items_of(card: Card, claim: int = 0) -> tuple[Item, ...]:
+    """The rows of a card, each with what it points to.
+
+    Args:
+        card: The card.
+        claim: Cells of a row of the claim, where it is too long to stay above them: it scrolls with them,
+            row by row.
+    """
     whole = {each.path for each in card.changes if each.verb in _WHOLE}
     wide = max((width(section.title) for section in card.sections), default=0)
     items = []
+    lines = [safe_line(each) for each in card.claim.splitlines()] if claim else []
+    parts = (each[start:end] for each in lines for start, end in wrap(each, claim))
+    for number, each in enumerate(parts):
+        items.append(_item("", ((each, ""),), 0, Target(), f"claim {number}"))
     for section in card.sections:
         title = section.title
         if section.columns:
@@ -95,7 +123,7 @@ def _pieces(row: Row, lead: int, signed: bool) -> tuple[tuple[str, str], ...]:
 
 
 def verdict_content(verdicts: Sequence[CardVerdict], chosen: int, room: int) -> Content:
-    """The verdicts with their numbers, beside each other where they fit, else one below the other.
+    """The verdicts with their numbers: in one row, or else in as many columns as fit.
 
     Args:
         verdicts: Those of the card.
@@ -107,6 +135,15 @@ def verdict_content(verdicts: Sequence[CardVerdict], chosen: int, room: int) -> 
         style = "bold reverse" if number == chosen else "bold"
         sign = (f" {number + 1} ", f"{style} $text-accent")
         parts.append(join(sign, (f" {each.label}", "bold")))
-    gap = "   "
-    wide = sum(each.cell_length for each in parts) + len(gap) * (len(parts) - 1)
-    return Content(gap if wide <= room else "\n").join(parts)
+    wide = sum(each.cell_length for each in parts) + len(_GAP) * (len(parts) - 1)
+    if wide <= room:
+        return Content(_GAP).join(parts)
+    widest = max(each.cell_length for each in parts)
+    rows = -(-len(parts) // max(1, (room + len(_GAP)) // (widest + len(_GAP))))
+    columns = -(-len(parts) // rows)  # no more than these rows need
+    padded = [
+        part if (place + 1) % columns == 0 else part.pad_right(widest - part.cell_length)
+        for place, part in enumerate(parts)
+    ]
+    lines = (padded[first : first + columns] for first in range(0, len(parts), columns))
+    return Content("\n").join(Content(_GAP).join(each) for each in lines)

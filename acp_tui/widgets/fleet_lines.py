@@ -70,12 +70,14 @@ _GIVE_WAY = (
     "phase",
 )
 """Which of the chosen columns are left out first where there is no room for all."""
+WIDE = 149  # cells of a line from which on it says what a collaboration is about
+_WIDE_NAME = 30  # cells that the name keeps there
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
     (99, (0, 27, 8, 5, 0, 12)),
     (108, (10, 27, 8, 5, 0, 12)),
     (118, (10, 27, 8, 5, 7, 12)),
-    (139, (11, 29, 10, 5, 7, 13)),
+    (WIDE, (11, 29, 10, 5, 7, 13)),
 )
 _WITH_HOSTS = 80  # cells of a line from which on hosts are shown without being asked for
 _LEAST = {"protocol": 10, "usually": 7, "cost": 11, "host": 10}
@@ -108,7 +110,7 @@ def _widths(width: int, wanted: set[str] | None, hosts: bool = False) -> Columns
         "protocol": protocol, "phase": phase, "since": since, "usually": usual,
         "findings": findings, "cost": 0, "host": _LEAST["host"] if hosts else 0,
     }  # fmt: skip
-    waits, states, about = width >= 72, False, width >= 139
+    waits, states, about = width >= 72, False, width >= WIDE
     if wanted is not None:
         waits, states, about = (name in wanted for name in ("waiting for", "state", "about"))
         fixed = {
@@ -133,7 +135,8 @@ def _narrow(rest: int, waits: bool) -> tuple[int, int]:
 
 def _wide(rest: int, waits: bool) -> tuple[int, int, int]:
     """The widths of name, ``waiting for``, and what is left for long texts."""
-    name, waiting = min(60, rest // 3), min(30, rest // 4) if waits else 0
+    name = min(60, max(rest // 3, min(_WIDE_NAME, rest // 2)))
+    waiting = min(30, rest // 4) if waits else 0
     return name, waiting, max(0, rest - name - waiting - (GAP if waiting else 0))
 
 
@@ -195,7 +198,7 @@ def sign(entry: FleetEntry) -> tuple[str, str]:
         return ARCHIVED, "muted"
     if snapshot.status is Status.BLOCKED:
         return signs.STATUS[Status.BLOCKED], "error" if entry.needs else "muted"
-    if entry.group is Group.NEEDS:
+    if entry.group is Group.NEEDS and (entry.needs or not entry.depth):
         human = {p.id for p in snapshot.participants if p.kind == "human"}
         turn = any(turn.participant in human for turn in snapshot.turns)
         return (TURN, "accent") if turn else (WANTED, "error")

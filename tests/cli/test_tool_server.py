@@ -108,7 +108,7 @@ async def test_a_model_cannot_act_as_another_or_elsewhere(acp: Acp, folder: Path
         given = {"event": "proposal_submitted", "summary": "x", "reply_to": 1}
         for more in ({"participant": "server"}, {"folder": "/tmp"}, {"unlocked": True}):
             said = await use(reviewer, "append", **given, **more)
-            assert said.startswith(f"refused: {next(iter(more))}: is no input of append"), said
+            assert said.startswith(f"refused: {next(iter(more))}: is not an input of append"), said
         assert (await use(reviewer, "answer")).startswith("refused: there is no tool answer")
     assert (folder / "events.jsonl").read_bytes() == before
 

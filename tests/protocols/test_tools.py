@@ -171,7 +171,9 @@ def test_only_documents_of_the_collaboration_are_read(seat: Seat, path: str) -> 
 
 
 def test_what_is_wrong_with_the_inputs_is_said_in_one_line(seat: Seat) -> None:
-    with pytest.raises(Refused, match="participant: is no input of append; it has event, summary"):
+    with pytest.raises(
+        Refused, match="participant: is not an input of append; it has event, summary"
+    ):
         use(seat, "append", event="proposal_submitted", summary="x", participant="reader")
     with pytest.raises(Refused, match="summary: is missing"):
         use(seat, "append", event="proposal_submitted")

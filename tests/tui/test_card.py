@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from acp_core.model.card import CardVerdict
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
+from acp_tui.widgets.card_rows import verdict_content
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
@@ -70,6 +72,48 @@ async def test_how_long_it_waits_stands_on_one_row_of_a_narrow_card(tmp_path: Pa
         assert re.search(r"waiting for you \d+\w+ *│\n", seen(pilot))
 
 
+async def test_a_long_claim_scrolls_with_the_facts_and_all_verdicts_stay_in_sight(
+    tmp_path: Path,
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    (result,) = root.glob(".agentxchain/staging/*/turn-result.json")
+    words = " ".join(f"Word{number}" for number in range(200))  # 1,800 characters: 24 rows
+    result.write_text(json.dumps({**json.loads(result.read_text()), "summary": words}))
+    async with dashboard(root, tmp_path, (80, 24)) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        assert "pm finished its turn" in shown and "Word0 " in shown and "Word199" not in shown
+        assert "1  Accept" in shown and "2  Reject, with a reason" in shown
+        read = set(shown.split())
+        while "OBJ-001" not in seen(pilot):
+            await pilot.press("pagedown")
+            read |= set(seen(pilot).split())
+        assert read >= {f"Word{number}" for number in range(200)}
+        assert "1  Accept" in seen(pilot)
+        await pilot.resize_terminal(200, 50)
+        await until(pilot, lambda: "Word0 " in seen(pilot) and "Word199" in seen(pilot))
+
+
+def test_verdicts_that_do_not_fit_in_a_row_stand_in_as_many_columns_as_fit() -> None:
+    labels = (
+        "Approve",
+        "Send all back, with a reason",
+        *(f"Send {n} back" for n in ("a", "b", "c")),
+    )
+    verdicts = [CardVerdict(label, "act") for label in labels]
+
+    def rows(room: int) -> list[str]:
+        return [line.rstrip() for line in verdict_content(verdicts, 0, room).plain.splitlines()]
+
+    assert len(rows(118)) == 1
+    assert rows(76) == [
+        " 1  Approve                         2  Send all back, with a reason",
+        " 3  Send a back                     4  Send b back",
+        " 5  Send c back",
+    ]
+    assert [row[1:2] for row in rows(40)] == ["1", "2", "3", "4", "5"]
+
+
 @pytest.mark.slow
 async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(
     tmp_path: Path,
@@ -108,18 +152,28 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
 
 
-async def test_an_objection_is_resolved_before_its_gate_is_decided(tmp_path: Path) -> None:
+async def test_an_objection_is_resolved_with_the_reason_before_its_gate_is_decided(
+    tmp_path: Path,
+) -> None:
     root = states.run_in(tmp_path / "lamp", "at its gate")
+    ledger = root / ".agentxchain/decision-ledger.jsonl"
     async with dashboard(root, tmp_path) as pilot:
-        await open_card(pilot)
+        card = await open_card(pilot)
         assert "! OBJ-001  high  No switch. (pm, open)" in seen(pilot)
+        assert "3  Resolve OBJ-001" in seen(pilot)
         await pilot.press("3")
+        await until(pilot, lambda: card.query("FieldView"))
+        await pilot.press("ctrl+s")  # without a word on how
+        await until(pilot, lambda: "“Comment” is missing" in seen(pilot))
+        assert "resolved_by_human" not in ledger.read_text()
+        await pilot.press(*"A switch is in the roadmap", "ctrl+s")
         await until(pilot, lambda: "OBJ-001 is resolved by human." in seen(pilot))
         await until(pilot, lambda: "enter: Approve planning_signoff" in seen(pilot))
         await pilot.press("enter")
         screen = await drawn_card(pilot)
         assert not any("OBJ-001" in text for each in screen.facts.items for text, _ in each.pieces)
         assert "3 " not in str(screen.query_one("#card-verdicts").render())
+    assert "A switch is in the roadmap" in ledger.read_text()
     assert status(root) == ("paused", "planning")
 
 

@@ -445,7 +445,7 @@ async def test_read_again_and_copy_act_on_what_is_selected(tmp_path: Path) -> No
         assert app.clipboard == "/work/b"
 
 
-@pytest.mark.parametrize("columns", [60, 80, 99, 100, 120, 139, 140, 200, 320])
+@pytest.mark.parametrize("columns", [60, 80, 99, 100, 120, 149, 150, 200, 320])
 async def test_every_width_has_its_columns_and_nothing_runs_over(
     tmp_path: Path, columns: int
 ) -> None:
@@ -460,7 +460,7 @@ async def test_every_width_has_its_columns_and_nothing_runs_over(
         assert "a name" in shown
         assert "12 err" in shown
         assert ("about" in app.screen.query_one(FleetTitles).render_line(0).text) == (
-            columns >= 140
+            columns >= 150
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from acp_core.fleet.overview import FleetEntry, Group
 from acp_core.history.forecast import TURN, Case, Forecast
 from acp_core.person import settings
 from acp_core.person.attention import Attention
@@ -157,6 +159,16 @@ def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -
     )
 
 
-def test_a_wider_terminal_never_leaves_less_for_the_name() -> None:
-    widths = [lines.columns(width).name for width in range(80, 139)]
+def test_columns_that_come_with_the_width_leave_the_name_its_room() -> None:
+    widths = [lines.columns(width).name for width in range(80, 400)]
     assert min(widths) >= 20
+    steps = itertools.pairwise(widths)
+    assert all(after >= old * 0.7 for old, after in steps), "a new column takes no half of it"
+
+
+def test_a_part_has_the_sign_of_a_need_only_where_it_needs_somebody_itself() -> None:
+    part, needs = snapshot("auth"), needy("auth").needs
+    quiet = FleetEntry(part, depth=1, group=Group.NEEDS)
+    assert lines.sign(quiet)[0] == "○"
+    assert lines.sign(FleetEntry(part, needs, depth=1, group=Group.NEEDS))[0] == lines.WANTED
+    assert lines.sign(FleetEntry(part, needs, group=Group.NEEDS))[0] == lines.WANTED

@@ -222,6 +222,7 @@ async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stag
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: "✗ the collaboration is over" in screen_text(app))
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
+        assert screen_text(app).count("the collaboration is over") == 1
 
 
 async def test_what_is_queued_is_told_and_the_form_is_over(tmp_path: Path, stage: Stage) -> None:
@@ -484,6 +485,21 @@ async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage:
             await pilot.pause()
         assert view(app, "summary").query_one(Input).value == "a␛]52;c;eA==␇b"
         assert view(app, "details").query_one(TextArea).text == "a␛]52;c;eA==␇b"
+
+
+async def test_where_a_person_wants_no_animations_no_cursor_blinks(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.perform("/work/a", stage.action)
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        for kind in (Input, TextArea):
+            await until(pilot, lambda kind=kind: app.screen.query(kind))
+            field = app.screen.query(kind).first()
+            field.focus()
+            await until(pilot, lambda field=field: field.has_focus and not field.cursor_blink)
 
 
 async def test_on_a_small_screen_the_preview_has_the_rows_that_the_form_leaves(

@@ -14,7 +14,7 @@ from acp_core.model import Finding, Intent, Need, Panel, Row, Severity
 from acp_core.model.action import Action, Field, Kind, Outcome, OutcomeState, Preview
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.help import HelpScreen
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, dashboard, finished, screen_text, snapshot, until
 
 
 class Nothing(BaseModel):
@@ -57,6 +57,15 @@ async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: 
         await pilot.press("down")
         await until(pilot, lambda: stop_key(app) == "Freeze it")
         await until(pilot, lambda: "b Freeze it" in screen_text(app).splitlines()[-1])
+
+
+async def test_what_is_over_is_not_said_to_be_stopped_before_it_is_known(tmp_path: Path) -> None:
+    app: Any = dashboard(StageFleet(finished("a")), tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.screen.in_hand() is not None)
+        screen = app.screen
+        screen._availability._known.clear()
+        assert not screen.active_bindings["b"].binding.show
 
 
 @pytest.mark.parametrize(

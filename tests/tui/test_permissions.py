@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from acp_core.agents.live import answers
+from acp_core.model.clock import utc_now
+from acp_core.person.permissions import Verdict
+from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.inbox import InboxScreen
 from acp_tui.screens.reading import ReadingScreen
@@ -121,6 +125,26 @@ async def test_a_request_that_goes_while_its_card_is_open_is_decided_no_more(
         async with dashboard(folder, tmp_path) as pilot:
             await open_card(pilot)
             program.process.kill()
-            await until(pilot, lambda: "This has been decided." in seen(pilot))
+            await until(pilot, lambda: "This is no longer open" in seen(pilot))
             await pilot.press("1", "escape")
     assert not (folder / "made.txt").exists()
+
+
+async def test_a_request_that_was_answered_elsewhere_meanwhile_is_no_empty_form(
+    folder: Path, tmp_path: Path
+) -> None:
+    with asking(folder, "touch made.txt") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            app = pilot.app
+            assert isinstance(app, AcpApp)
+            await pilot.press("exclamation_mark")
+            await until(pilot, lambda: isinstance(app.screen, InboxScreen))
+            (need,) = (need for need in app.fleet.snapshots[str(folder)].needs if need.given)
+            answers.answer(program.opened, Verdict.REJECT, "ben", utc_now())
+            program.end()
+            # The screen may not show it yet: what it still shows is what the key acts on.
+            app.perform(str(folder), str(need.action), given=dict(need.given))
+            await until(pilot, lambda: "no longer open: it was answered" in seen(pilot))
+            assert "Answer a permission request" in seen(pilot) and "Writes" not in seen(pilot)
+            await pilot.press("1", "escape")
+            await until(pilot, lambda: isinstance(app.screen, InboxScreen))

@@ -43,7 +43,7 @@ def missing(preset: Preset, workdir: str, model: str = "", *, once: bool = False
     if once:
         return "--once was given"
     if model and "{model" not in " ".join(preset.live):
-        return "a model was chosen, which its live session cannot be told"
+        return "a model was chosen, and a live session of this agent cannot set one"
     try:
         live_program(preset, workdir)
     except SpawnError as error:

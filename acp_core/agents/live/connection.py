@@ -98,7 +98,7 @@ class _Transport:
             if isinstance(message, dict):
                 return message
             if line.strip():
-                self._note("the agent printed a line that is no message")
+                self._note("the agent printed a line that is not a message")
         return None
 
     async def _line(self) -> bytes:

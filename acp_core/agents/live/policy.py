@@ -114,11 +114,11 @@ def _beyond(request: PermissionRequest, scope: Scope) -> Decision | None:
     for path in request.locations:
         real = _real(path, request.workdir)
         if not real:
-            return _ask("it names a path whose folder is not known")
+            return _ask("it names a path in an unknown folder")
         if all(_below(real, root) is None for root in (scope.drafts, *scope.folders) if root):
             return Decision(Verdict.REJECT, "it may change files only in its own folder")
         if not _is_single(real):
-            return _ask("what it changes has other names too, or is no file")
+            return _ask("what it changes has other names too, or is not a file")
     return None
 
 
@@ -180,13 +180,13 @@ def _foreign_change(request: PermissionRequest, scope: Scope) -> str:
     for path in request.locations:
         real = _real(path, request.workdir)
         if not real:
-            return "it names a path whose folder is not known"
+            return "it names a path in an unknown folder"
         own = real in documents or _is_inside(real, (scope.drafts, *scope.folders))
         guarded = _is_guarded(os.path.basename(real)) or _is_inside(real, scope.kept)
         if guarded or not own:
             return "it changes something other than the turn's documents and drafts"
         if not _is_single(real):
-            return "what it changes has other names too, or is no file"
+            return "what it changes has other names too, or is not a file"
     return ""
 
 

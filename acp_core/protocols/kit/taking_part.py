@@ -85,7 +85,7 @@ ASK_HUMAN = ActionSpec(
 TOOLS = (NEXT, READ, VALIDATE, ASK_HUMAN)
 WAIT = QuerySpec(
     "wait",
-    f"Wait until it is your turn, or all is over: up to {PATIENCE:g} seconds, then call again.",
+    f"Wait until it is your turn, or the collaboration has ended: up to {PATIENCE:g} seconds, then call again.",
     f"{_ROOM}:wait_for_turn",
     (PLACE, WHO),
     by=By.PARTICIPANT,
@@ -126,7 +126,7 @@ def read_now(values: Values) -> Iterator[tuple[Collaboration, Snapshot]]:
             raise Refused(f"the collaboration cannot be read: {why}")
         names = [each.id for each in snapshot.participants]
         if safe_id(values.participant) not in names:
-            known = ", ".join(names) or "not known"
+            known = ", ".join(names) or "unknown"
             raise Refused(
                 f"{safe(values.participant)} does not take part: the participants are {known}"
             )

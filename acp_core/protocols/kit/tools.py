@@ -122,7 +122,7 @@ def checked(name: str, fields: Iterable[Field], arguments: Mapping[str, Any]) ->
 
     wanted = tuple(fields)
     known = [each.name for each in wanted]
-    unknown = [f"{each}: is no input of {name}" for each in arguments if each not in known]
+    unknown = [f"{each}: is not an input of {name}" for each in arguments if each not in known]
     if unknown:
         raise Refused("; ".join([*unknown, f"it has {', '.join(known) or 'none'}"]))
     given = {each: value for each, value in arguments.items() if value is not None}

@@ -165,7 +165,7 @@ def test_what_no_agent_should_send_harms_nothing(tmp_path: Path) -> None:
         assert (run.exit_code, run.is_error, run.session) == (0, False, "s0")
         assert not (tmp_path / "home" / "forged").exists()
         notes = [each["message"].get("note") for each in journal(run)]
-        assert notes.count("the agent printed a line that is no message") == 3
+        assert notes.count("the agent printed a line that is not a message") == 3
         assert "x" * 1000 in Files(ann.session.where).errors.read_text()
 
 

@@ -71,6 +71,7 @@ async def test_one_workstream_alone_is_sent_back_with_what_is_missing(tmp_path: 
     root = at_the_gate(tmp_path / "house")
     async with dashboard(root, tmp_path, (80, 24)) as pilot:
         await open_card(pilot)
+        shows(pilot, "1 Approve", "2 Send all back", "3 Send", "4 Send", "5 Send web back")
         await pilot.press("5")
         await until(pilot, lambda: "What is missing" in seen(pilot))
         await pilot.press(*"Write PLAN.md", "ctrl+s")

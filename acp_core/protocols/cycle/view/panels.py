@@ -81,7 +81,7 @@ def _plan(cycle: Cycle) -> Panel:
         task, word = leaf.task, leaf.task.state
         cells = (
             task.id,
-            word.replace("_", " ") or "not told",
+            word.replace("_", " ") or "not reported",
             leaf.path,
             leaf.waits,
             task.title or task.description,
@@ -231,7 +231,7 @@ def _tests(cycle: Cycle) -> Panel:
         tone = Tone.BLOCKED if found.failed else Tone.DONE if found.proven else Tone.OTHER
         cells = (each.iteration, str(found), found.covered, "; ".join(found.names), each.source)
         rows.append(_row(cells, tone=tone, document=each.document))
-    columns = ("iteration", "results", "coverage", "failed", "told by")
+    columns = ("iteration", "results", "coverage", "failed", "reported by")
     return Panel("tests", "Tests", "table", columns, tuple(rows), "No test results yet.")
 
 

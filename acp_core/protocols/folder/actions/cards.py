@@ -145,10 +145,10 @@ def _revise(matter: Matter, name: str) -> Card:
     made = facts.latest_reviews(matter, matter.here.opened.next_seq, submitted)
     read = (facts.PROPOSAL, facts.REVIEW, matter.primary)
     asks = ("proposal",)
-    verdicts = [CardVerdict("Submit the revision", event, _as(name), asks)]
+    verdicts = [CardVerdict("Submit the revision", event, _as(name), asks, blank=asks)]
     if name in who_may(matter.here.opened, "proposal_submitted"):
         verdicts.append(
-            CardVerdict("Ask for another review", "proposal_submitted", _as(name), asks)
+            CardVerdict("Ask for another review", "proposal_submitted", _as(name), asks, blank=asks)
         )
     return _turn(
         matter, name, event,

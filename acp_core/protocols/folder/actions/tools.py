@@ -7,8 +7,8 @@ from acp_core.protocols.kit.taking_part import WAIT
 
 APPEND = APPEND_SPEC._replace(
     sentence="Append your event to the log, which ends your turn or a step of it.",
-    help="Change the documents first. It is refused, and nothing is written, where the event is not "
-    "yours to append now.",
+    help="Change the documents first. acp refuses the event, and writes nothing, if it is "
+    "not yours to append now.",
     fields=tuple(
         each._replace(required=True, optional=False, help="Summarize the event in one sentence.")
         if each.name == "summary"

@@ -382,10 +382,10 @@ def _request(folder: str, value: Any) -> Request:
         raise ValueError("no object")
     texts = {name: value.get(name) for name in _TEXTS}
     if not all(each is None or isinstance(each, str) for each in texts.values()):
-        raise ValueError("a field is no text")
+        raise ValueError("a field is not text")
     numbers = {name: value.get(name) for name in ("reply_to", "expect_seq")}
     if not all(each is None or type(each) is int for each in numbers.values()):
-        raise ValueError("a field is no number")
+        raise ValueError("a field is not a number")
     if None in (texts["participant"], texts["event"], texts["summary"]):
         raise ValueError("a field is missing")
     fields: dict[str, Any] = {**texts, **numbers}

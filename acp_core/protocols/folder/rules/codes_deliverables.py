@@ -21,7 +21,7 @@ DELIVERABLES: dict[str, tuple[str, str]] = {
         'Write each gate as {"source": "objective", "text": "..."}.',
     ),
     "ACP133": (
-        "Deliverables are stored in the folder (internal) or outside of it (external).",
+        "Deliverables are stored in the folder (internal) or outside it (external).",
         _EDIT,
     ),
     "ACP134": (

@@ -256,7 +256,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         "Append deliverable_frozen first.",
     ),
     "ACP411": (
-        "A frozen deliverable does not change any more.",
+        "A frozen deliverable must not change.",
         "Continue in a new folder with `acp continue` if it must change.",
     ),
     "ACP412": ("A deliverable is frozen once.", _NEVER),

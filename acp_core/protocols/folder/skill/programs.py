@@ -85,7 +85,7 @@ def target(program: str, project: str = "") -> Target:
     if project:
         folder = os.path.abspath(os.path.expanduser(project))
         if not os.path.isdir(folder):
-            raise Refused(f"{project} is no folder")
+            raise Refused(f"{project} is not a folder")
         skill = os.path.join(folder, places.project, NAME)
         return Target(program, skill, os.path.join(folder, places.project_settings))
     chosen = os.environ.get(places.variable, "") if places.variable else ""

@@ -35,7 +35,7 @@ def insert(
     known = _read(text, toml)
     table = known.get(section, {})
     if not isinstance(table, dict):
-        raise Refused(f"{section} is no table there")
+        raise Refused(f"{section} is not a table there")
     if name in table:
         raise Refused(
             f"they have an entry {section}.{name} that acp did not write: remove it first"

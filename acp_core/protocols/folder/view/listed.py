@@ -22,7 +22,7 @@ from acp_core.stores.mirror import KINDS
 HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop
 _MOST_HOSTS = 8
 _STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
-_UNREAD = "its store does not tell where it stands: open it"
+_UNREAD = "its store does not report its state: open it"
 
 
 def listed_snapshot(

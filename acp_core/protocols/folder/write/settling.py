@@ -74,7 +74,7 @@ def _kept_names(tree: Tree, name: str) -> list[str]:
         raise Refused(f"{clean_line(name, 200)} is not shared: {reason}")
     kept = tree.kept_copies(name)
     if not kept:
-        raise Refused(f"nothing is kept of {clean_line(name, 200)}")
+        raise Refused(f"acp kept no copy of {clean_line(name, 200)}")
     return kept
 
 

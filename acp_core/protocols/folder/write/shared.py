@@ -280,7 +280,7 @@ def publish_rogue(folder: str, engine: Engine, done: Done, host: str) -> Done:
     new = list(opened.entries)[len(known.entries) :]
     problems = _problems(known, opened)
     if problems or not new:
-        reason = "; ".join(problems) or "they are no events"
+        reason = "; ".join(problems) or "they are not events"
         raise Refused(
             f"events.jsonl has lines here that the store does not have, and cannot take ({reason}): remove them; "
             "append with `acp append`"

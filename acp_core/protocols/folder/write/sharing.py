@@ -325,7 +325,7 @@ def unshare(folder: str) -> tuple[str, ...]:
             with open_engine(manifests.pinned_address(folder)) as engine:
                 shared_leases.release(folder, engine)
     except (SharingError, Refused) as error:
-        said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
+        said = (f"the other hosts do not know yet that this machine left: {error}",)
     if manifests.is_exclusive(folder):
         exclusive.release(folder)
     for name in (manifests.SHARE, manifests.BASE):

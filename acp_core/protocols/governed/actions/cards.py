@@ -29,6 +29,7 @@ MOST = 50
 """Rows of a section: a person reads no more, and the documents hold the rest."""
 SHOWN = 20
 """Files whose differences are on a card."""
+_ALONE = 3  # objections that have a verdict each
 
 
 def run_cards(folder: str, documents: Sequence[Document]) -> tuple[Card, ...]:
@@ -352,9 +353,19 @@ def _block_card(opened: Opened) -> Card | None:
 
 
 def _about_objections(opened: Opened) -> tuple[CardVerdict, ...]:
-    """The verdict on an objection, where one is open."""
+    """The verdicts on the objections that are open: one each, or one for many.
+
+    The ledger is the audit trail (specification, "Decision ledger"): it says how each was resolved.
+    """
     waiting = [each.id for each in opened.run.objections if each.open]
-    return (CardVerdict("Resolve an objection", names.OBJECTION),) if waiting else ()
+    if len(waiting) > _ALONE:
+        return (
+            CardVerdict("Resolve an objection", names.OBJECTION, asks=("objection", "comment")),
+        )
+    return tuple(
+        CardVerdict(safe(f"Resolve {id}"), names.OBJECTION, (("objection", id),), ("comment",))
+        for id in waiting
+    )
 
 
 def _filled(sections: Iterable[CardSection]) -> tuple[CardSection, ...]:

@@ -153,7 +153,7 @@ def _stream(raw: object, place: int) -> Stream:
     if not isinstance(branch, str) or (branch and not _BRANCH.fullmatch(branch)):
         raise _wrong(f"workstream {name}: “branch” is not a valid branch name")
     if not isinstance(config, str) or not _is_inside(config):
-        raise _wrong(f"workstream {name}: “config_path” must stay inside of the repository")
+        raise _wrong(f"workstream {name}: “config_path” must stay inside the repository")
     return Stream(name, repo, branch, config)
 
 
@@ -177,7 +177,7 @@ def _hooks(config: Object) -> list[Hook]:
         if isinstance(raw, dict):
             path, timeout = raw.get("path"), raw.get("timeout_ms", TIMEOUT_MS)
         if not isinstance(path, str) or not _is_inside(path):
-            raise _wrong(f"hook {name} must name a script inside of the initiative")
+            raise _wrong(f"hook {name} must name a script inside the initiative")
         whole = isinstance(timeout, int) and not isinstance(timeout, bool)
         if not whole or not 100 <= timeout <= 600_000:
             raise _wrong(f"hook {name}: “timeout_ms” must be from 100 to 600000")
@@ -191,7 +191,7 @@ def _context(raw: Object) -> ContextRules:
 
     folder = raw.get("output_dir", CONTEXT)
     if not isinstance(folder, str) or not _is_inside(folder):
-        raise _wrong("“context_generation.output_dir” must stay inside of the initiative")
+        raise _wrong("“context_generation.output_dir” must stay inside the initiative")
     return ContextRules(
         on("enabled"),
         folder,

@@ -98,7 +98,7 @@ _RUN: dict[str, tuple[str, str]] = {
         "Write the gate's files and let the turn be redone.",
     ),
     "REQUEST_QUEUED": (
-        "No active turn is left that could carry the queued request.",
+        "No turn is active, so the queued request waits.",
         "Let a new turn request it again.",
     ),
     "APPROVED_NOT_MOVED": (

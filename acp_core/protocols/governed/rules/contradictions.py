@@ -81,7 +81,7 @@ def _queued(run: Run) -> Iterator[Trouble]:
         ("queued_run_completion", "to complete the run"),
     ):
         if obj(run.state.value, key):
-            message = f"A turn's request {what} is queued, but no turn is active any more."
+            message = f"A turn's request {what} is queued, but no turn is active."
             remedy = "Let a new turn request it again."
             yield Trouble(
                 "REQUEST_QUEUED",

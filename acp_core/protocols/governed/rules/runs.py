@@ -139,7 +139,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
         why = turn.start_failure
-        message = f"The turn of {role} was dispatched, but no program took it"
+        message = f"The turn of {role} was dispatched, but no agent started it"
         if why:
             message = f"The turn of {role} failed: {plain(why) if _is_code(why) else why}"
         remedy = "Stage its result, or reassign the turn."

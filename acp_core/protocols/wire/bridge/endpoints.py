@@ -42,7 +42,7 @@ async def document(call: Call) -> ASGIApp:
     try:
         text = await bridge.watched.call(lambda opened: opened.load(about.id))
     except KeyError:
-        raise Refusal(Code.NOT_FOUND, "no such document any more") from None
+        raise Refusal(Code.NOT_FOUND, "the document no longer exists") from None
     return answer(written.document(about, text))
 
 

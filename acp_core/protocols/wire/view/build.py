@@ -135,7 +135,7 @@ def _participants(reading: Reading, last: datetime | None) -> tuple[Participant,
     for peer in reading.peers:
         on, off = time_of(peer.connected_at), time_of(peer.disconnected_at)
         role = "connected" if peer.connected else ("away" if on else "never connected")
-        role = "not known" if reading.remote and reading.reach is None else role
+        role = "unknown" if reading.remote and reading.reach is None else role
         seen = on if peer.connected else off
         others.append(Participant(called(peer, reading), "agent", role, last_seen=seen))
     return (own, *others)

@@ -46,7 +46,7 @@ class Frames:
                 while not self.why and _full(len(self._waiting), self._bytes):
                     await self._change()
         except TimeoutError:
-            raise ChannelClosed("not accepting frames any more") from None
+            raise ChannelClosed("no longer accepting frames") from None
         if self.why:
             raise ChannelClosed(self.why)
         self._last += 1

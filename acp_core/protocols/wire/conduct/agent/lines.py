@@ -40,7 +40,7 @@ class LineChannel:
             async with asyncio.timeout(STUCK):
                 await self._writer.drain()
         except TimeoutError:
-            raise ChannelClosed("not accepting frames any more") from None
+            raise ChannelClosed("no longer accepting frames") from None
         except (OSError, RuntimeError) as error:
             raise ChannelClosed(str(error) or "the connection broke") from None
         if self._writer.is_closing():

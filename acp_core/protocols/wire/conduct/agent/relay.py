@@ -128,7 +128,7 @@ class Place:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, 2.0)
         except TimeoutError:
-            raise ChannelClosed("not accepting frames any more") from None
+            raise ChannelClosed("no longer accepting frames") from None
 
     async def waiting(self, member: str) -> int:
         """How many of our frames a member has not taken."""

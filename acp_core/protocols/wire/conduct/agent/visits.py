@@ -119,7 +119,7 @@ class Visit(Frames):
             await asyncio.sleep(0.5)
             now = time.monotonic()
             if not self._following and now - self._left > AWAY:
-                await self.close("no peer reads it any more")
+                await self.close("no peer reads it now")
             elif now - self._heard > SILENT:
                 await self.close("no sign of life from the peer")
 
