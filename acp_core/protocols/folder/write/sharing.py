@@ -302,6 +302,8 @@ def unshare(folder: str) -> tuple[str, ...]:
     try:
         with open_engine(manifests.pinned_address(folder)) as engine:
             shared_leases.release(folder, engine)
+    except manifests.NewerManifest:
+        raise  # what else it has written there is not known here
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that no participant acts here any more: {error}",)
     if manifests.is_exclusive(folder):
