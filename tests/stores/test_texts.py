@@ -12,11 +12,29 @@ import pytest
 from acp_core.stores.address import parse
 from acp_core.stores.engine import HostState
 from acp_core.stores.git import GitEngine
+from tests.bench.collaborations import of_length
 from tests.stores.hosts import ID, Host, git, repository, shared, started
 from tests.stores.test_shared_folder import proposed, script
 
 REF = f"refs/heads/acp/{ID}/log"
 PROPOSING = ("writer", "proposal_submitted", "--reply-to", "1")
+
+
+@pytest.mark.slow
+def test_what_is_said_before_a_folder_is_shared(tmp_path: Path) -> None:
+    host, store = Host("a", tmp_path), repository(tmp_path)
+    host.folder = of_length(host.home / "c", 5_001)
+    words = ("share", str(host.folder), str(store))
+    said = host.done(*words, "--dry-run")
+    assert "leaves this machine: " in said and "events.jsonl" in said
+    assert "more than 5000 events: `acp continue` makes a smaller collaboration" in said
+    assert (
+        "a script that appends to events.jsonl without acp promises nothing to the others" in said
+    )
+    host.write("README.md", "x" * (17 << 20))
+    ran = host.acp(*words, "--yes")
+    assert ran.returncode == 2 and "README.md is larger than 16 MiB" in ran.stderr
+    assert not git("-C", str(store), "for-each-ref")
 
 
 @pytest.mark.parametrize("url", ["ext::sh", "git://host/r", "http://host/r"])
