@@ -40,6 +40,7 @@ where it is printed. Standard library only.
     * CommandError
     * Failed
     * LeaseElsewhere
+    * NewerManifest
     * NotAccepted
     * NotPinned
     * NotShared

@@ -29,13 +29,18 @@ from acp_core.stores.tree import Tree
 
 SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
 LEASES = ".acp/leases"
-_SHARE_SCHEMA, _BASE_SCHEMA = "acp.share/1", "acp.base/1"
+_SHARE_VERSION = 1
+_SHARE_SCHEMA, _BASE_SCHEMA = f"acp.share/{_SHARE_VERSION}", "acp.base/1"
 _LIMIT = 4 << 20
 _LOCK_PATIENCE = 60.0
 
 
 class BadManifest(Refused):
     """A file of a shared folder about its store cannot be read; the message says what mends it."""
+
+
+class NewerManifest(Refused):
+    """A newer acp has shared the folder; this one leaves it alone."""
 
 
 class NotPinned(Refused):
@@ -72,6 +77,7 @@ def pinned_address(folder: str) -> Address:
 
     Raises:
         NotPinned: this account did not share or join the folder, or at another address.
+        NewerManifest: a newer acp wrote share.json.
         BadManifest: share.json cannot be read.
     """
     there = _address_in(folder)
@@ -284,11 +290,26 @@ def _prepare(folder: str) -> None:
 def _address_in(folder: str) -> Address:
     place = os.path.join(folder, SHARE)
     try:
-        return parse(str(json.loads(read_bounded(place, _LIMIT))["url"]))
+        value = json.loads(read_bounded(place, _LIMIT))
+        if newer := newer_share(value):
+            raise NewerManifest(f"{place}: {newer}")
+        return parse(str(value["url"]))
     except (Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
         raise BadManifest(
             f"{place} cannot be read ({clean_line(str(error), 200)}): `acp join` the folder again"
         ) from None
+
+
+def newer_share(value: Any) -> str:
+    """Why share.json, as it was decoded, is not for this acp, where a newer one wrote it; else ""."""
+    schema = str(value.get("schema", "")) if isinstance(value, dict) else ""
+    kind, _, version = schema.partition("/")
+    if kind != "acp.share" or not version.isdecimal() or int(version[:9]) <= _SHARE_VERSION:
+        return ""
+    return (
+        f"the folder was shared by a newer acp (format {int(version[:9])}, this one knows {_SHARE_VERSION}): "
+        "update acp on this machine"
+    )
 
 
 def _pin_of(folder: str) -> Path:

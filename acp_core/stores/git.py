@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from acp_core.files.text import clean_line
+from acp_core.stores import git_making
 from acp_core.stores import git_words as words
 from acp_core.stores.address import Address
 from acp_core.stores.engine import (
@@ -166,7 +167,7 @@ class GitEngine:
         return any(self._objects.ref(each) == commit for each in ours) or self._objects.has(commit)
 
     def _missing(self, error: StoreUnreachable) -> Exception:
-        if "couldn't find remote ref" in str(error):
+        if words.NO_SUCH_REF in str(error):
             return NotInStore(
                 f"{clean_line(self.address.text, 300)} is not in the store (`acp share` puts it there)"
             )
@@ -174,7 +175,9 @@ class GitEngine:
 
     def _commit(self, commit: str, since: Tip | None) -> Commit:
         """What a commit holds beyond an earlier one."""
-        listed = self._tree(commit)
+        tree = self._tree(commit)
+        git_making.note(self._objects.folder, self.address.id, commit, tree)
+        listed = {path: id for path, (_, id) in tree.items()}
         wanted, whole = self._changed(commit, since, listed)
         contents = self._blobs({each: listed[each] for each in wanted if each in listed})
         log = contents.get(LOG) or b""
@@ -205,8 +208,8 @@ class GitEngine:
             return set(listed), True
         return always | {_name(each) for each in out.split(b"\0") if each}, False
 
-    def _tree(self, commit: str) -> dict[str, str]:
-        """The blobs of a commit by path, once it is certain that they are not too many.
+    def _tree(self, commit: str) -> git_making.Listing:
+        """The modes and blobs of a commit by path, once it is certain that they are not too many.
 
         Raises:
             StoreRefused: it holds what no folder should be made of.
@@ -214,7 +217,7 @@ class GitEngine:
         out = self._objects.local(["ls-tree", "-r", "-z", "-l", "--full-tree", commit])
         if out is None:
             raise StoreRefused(f"{commit[:12]} of the store cannot be read")
-        found: dict[str, str] = {}
+        found: git_making.Listing = {}
         total = 0
         for entry in out.split(b"\0"):
             if not entry:
@@ -222,7 +225,7 @@ class GitEngine:
             head, _, raw = entry.partition(b"\t")
             mode, kind, id, size = head.split()
             name = _name(raw)
-            if kind != b"blob" or mode not in (b"100644", b"100755"):
+            if kind != b"blob" or mode.decode() not in (git_making.FILE, git_making.PROGRAM):
                 word = "a symbolic link" if mode == b"120000" else "another repository"
                 raise StoreRefused(f"the store holds {clean_line(name, 200)}, {word}: refused")
             if int(size) > MAX_FILE:
@@ -230,7 +233,7 @@ class GitEngine:
                     f"the store holds {clean_line(name, 200)}, larger than {MAX_FILE >> 20} MiB: refused"
                 )
             total += int(size)
-            found[name] = id.decode()
+            found[name] = (mode.decode(), id.decode())
         if len(found) > MAX_FILES or total > MAX_BYTES:
             raise StoreRefused(
                 f"the store holds more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB: refused"
@@ -263,7 +266,7 @@ class GitEngine:
             return self._last
         wanted = {
             path: id
-            for path, id in self._tree(tip.id).items()
+            for path, (_, id) in self._tree(tip.id).items()
             if path == PROTOCOL or path.startswith(LEASES)
         }
         contents = self._blobs(wanted)
@@ -272,7 +275,6 @@ class GitEngine:
 
     def _make(self, expected: Tip | None, change: Change) -> str:
         """The commit of a change, in our own store."""
-        parts: list[bytes] = []
         files: dict[str, bytes | None] = {PROTOCOL: change.protocol, **change.documents}
         if change.line is not None or expected is None:
             files[LOG] = change.log
@@ -282,25 +284,19 @@ class GitEngine:
         message = (
             f"{change.words}\n\nchange {os.urandom(8).hex()}\n".encode()
         )  # no two are one commit
-        now = int(time.time())
-        parts.append(f"commit {self._next}\nmark :1\n".encode())
-        parts.append(f"author {who} {now} +0000\ncommitter {who} {now} +0000\n".encode())
-        parts.append(b"data %d\n%s\n" % (len(message), message))
-        if expected is not None:
-            parts.append(f"from {expected.id}\n".encode())
-        for path, data in files.items():
-            if data is None:
-                parts.append(f"D {words.quoted(path)}\n".encode())
-            else:
-                parts.append(f"M 100644 inline {words.quoted(path)}\n".encode())
-                parts.append(b"data %d\n%s\n" % (len(data), data))
-        parts.append(b"\nget-mark :1\ndone\n")
-        out = self._objects.local(
-            ["fast-import", "--quiet", "--force", "--done", "--date-format=raw"], b"".join(parts)
-        )
-        if not out:
-            raise StoreRefused("git could not write the change into its cache (is the disk full?)")
-        return out.decode().strip()
+        store, parent = self._objects.folder, expected.id if expected else ""
+        before = git_making.noted(store, self.address.id, parent) if parent else {}
+        if before is None:
+            before = self._tree(parent)
+        try:
+            made, after = git_making.commit(store, parent, before, files, who, message)
+            git_making.set_ref(store, self._next, made)
+        except OSError as error:
+            raise StoreRefused(
+                f"the change cannot be written into the cache ({error.strerror})"
+            ) from None
+        git_making.note(store, self.address.id, made, after)
+        return made
 
 
 def _must_continue(log: bytes, since: Tip) -> None:

@@ -11,7 +11,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from acp_core.stores import git_words as words
@@ -30,6 +30,7 @@ _LONGEST_TEXT = 2_000
 _LONGEST_SIGNATURE = 8_000
 _LARGEST = 64 << 10  # bytes of a state or a request
 _MOST = 100  # requests that are kept
+_ANSWERED = 20  # of those that have an answer
 _MOST_HOSTS = 200
 _TRIES = 10
 
@@ -60,7 +61,8 @@ class Chains:
     def ask(self, request: Asked) -> None:
         """See `Engine.ask`."""
         data = json.dumps(request._asdict(), sort_keys=True).encode()
-        self._add(f"ask/{request.host}", {f"{request.id}.json": data}, f"asks to {request.verb}")
+        name, files = f"ask/{request.host}", {f"{request.id}.json": data}
+        self._add(name, files, f"asks to {request.verb}", self._obsolete)
 
     def requests(self, host: str = "") -> Sequence[Asked]:
         """See `Engine.requests`."""
@@ -101,14 +103,27 @@ class Chains:
     def answer(self, request: Asked, state: str, sentence: str) -> None:
         """See `Engine.answer`."""
         data = json.dumps({"state": state, "sentence": sentence}).encode()
-        self._add(f"ask/{request.host}", {f"{request.id}.answer": data}, f"{state}: {request.verb}")
+        name, files = f"ask/{request.host}", {f"{request.id}.answer": data}
+        self._add(name, files, f"{state}: {request.verb}", self._obsolete)
+
+    def _obsolete(self, commit: str) -> list[str]:
+        """The files of a request branch that nobody needs any more.
+
+        The latest answers stay, for those who asked; so do requests that wait for one.
+        """
+        listed = self._objects.local(["ls-tree", "-z", "--name-only", "--full-tree", commit]) or b""
+        names = sorted(each.decode("utf-8", "replace") for each in listed.split(b"\0") if each)
+        ids = {name.partition(".")[0] for name in names}
+        done = {name.partition(".")[0] for name in names if name.endswith(".answer")}
+        kept = {*sorted(ids - done)[-_MOST:], *sorted(done)[-_ANSWERED:]}
+        return [name for name in names if name.partition(".")[0] not in kept]
 
     def _fetch(self, name: str) -> str:
         """The commit of a chain; "" where there is none."""
         try:
             self._objects.fetch(f"+{self._remote}/{name}:{self._local}/{name}", depth=1)
         except StoreUnreachable as error:
-            if "couldn't find remote ref" in str(error):
+            if words.NO_SUCH_REF in str(error):
                 return ""
             raise
         return self._objects.ref(f"{self._local}/{name}")
@@ -138,22 +153,35 @@ class Chains:
             at = end + size + 2
         return found
 
-    def _add(self, name: str, files: Mapping[str, bytes], message: str) -> None:
-        """Add a commit to a chain; others may add theirs at the same time."""
+    def _add(
+        self,
+        name: str,
+        files: Mapping[str, bytes],
+        message: str,
+        obsolete: Callable[[str], Sequence[str]] = lambda commit: (),
+    ) -> None:
+        """Add a commit to a chain; others may add theirs at the same time.
+
+        Args:
+            name: of the chain.
+            files: what is written.
+            message: of the commit.
+            obsolete: tells what of the chain's last commit is removed.
+        """
         with self._objects.held():
             for _ in range(_TRIES):
                 before = self._fetch(name)
+                gone = [each for each in obsolete(before) if each not in files] if before else []
+                made = self._made(name, before, {**files, **dict.fromkeys(gone)}, message)
                 try:
-                    self._objects.push(
-                        self._made(name, before, files, message), f"{self._remote}/{name}", before
-                    )
+                    self._objects.push(made, f"{self._remote}/{name}", before)
                     return
                 except TipMoved as error:
                     moved = error
                     time.sleep(random.uniform(0.02, 0.1))
         raise moved
 
-    def _made(self, name: str, before: str, files: Mapping[str, bytes], message: str) -> str:
+    def _made(self, name: str, before: str, files: Mapping[str, bytes | None], message: str) -> str:
         now, text = int(time.time()), f"{message}\n\nchange {os.urandom(8).hex()}\n".encode()
         parts = [
             f"commit {self._local}/said\nmark :1\ncommitter acp <acp@acp> {now} +0000\n".encode()
@@ -162,6 +190,9 @@ class Chains:
         if before:
             parts.append(f"from {before}\n".encode())
         for path, data in files.items():
+            if data is None:
+                parts.append(f"D {words.quoted(path)}\n".encode())
+                continue
             parts.append(f"M 100644 inline {words.quoted(path)}\n".encode())
             parts.append(b"data %d\n%s\n" % (len(data), data))
         parts.append(b"\nget-mark :1\ndone\n")

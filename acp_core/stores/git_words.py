@@ -57,6 +57,7 @@ _DENIED = re.compile(
 )
 _MISSING = re.compile(r"couldn't find remote ref[^\n]*")
 _HOST_KEY = re.compile(r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED")
+NO_SUCH_REF = "couldn't find remote ref"  # what git says of a branch that is not there
 _NO_REPOSITORY = re.compile(
     r"[Rr]epository .*not found|does not appear to be a git repository|does not exist"
 )
@@ -169,7 +170,8 @@ def refusal(url: str, printed: str, said: str, *, pushing: bool) -> SharingError
         line = next(each for each in said.splitlines() if found[0] in each)
         known = "there is no such repository" if _NO_REPOSITORY.search(said) else ""
         return StoreUnreachable(unreachable(url, known or _plain(line)))
-    last = _plain(next((each for each in reversed(said.splitlines()) if each.strip()), ""))
+    lines = [each for each in said.splitlines() if each.strip()]
+    last = _plain(lines[-1]) if lines else ""
     if pushing:
         return InDoubt(
             f"the connection to {name(url)} was lost ({last or 'git gives no reason'}): it is not "

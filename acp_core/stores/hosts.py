@@ -16,8 +16,9 @@ from acp_core.stores.engine import ELSEWHERE, Lease
 class LeaseElsewhere(Refused):
     """Another host acts for the participant. Nothing was changed."""
 
-    def __init__(self, message: str, code: int = ELSEWHERE) -> None:
+    def __init__(self, message: str, host: str = "", code: int = ELSEWHERE) -> None:
         super().__init__(message, code)
+        self.host = host
 
 
 def this_host() -> str:
@@ -66,7 +67,8 @@ def lease_for(
         since = held.since[11:16] or held.since
         cure = "`--take`" if by == "append" else f"`acp sync --take {participant}`"
         raise LeaseElsewhere(
-            f"{participant} acts on host {held.host} ({held.account}) since {since} UTC; {cure} moves it here"
+            f"{participant} acts on host {held.host} ({held.account}) since {since} UTC; {cure} moves it here",
+            held.host,
         )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     epoch = held.epoch + 1 if held else 1

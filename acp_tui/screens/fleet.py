@@ -22,6 +22,7 @@ from textual.widgets import Static
 from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.actions.collaboration_actions import CollaborationActions
+from acp_tui.arranging import Arranging
 from acp_tui.screens.fleet_views import FleetViews, places
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.key_line import KeyLine
@@ -72,6 +73,9 @@ class FleetScreen(CollaborationActions):
         self._some = False  # whether anything is selected
         self._outdated = False  # something came in while another screen covered this one
         self.navigation = self.views = FleetViews(self)
+        self._arranging = Arranging(
+            self, lambda: self.app.fleet.snapshots.values(), self._seen, self._arranged
+        )
 
     # building
 
@@ -122,11 +126,12 @@ class FleetScreen(CollaborationActions):
         self.rearrange()
 
     def rearrange(self) -> None:
-        """Show the fleet as it stands now."""
+        """Show the fleet as it stands now, as soon as it is in order."""
+        self._arranging.begin(self._entries)
+
+    def _arranged(self, ordered: list[FleetEntry]) -> None:
         from acp_core.fleet import overview
 
-        ordered = overview.arrange(self.app.fleet.snapshots.values(), self._seen, self._entries)
-        ordered.sort(key=lambda entry: entry.archived)
         self._entries = {entry.key: entry for entry in ordered}
         counts = overview.tally(ordered)
         header = self.query_one(FleetHeader)

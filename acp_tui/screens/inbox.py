@@ -17,13 +17,13 @@ from textual.widgets import Static
 
 from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
-from acp_core.fleet import overview
-from acp_core.fleet.overview import Seen
+from acp_core.fleet.overview import FleetEntry, Seen
 from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
 from acp_tui import keys
 from acp_tui.actions.labels import Labels
+from acp_tui.arranging import Arranging
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.panel_filter import Count, PanelFilter
@@ -93,6 +93,10 @@ class InboxScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._entries: dict[str, Entry] = {}
+        self._fleet: list[FleetEntry] = []  # in its order
+        self._arranging = Arranging(
+            self, lambda: self.app.fleet.snapshots.values(), self._seen, self._arranged
+        )
         self._words = ""  # of the filter
 
     def compose(self) -> ComposeResult:
@@ -108,18 +112,30 @@ class InboxScreen(Screen[None]):
         self.list = self.query_one(RowList)
         self.filter = self.query_one(PanelFilter)
         self.app.snapshots_changed.subscribe(self, self._changed)
-        self.set_interval(30.0, self._draw)
-        self._draw()
+        self.set_interval(30.0, self._look)
+        self._look()
 
     # --- what is shown ---------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
         if self.is_current:  # else when one comes back
-            self._draw()
+            self._look()
 
     def on_screen_resume(self) -> None:
         """Show what came meanwhile."""
+        self._look()
+
+    def _look(self) -> None:
+        """Show what there is now, as soon as it is in order."""
+        self._arranging.begin({entry.key: entry for entry in self._fleet})
+
+    def _arranged(self, ordered: list[FleetEntry]) -> None:
+        self._fleet = ordered
         self._draw()
+
+    def _seen(self, snapshot: Snapshot) -> Seen:
+        attention = self.app.attention
+        return Seen(attention.open_needs(snapshot), 0, attention.is_archived(snapshot.key))
 
     def _draw(self) -> None:
         every = [*self._collect()]
@@ -146,13 +162,7 @@ class InboxScreen(Screen[None]):
     def _collect(self) -> Iterable[Entry]:
         """Needs and questions, by the order of the fleet; a part's needs stand with its whole."""
         attention = self.app.attention
-
-        def seen(snapshot: Snapshot) -> Seen:
-            needs = attention.open_needs(snapshot)
-            return Seen(needs, 0, attention.is_archived(snapshot.key))
-
-        ordered = overview.arrange(self.app.fleet.snapshots.values(), seen, {})
-        for each in ordered:
+        for each in self._fleet:
             if each.archived:
                 continue
             for need in attention.open_needs(each.snapshot):

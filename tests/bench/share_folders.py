@@ -122,7 +122,7 @@ def _appends(base: Path, name: str, url: str, kept: dict[str, str], count: int) 
     address = sharing.share(str(folder), url, name).address
     ours, unshared, bare = [], [], []
     with open_engine(address) as engine:
-        push = _pusher(base / f"{name}-bare.git", parse(url).url, kept)
+        push = _pusher(base / f"{name}-bare.git", parse(url).url, kept, plain)
         push()
         for number in range(count + 1):
             unshared.append(_took(partial(append, _request(plain, 11 + number))))
@@ -203,36 +203,55 @@ def _handed_over(base: Path, folder: Path, count: int) -> Figure:
     return Figure(SECTION, name, "ms", added, UNSHARED, beside, HANDED_OVER)
 
 
-def _pusher(store: Path, url: str, more: dict[str, str]) -> Callable[[], None]:
-    """Pushes a new commit to a branch of a repository: what any client has to do."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | more
-    env |= {
-        f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
+def _pusher(store: Path, url: str, more: dict[str, str], folder: Path) -> Callable[[], None]:
+    """Pushes a commit to a branch of a repository: what any client has to do.
 
-    def git(*words: str) -> str:
-        ran = subprocess.run(["git", *words], capture_output=True, text=True, check=True, env=env)
-        return ran.stdout.strip()
+    Args:
+        store: for its objects.
+        url: of the repository.
+        more: what is added to its environment.
+        folder: each commit adds an event to what this folder holds, and changes as many files as an append.
+    """
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | more
+
+    def git(*words: str, given: bytes = b"") -> str:
+        ran = subprocess.run(["git", *words], input=given, capture_output=True, check=True, env=env)
+        return ran.stdout.decode().strip()
+
+    def file(name: str, more: bytes) -> bytes:
+        data = (folder / name).read_bytes() + more
+        return b"M 100644 inline %s\ndata %d\n%s\n" % (name.encode(), len(data), data)
 
     git("init", "-q", "--bare", str(store))
-    tree = git(f"--git-dir={store}", "hash-object", "-t", "tree", "-w", "--stdin")
+    wanted, stream, added = 82, b"", b""
+    whole = b"".join(file(each.name, b"") for each in sorted(folder.iterdir()) if each.is_file())
+    for number in range(wanted):  # made before anything is measured
+        added += (
+            b'{"seq": %d, "from": "somebody", "event": "review_submitted", "summary": "Entry"}\n'
+            % number
+        )
+        note = b"\nRound %d\n" % number
+        stream += (
+            b"commit refs/heads/made\nmark :%d\ncommitter a <a@b> %d +0000\ndata 4\nmade\n"
+            % (number + 1, number)
+        )
+        stream += whole if not number else b""
+        stream += (
+            file("events.jsonl", added) + file("protocol.json", note) + file("review.md", note)
+        )
+        stream += b"\n"
+    asked = b"".join(b"get-mark :%d\n" % (number + 1) for number in range(wanted))
+    made = git(f"--git-dir={store}", "fast-import", "--quiet", "--done", "--date-format=raw",
+               given=stream + asked + b"done\n").splitlines()  # fmt: skip
     last: list[str] = []
 
     def push() -> None:
-        commit = prepared.pop()
+        commit = made[len(last)]
         expected = last[-1] if last else ""
         last.append(commit)
         git(f"--git-dir={store}", "push", "-q", "--porcelain", "--no-verify",
             f"--force-with-lease=refs/heads/bare:{expected}", "--", url, f"{commit}:refs/heads/bare")  # fmt: skip
 
-    prepared: list[str] = []
-    parent: list[str] = []
-    for number in range(400):  # made before anything is measured
-        commit = git(f"--git-dir={store}", "commit-tree", tree, "-m", str(number), *parent)
-        parent = ["-p", commit]
-        prepared.insert(0, commit)
-        if number > 80:
-            break
     return push
 
 

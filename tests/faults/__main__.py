@@ -30,6 +30,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--minutes", type=float, default=15.0, help="for all of it (15)")
     parser.add_argument("--seed", type=int, default=1, help="what all chances depend on (1)")
+    parser.add_argument("--cases", type=int, help="at most so many of each campaign")
     parser.add_argument("--only", action="append", choices=list(EVERY), help="this campaign alone")
     parser.add_argument("--output", type=Path, default=_DOCS, help="the table (docs/faults.md)")
     options = parser.parse_args(argv)
@@ -46,8 +47,9 @@ def main(argv: list[str]) -> int:
         for name in names:
             share = _SHARES.get(name, 1.0)
             started = time.monotonic()
+            limit = max(1.0, left * share / whole)
             result = carry_out(
-                EVERY[name], base / name, options.seed, seconds=max(1.0, left * share / whole)
+                EVERY[name], base / name, options.seed, seconds=limit, most=options.cases
             )
             left, whole = left - (time.monotonic() - started), whole - share
             shutil.rmtree(base / name, ignore_errors=True)
@@ -67,7 +69,7 @@ def _row(result: Result) -> str:
     if not result.count:
         how = "not run: what it needs is not installed"
     else:
-        how = "all of them" if result.ended else "until its time was up"
+        how = "all of them" if result.ended else result.until
     what = EVERY[result.name].what
     return (
         f"| {result.name} | {what} | {result.count} | {how} | {result.seconds:.0f} s "

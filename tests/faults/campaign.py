@@ -44,13 +44,17 @@ class Campaign:
 
 @dataclass
 class Result:
-    """What became of a campaign. ``ended``: its cases came to an end before its time did."""
+    """What became of a campaign.
+
+    ``ended``: its cases came to an end before anything else ended it, which ``until`` names.
+    """
 
     name: str
     seed: int
     count: int = 0
     seconds: float = 0.0
     ended: bool = False
+    until: str = "as many as were asked for"
     failures: list[str] = field(default_factory=list)
 
 
@@ -87,6 +91,7 @@ def carry_out(
                 result.failures.append(f"{case.label}: {_told(error)}")
             result.count += 1
             if seconds is not None and time.monotonic() - begun > seconds:
+                result.until = "until its time was up"
                 break
         else:
             result.ended = most is None or result.count < most

@@ -322,6 +322,7 @@ def test_a_persons_own_ssh_command_is_kept_and_asks_nothing(
         ("fatal: unable to access 'https://u:secret@h/': Failed to connect to h", True, StoreUnreachable, "Failed to connect"),
         ("fatal: the remote end hung up unexpectedly", True, InDoubt, "not known whether"),
         ("fatal: the remote end hung up unexpectedly", False, StoreUnreachable, "hung up"),
+        ("fatal: couldn't find remote ref refs/heads/acp/x/ask/a\nfatal: the remote end hung up unexpectedly", False, StoreUnreachable, "couldn't find remote ref"),
         ("Connection to h closed by remote host.", True, InDoubt, "not known whether"),
         ("fatal: detected dubious ownership in repository at '/srv/r'", True, StoreRefused, "hooks would run as you"),
         ("", True, InDoubt, "git gives no reason"),
@@ -364,6 +365,34 @@ def test_hosts_say_what_they_do_and_ask_each_other(engine: GitEngine) -> None:
     assert engine.requests("b") == [request]
     engine.answer(request, "done", "it ended")
     assert engine.requests("b") == [request._replace(state="done", sentence="it ended")]
+
+
+def test_old_answers_leave_the_branch_of_requests(engine: GitEngine, store: Path) -> None:
+    """Requests that wait stay, and so do the latest answers."""
+    branch = "refs/heads/acp/one/ask/b"
+    parts = [b"commit %s\nmark :1\ncommitter a <a@b> 1 +0000\ndata 1\nx\n" % branch.encode()]
+    for number in range(60):
+        id = f"{number:024x}"
+        request = Asked(id, "b", "stop", "reader")
+        files: dict[str, object] = {f"{id}.json": request._asdict()}
+        if number % 2:
+            files[f"{id}.answer"] = {"state": "done", "sentence": "It is."}
+        for name, value in files.items():
+            data = json.dumps(value).encode()
+            parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (name.encode(), len(data), data))
+    git("-C", str(store), "fast-import", "--quiet", given=b"".join(parts))
+    engine.publish(None, change(1))
+    last = Asked(f"{99:024x}", "b", "stop", "reader")
+    engine.ask(last)
+    found = engine.requests("b")
+    assert sum(not each.state for each in found) == 31 and found[-1].id == last.id
+    assert [int(each.id, 16) for each in found if each.state] == list(range(21, 60, 2))
+    engine.answer(found[0], "refused", "No.")
+    assert engine.requests("b")[0].state == "refused"  # who asked can still see it
+    engine.ask(last._replace(id=f"{100:024x}"))
+    assert engine.requests("b")[0].id == f"{2:024x}"
+    names = git("-C", str(store), "ls-tree", "--name-only", branch).split()
+    assert len(names) == 31 + 2 * 20
 
 
 def test_waiting_ends_when_something_is_new(engine: GitEngine) -> None:

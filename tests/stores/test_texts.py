@@ -9,11 +9,32 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.stores.address import parse
+from acp_core.stores.engine import HostState
+from acp_core.stores.git import GitEngine
+from tests.bench.collaborations import of_length
 from tests.stores.hosts import ID, Host, git, repository, shared, started
 from tests.stores.test_shared_folder import proposed, script
 
 REF = f"refs/heads/acp/{ID}/log"
 PROPOSING = ("writer", "proposal_submitted", "--reply-to", "1")
+
+
+@pytest.mark.slow
+def test_what_is_said_before_a_folder_is_shared(tmp_path: Path) -> None:
+    host, store = Host("a", tmp_path), repository(tmp_path)
+    host.folder = of_length(host.home / "c", 5_001)
+    words = ("share", str(host.folder), str(store))
+    said = host.done(*words, "--dry-run")
+    assert "leaves this machine: " in said and "events.jsonl" in said
+    assert "more than 5000 events: `acp continue` makes a smaller collaboration" in said
+    assert (
+        "a script that appends to events.jsonl without acp promises nothing to the others" in said
+    )
+    host.write("README.md", "x" * (17 << 20))
+    ran = host.acp(*words, "--yes")
+    assert ran.returncode == 2 and "README.md is larger than 16 MiB" in ran.stderr
+    assert not git("-C", str(store), "for-each-ref")
 
 
 @pytest.mark.parametrize("url", ["ext::sh", "git://host/r", "http://host/r"])
@@ -107,6 +128,54 @@ def test_a_participant_that_acts_elsewhere(tmp_path: Path) -> None:
     assert ran.returncode == 2 and "'nobody' is not listed in protocol.json" in ran.stderr
 
 
+def test_a_host_that_is_silent(tmp_path: Path) -> None:
+    """Taking over is advised after half an hour without a word, on the clock of who looks."""
+    store, (a, b) = shared(tmp_path, "a", "b")
+    proposed(a)
+    with GitEngine(parse(f"{store}#{ID}")) as engine:
+        engine.tell(HostState("a", "anna", "boot", "1"))
+    ran = b.append("writer", "blocked", "--reply-to", "2")
+    assert ran.returncode == 7 and "taking over" not in ran.stderr
+    (place,) = (b.home / "cache" / "heard").iterdir()
+    noted = json.loads(place.read_bytes())
+    silent = "a was not heard of for 31 min: taking over is advised"
+    for seconds, said in ((1_700, False), (1_860, True)):
+        for host in noted["hosts"].values():
+            host[1] = noted["looked"] - seconds
+        place.write_text(json.dumps(noted))
+        ran = b.append("writer", "blocked", "--reply-to", "2")
+        assert ran.returncode == 7 and (silent in ran.stderr) is said
+    assert f"{silent} (`acp sync --take writer`)" in b.done("hosts", str(b.folder))
+    noted["boot"] = "another start of this machine"
+    place.write_text(json.dumps(noted))
+    assert "taking over" not in b.append("writer", "blocked", "--reply-to", "2").stderr
+
+
+def test_a_folder_that_a_newer_acp_shares(tmp_path: Path) -> None:
+    """Every command that would ask the store refuses; what is here can be read."""
+    _, (a,) = shared(tmp_path, "a")
+    place, folder = a.folder / ".acp" / "share.json", str(a.folder)
+    newer = json.loads(place.read_bytes()) | {"schema": "acp.share/2", "url": ["a", "b"]}
+    place.write_text(json.dumps(newer))
+    before = {path: path.read_bytes() for path in a.folder.rglob("*") if path.is_file()}
+    said = "the folder was shared by a newer acp (format 2, this one knows 1): update acp on this machine"
+    for words in (
+        a.event(*PROPOSING), ("sync", folder, "--once"), ("hosts", folder), ("unshare", folder, "--yes"),
+        ("ask", folder, "b", "stop", "reader"), ("next", "--folder", folder, "--participant", "writer"),
+        ("continue", folder, "--to", str(a.home / "c-2"), "--answer", "x"),
+        ("wait", "--folder", folder, "--participant", "writer"), ("sync", folder),
+    ):  # fmt: skip
+        ran = a.acp(*words)
+        assert said in ran.stdout + ran.stderr, (words, ran)
+        assert ran.returncode == 2 and "Traceback" not in ran.stderr, (words, ran)
+    assert said in a.acp("doctor", folder).stdout
+    ran = a.acp("why", folder)
+    assert "this acp is too old for the store of this folder" in ran.stdout and said in ran.stdout
+    (told,) = json.loads(a.done("status", folder, "--json"))["collaborations"]
+    assert told["phase"] == "drafting" and said in json.dumps(told)
+    assert {path: path.read_bytes() for path in before} == before
+
+
 @pytest.mark.slow
 def test_a_clock_that_is_ahead(tmp_path: Path) -> None:
     _, (a, b) = shared(tmp_path, "a", "b")
@@ -120,7 +189,8 @@ def test_a_clock_that_is_ahead(tmp_path: Path) -> None:
     ran = a.append("writer", "proposal_revised", "--reply-to", "3")
     assert ran.returncode == 0
     assert (
-        "the last event is dated 2090-01-01T00:00:00Z, ahead of this machine's clock" in ran.stderr
+        "the last event is dated 2090-01-01T00:00:00Z by host b, ahead of this machine's clock"
+        in ran.stderr
     )
 
 

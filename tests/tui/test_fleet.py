@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,10 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
+from acp_core.fleet import overview
+from acp_core.fleet.overview import FleetEntry
 from acp_core.model import Need, Notice, Participant, Source, SourceState, Status, Turn
+from acp_tui import arranging
 from acp_tui.app import AcpApp
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets import fleet_lines as lines
@@ -383,6 +387,41 @@ async def test_a_thousand_are_arranged_and_only_what_shows_is_drawn(
         await pilot.press("pageup", "home")
         await settled(pilot)
         assert "n0000" in rows(app)[0]
+
+
+async def test_a_large_fleet_is_put_in_order_beside_the_interface(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes meanwhile is not lost; the list is as of the last of it."""
+    monkeypatch.setattr(arranging, "MANY", 3)
+    many = [snapshot(f"n{i}") for i in range(5)]
+    fleet = StageFleet(*many)
+    app = dashboard(fleet, tmp_path)
+    arrange = overview.arrange
+    threads: list[threading.Thread] = []
+    held, begun = threading.Event(), threading.Event()
+
+    def slowly(*given: Any, **more: Any) -> list[FleetEntry]:
+        threads.append(threading.current_thread())
+        begun.set()
+        held.wait(30)
+        return arrange(*given, **more)
+
+    monkeypatch.setattr(overview, "arrange", slowly)
+    async with app.run_test(size=(120, 30)) as pilot:
+        while not begun.is_set():
+            await pilot.pause()
+        fleet.show(needy("late"))  # the interface goes on meanwhile
+        await pilot.pause()
+        held.set()
+        while not app.screen.query(FleetTable) or len(names(app)) < 6:
+            await pilot.pause()
+        assert names(app)[0] == "late"
+        before = len(threads)
+        await pilot.press("exclamation_mark")
+        while "late" not in screen_text(app) or len(threads) == before:
+            await pilot.pause()
+    assert threading.main_thread() not in threads
 
 
 async def test_what_stands_in_the_view_does_not_move_when_others_come(tmp_path: Path) -> None:

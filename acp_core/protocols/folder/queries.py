@@ -14,7 +14,9 @@ from acp_core.protocols.kit.wording import safe
 from acp_core.stores import asking
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Heard, Lease
+from acp_core.stores.hosts import this_host
 from acp_core.stores.opening import open_engine
+from acp_core.stores.silence import Silence
 
 _SHOWN = 20  # requests, the latest ones
 
@@ -34,11 +36,14 @@ def hosts(values: Values) -> Answer:
         base = manifests.read_base(folder)
         leases = engine.read(base.tip if base else None).leases
         asked = engine.requests()
+    silence = Silence(address)
+    silence.note(heard)
+    advice = {each.host: silence.advice(each.host) for each in leases.values()}
     data = {
         "collaboration": os.path.abspath(folder),
         "address": address.text,
         "hosts": [{**each.state._asdict(), "age": each.age} for each in heard],
-        "leases": [each._asdict() for each in leases.values()],
+        "leases": [{**each._asdict(), "advice": advice[each.host]} for each in leases.values()],
         "requests": [each._asdict() for each in asked],
     }
     lines = [_host(each) for each in heard] + [
@@ -46,7 +51,7 @@ def hosts(values: Values) -> Answer:
         for heard_of in heard
         for each in permits.waiting(heard_of.state)
     ]
-    lines += [_lease(each) for each in leases.values()]
+    lines += [_lease(each, advice[each.host]) for each in leases.values()]
     lines += [_asked(each) for each in asked[-_SHOWN:]]
     return Answer(data, tuple(map(safe, lines)) or ("no host has said anything yet",))
 
@@ -60,8 +65,11 @@ def _host(heard: Heard) -> str:
     return f"{state.host} ({state.account}), acp {state.version or '?'}, {when}{people}{onward}"
 
 
-def _lease(lease: Lease) -> str:
-    return f"{lease.participant} acts on {lease.host} ({lease.account}) since {lease.since}"
+def _lease(lease: Lease, advice: str) -> str:
+    said = f"{lease.participant} acts on {lease.host} ({lease.account}) since {lease.since}"
+    if lease.host == this_host() or not advice:
+        return said
+    return f"{said}; {advice} (`acp sync --take {lease.participant}`)"
 
 
 def _asked(request: Asked) -> str:

@@ -1,4 +1,4 @@
-"""A text of this host gave way to another host's: only a person can say which of both holds."""
+"""What stands between a shared folder and its store, and only a person can settle."""
 
 from __future__ import annotations
 
@@ -16,9 +16,21 @@ _LONG = 300
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:
-    """Every text that waits to be settled."""
+    """Every text that waits to be settled, and a store that only a newer acp can use."""
+    if facts.newer_share:
+        yield _newer(facts.newer_share)
     for each in facts.kept:
         yield _events(each) if each.document == schema.LOG_FILE else _document(each)
+
+
+def _newer(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "this acp is too old for the store of this folder",
+        advice="update acp on this machine; until then, what is here is as it was when it was read last",
+        evidence=(reason,),
+        key="newer-share",
+    )
 
 
 def _document(kept: KeptText) -> Cause:

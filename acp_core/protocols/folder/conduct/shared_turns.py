@@ -7,7 +7,7 @@ from acp_core.model.errors import NotStarted
 from acp_core.protocols.folder.write import Refused, handover, shared_leases
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts
+from acp_core.stores import hosts, silence
 from acp_core.stores.opening import open_engine
 
 
@@ -30,6 +30,8 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
         if wanted is not None and take:
             with open_engine(address) as engine:
                 shared_leases.take_lease(folder, engine, participant, "launch")
+    except hosts.LeaseElsewhere as error:
+        return str(silence.advised(error, address))
     except (Refused, NotStarted) as error:
         return str(error)
     except OSError as error:

@@ -33,13 +33,13 @@ from acp_core.stores.address import Address
 from acp_core.stores.engine import Engine
 from acp_core.stores.news import open_news
 from acp_core.stores.opening import open_engine
+from acp_core.stores.silence import BEAT
 
 _ALONE = 30.0  # seconds without a want after which a folder is let go
 _EMPTY = 5.0  # seconds without a folder after which the process ends
 _WANTS = 5.0  # seconds between two looks at what is wanted
 _GLANCE = 10.0  # seconds between two looks at the files of a folder of which no change was told
 _TELL = 10.0  # seconds between two looks at who acts here
-_BEAT = 15.0  # seconds between two signs of life
 _SOON = 0.2  # seconds after a change in what is mirrored: several files change at once
 _QUIET = 2.1  # seconds after a change in a folder in which another one may follow
 _NEWS = 5.0  # seconds for which news are waited for at once
@@ -211,7 +211,7 @@ class Store:
         with contextlib.closing(open_news(self.address, hosts.this_host())) as news:
             while not self._ended.is_set():
                 try:
-                    if time.monotonic() >= self._beat_at + _BEAT:
+                    if time.monotonic() >= self._beat_at + BEAT:
                         self._beat_at = time.monotonic()
                         playing = [e.id for e in list(self._folders.values()) if e.process.plays]
                         news.beat(hosts.this_host(), frozenset(playing))

@@ -38,13 +38,13 @@ from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Engine, HostState, StoreUnreachable
 from acp_core.stores.opening import open_engine
+from acp_core.stores.silence import SIGN_OF_LIFE
 
 _STEP = 0.05  # seconds between two looks into the folder
 _LOOK = 1.0  # seconds between two looks at the store
 _LONGEST_PAUSE = 60.0
 _MAKING = 0.5  # seconds for which a file that is being made may have another name
 _TELL = 10.0  # seconds at least between two signs of this host
-_SIGN_OF_LIFE = 600.0
 _QUIET = 2.0  # seconds for which a document must not have changed before it leaves
 _NAME = re.compile(r"[0-9a-f]{24}\.json")
 _TEXTS = ("participant", "event", "summary", "doc", "role", "sha256", "key", "review")
@@ -264,7 +264,7 @@ class Process:
             return
         state = host_state(self.folder)
         same = self._told is not None and self._told._replace(at=state.at) == state
-        if same and (not state.participants or now < self._told_at + _SIGN_OF_LIFE):
+        if same and (not state.participants or now < self._told_at + SIGN_OF_LIFE):
             return
         self.engine.tell(state)
         self._told, self._told_at = state, now
@@ -332,7 +332,8 @@ class Process:
         except OSError as error:
             answer = {"error": f"not appended: {error.strerror or error}"}
         with contextlib.suppress(OSError):
-            atomic.create(f"{asked.removesuffix('.json')}.done", json.dumps(answer).encode())
+            done = f"{asked.removesuffix('.json')}.done"
+            atomic.create(done, json.dumps(answer).encode(), sync=False)  # for who waits just now
             os.unlink(taken)
 
 

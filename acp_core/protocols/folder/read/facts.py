@@ -16,7 +16,7 @@ from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
-from acp_core.protocols.folder.read.kept import KeptText, read_kept
+from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
@@ -60,6 +60,7 @@ class Facts:
         others: README.md, protocol.json and events.jsonl by name: that they are there.
         obsolete: files that must not be there.
         kept: texts of a shared folder that gave way to another host's.
+        newer_share: why only a newer acp can share the folder, where one has done so; else "".
         pairing: reviews in the log and their headings in review.md.
         deliverables: what protocol.json declares, with its files.
         unsettled: why the last look could not tell, "" where it could: a file is being
@@ -108,6 +109,7 @@ class Facts:
         }
         self.obsolete: tuple[str, ...] = ()
         self.kept: tuple[KeptText, ...] = ()
+        self.newer_share = ""
         self.deliverables: tuple[Declared, ...] = ()
         self._deliverables_for: tuple[object, ...] = ()
         self.pairing = Pairing()
@@ -121,7 +123,7 @@ class Facts:
 
     def refresh(self, now: float) -> bool:
         """Read what changed; returns whether anything did. ``now``: seconds since 1970."""
-        before = (self.unsettled, self.obsolete, self.kept)
+        before = (self.unsettled, self.obsolete, self.kept, self.newer_share)
         self.recheck = None
         unsettled: list[str] = []
         changed = self._look_at_protocol(now, unsettled)
@@ -134,7 +136,9 @@ class Facts:
             name for name in schema.OBSOLETE_FILES if os.path.lexists(self.path(name))
         )
         self.kept = read_kept(self.folder)
-        return changed or before != (self.unsettled, self.obsolete, self.kept)
+        self.newer_share = newer_share(self.folder)
+        after = (self.unsettled, self.obsolete, self.kept, self.newer_share)
+        return changed or before != after
 
     def suppose(self, protocol: dict[str, Any], item: Entry, contents: Mapping[str, bytes]) -> None:
         """Take things as if an event had happened: to judge it before it is appended.

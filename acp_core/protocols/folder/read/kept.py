@@ -6,15 +6,18 @@ was settled since has another ending. Standard library only.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.light import NamedTuple
 
 FOLDER = os.path.join(".acp", "kept")
 _SHARE = os.path.join(".acp", "share.json")
 _NAME = re.compile(r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?")
 _MOST = 100  # texts
+_LIMIT = 1 << 16  # bytes of share.json
 
 
 class KeptText(NamedTuple):
@@ -39,6 +42,19 @@ def read_kept(folder: str) -> tuple[KeptText, ...]:
             document = _document(folder, match[1])
             found[document] = KeptText(document, f".acp/kept/{name}")
     return tuple(found.values())
+
+
+def newer_share(folder: str) -> str:
+    """Why a folder that a newer acp has shared can only be looked at here; "" for any other."""
+    path = os.path.join(folder, _SHARE)
+    if not os.path.lexists(path):
+        return ""
+    from acp_core.stores import base  # late: most folders are not shared
+
+    try:
+        return base.newer_share(json.loads(read_bounded(path, _LIMIT)))
+    except (Unreadable, ValueError, RecursionError):
+        return ""  # whoever wants to publish says so
 
 
 def _document(folder: str, plain: str) -> str:

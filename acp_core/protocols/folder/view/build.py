@@ -200,6 +200,8 @@ def _source(facts: Facts) -> Source:
         problems.append(f"protocol.json: {facts.protocol_problem}")
     if facts.log_problem:
         problems.append(f"events.jsonl: {facts.log_problem}")
+    if facts.newer_share:
+        problems.append(facts.newer_share)
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
     return Source()

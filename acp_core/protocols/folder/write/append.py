@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from acp_core.files import atomic
@@ -154,8 +154,16 @@ def _append_shared(
     return appended
 
 
-def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
+def prepare(
+    opened: Opened, request: Request, now: datetime, hosts: Mapping[str, str] | None = None
+) -> Prepared:
     """What appending would write. Reads documents, writes nothing.
+
+    Args:
+        opened: the collaboration.
+        request: the event.
+        now: the time.
+        hosts: where participants act, in a shared collaboration: whose clock is wrong.
 
     Raises:
         Refused: the event is not allowed.
@@ -168,7 +176,7 @@ def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
     if request.expect_seq is not None and request.expect_seq != last_seq:
         text = f"not appended: the log has moved on to seq {last_seq}, not {request.expect_seq}"
         raise Refused(text, CONFLICT)
-    at, warnings = _time(opened, now)
+    at, warnings = _time(opened, now, hosts or {})
     entry = _candidate(opened, request, at)
     _check_order(opened, entry)
     against = _against(opened, entry)
@@ -227,7 +235,7 @@ def existing_event(opened: Opened, request: Request) -> Entry | None:
     return last if same and request.sha256 in (None, last.sha256) else None
 
 
-def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
+def _time(opened: Opened, now: datetime, hosts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """The time of the next event: never before the last one. With a warning where that is odd."""
     at = schema.format_time(now)
     last = opened.last
@@ -244,7 +252,8 @@ def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
         at = last.at
     if (before - now).total_seconds() < schema.CLOCKS_DIFFER:
         return at, ()
-    return at, (f"the last event is dated {last.at}, ahead of this machine's clock",)
+    by = f" by host {hosts[last.sender]}" if last.sender in hosts else ""
+    return at, (f"the last event is dated {last.at}{by}, ahead of this machine's clock",)
 
 
 def _candidate(opened: Opened, request: Request, at: str) -> Entry:

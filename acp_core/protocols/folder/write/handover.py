@@ -37,7 +37,7 @@ FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256"
           "expect_seq", "review", "take")  # fmt: skip
 """What of an event is handed over: never a path of another file, never edits."""
 _PATIENCE = 180.0
-_STEP, _FIRST_STEP = 0.02, 0.001  # seconds between two looks for the answer: at most, and at first
+_STEP, _FIRST_STEP = 0.005, 0.001  # seconds between two looks for the answer: at most, and at first
 
 
 def is_synced(folder: str) -> bool:
@@ -79,7 +79,9 @@ def hand_over(request: Request, make: type[Appended]) -> Appended:
     id = os.urandom(12).hex()
     asked = os.path.join(folder, OUT, f"{id}.json")
     value = {name: getattr(request, name) for name in FIELDS}
-    atomic.create(asked, json.dumps(value).encode())
+    atomic.create(
+        asked, json.dumps(value).encode(), sync=False
+    )  # without an answer, it is asked anew
     answer = os.path.join(folder, OUT, f"{id}.done")
     until = time.monotonic() + _PATIENCE
     step = _FIRST_STEP

@@ -31,10 +31,11 @@ from acp_core.protocols.folder.write.append import (
 )
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts
+from acp_core.stores import hosts, silence
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import Change, Engine, Lease, StoreUnreachable, Tip, TipMoved
+from acp_core.stores.hosts import LeaseElsewhere
 from acp_core.stores.known import Known
 from acp_core.stores.materialise import Done, bring, changed_here
 from acp_core.stores.opening import open_engine
@@ -153,14 +154,22 @@ def _ready(
     prepared = (
         Prepared(first, b"", b"", opened, existing=True)
         if first is not None
-        else prepare(opened, request, now)
+        else prepare(opened, request, now, _others(done.commit.leases, host))
     )
     prepared = prepared._replace(warnings=(*done.notes, *prepared.warnings))
     if prepared.existing:
         return Ready(done, opened, prepared, None)
-    change, remarks = _change(request, done, opened, prepared, host)
+    try:
+        change, remarks = _change(request, done, opened, prepared, host)
+    except LeaseElsewhere as error:
+        raise silence.advised(error, manifests.pinned_address(folder), engine) from None
     prepared = prepared._replace(warnings=(*prepared.warnings, *remarks))
     return Ready(done, opened, prepared, change)
+
+
+def _others(leases: Mapping[str, Lease], host: str) -> dict[str, str]:
+    """Where participants act that do not act here."""
+    return {who: each.host for who, each in leases.items() if each.host != host}
 
 
 def _change(

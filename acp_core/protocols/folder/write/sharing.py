@@ -324,6 +324,8 @@ def unshare(folder: str) -> tuple[str, ...]:
         if not manifests.pinned_mark(folder) and not is_reader(folder):
             with open_engine(manifests.pinned_address(folder)) as engine:
                 shared_leases.release(folder, engine)
+    except manifests.NewerManifest:
+        raise  # what else it has written there is not known here
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that this machine left: {error}",)
     if manifests.is_exclusive(folder):
