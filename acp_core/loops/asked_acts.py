@@ -63,7 +63,7 @@ def _here(folder: str) -> DiscoveredCollaboration:
     """
     found = identify(Path(folder), installed())
     if found is None:
-        raise Refused("no collaboration stands there any more")
+        raise Refused("there is no longer a collaboration in that folder")
     return found
 
 

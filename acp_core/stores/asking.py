@@ -164,13 +164,20 @@ class Ledger:
         return abs(now - before)  # a clock that was put back tells nothing of how long it was
 
     def take(self, id: str) -> bool:
-        """Take a request up; False where this account has done so before."""
+        """Take a request up; False where this account has done so before.
+
+        Names grow with time: one that is not above those that were forgotten was there before. So a
+        request that somebody puts back into the store long afterwards, signed as it is, does nothing.
+        """
         with self._held() as value:
             taken = _taken(value)
-            if id in taken:
+            if id in taken or id <= str(value.get("forgotten", "")):
                 return False
             taken[id] = ["", ""]
-            value["taken"] = dict(sorted(taken.items())[-_MOST:])
+            for each in sorted(taken)[:-_MOST]:
+                del taken[each]
+                value["forgotten"] = each
+            value["taken"] = taken
             return True
 
     def ended(self, id: str, state: str, sentence: str) -> None:

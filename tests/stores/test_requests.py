@@ -191,6 +191,20 @@ def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.Mon
     assert "acp was interrupted while it did this" in lines and "acts on b" not in lines
 
 
+def test_a_request_that_is_put_back_long_afterwards_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to a store can write an old request into it once more, signature and all."""
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    ledger = Ledger(parse(f"/srv/store.git#{ID}"), "b")
+    ids = [f"{number:024x}" for number in range(250)]
+    assert all(ledger.take(each) for each in ids)
+    assert not any(ledger.take(each) for each in ids)
+    ahead = ["f" * 23 + digit for digit in "0123456789abcdef"]  # of a clock that is years ahead
+    assert all(ledger.take(each) for each in ahead)
+    assert ledger.take(f"{250:024x}") and not ledger.take(f"{250:024x}")
+
+
 def test_of_two_folders_on_a_host_one_does_what_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ def bring(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[st
         if base and before and commit.tip == base.tip:
             return ()
     if not mirror.is_manifest(commit.protocol):
-        raise HistoryRewritten("the store holds something else by now: it is no mirror any more")
+        raise HistoryRewritten("the store holds something else by now: it is no longer a mirror")
     manifest = mirror.decode(commit.protocol)
     _must_continue(manifest, before, mark)
     try:
