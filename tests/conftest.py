@@ -126,7 +126,7 @@ _failed = pytest.StashKey[bool]()
 
 def _folder(request: pytest.FixtureRequest, factory: pytest.TempPathFactory, name: str) -> Path:
     """A folder for one test. pytest looks for a number among those of all earlier tests: thousands."""
-    folder = factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
+    folder = factory.mktemp(f"{name}_{next(_numbers)}", numbered=False)
     request.node.stash.setdefault(_used, []).append(folder)
     return folder
 

@@ -265,7 +265,8 @@ def test_launch_says_before_whether_a_session_is_live(tmp_path: Path) -> None:
     assert (once.live, once.not_live) == ((), "no: --once was given")
     assert once.warnings == ("Any command approves everything",)
     assert (
-        plan(model="m").not_live == "no: a model was chosen, which its live session cannot be told"
+        plan(model="m").not_live
+        == "no: a model was chosen, and a live session of this agent cannot set one"
     )
     missing = replace(preset, live=("no-such-agent", "--acp"))
     why = launch.plan(spec(folder, "server"), missing, ask_version=False).not_live

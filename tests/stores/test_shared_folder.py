@@ -253,7 +253,7 @@ def test_a_document_that_both_changed_stays_as_the_store_has_it_and_mine_is_kept
     assert kept.read_bytes() == b"# B's words\n" and kept.name.endswith(".b")
     b.sync("--mine", "proposal.md")
     assert b.read("proposal.md") == b"# B's words\n"
-    assert "nothing is kept" in b.acp("sync", str(b.folder), "--theirs", "proposal.md").stderr
+    assert "kept no copy" in b.acp("sync", str(b.folder), "--theirs", "proposal.md").stderr
 
 
 def test_an_event_about_a_document_in_conflict_waits(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_an_entry_is_put_in_and_taken_out_exactly(text: str, toml: bool) -> None
         ('{"mcpServers": {"acp": {}}}', "remove it first"),
         ("// a comment\n{}", "add the server by hand"),
         ("[]", "hold no table"),
-        ('{"mcpServers": []}', "is no table"),
+        ('{"mcpServers": []}', "is not a table"),
     ],
 )
 def test_settings_that_are_not_understood_stay_as_they_are(text: str, why: str) -> None:
