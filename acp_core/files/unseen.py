@@ -11,7 +11,7 @@ import re
 from acp_core.files.text import clean_line, spelled, unseen
 from acp_core.model.light import NamedTuple
 
-_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_ESCAPES = r"(?:\\u[0-9a-fA-F]{4})+"  # compiled where it is needed: seldom
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -76,7 +76,7 @@ def _unseen(line: bytes, json: bool) -> str:
     if line.isascii() and not (json and b"\\u" in line):
         return ""
     text = line.decode("utf-8", "ignore")
-    return unseen(_ESCAPES.sub(_unescaped, text) if json else text)
+    return unseen(re.sub(_ESCAPES, _unescaped, text) if json else text)
 
 
 def _unescaped(match: re.Match[str]) -> str:

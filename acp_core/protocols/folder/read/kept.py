@@ -15,7 +15,7 @@ from acp_core.model.light import NamedTuple
 
 FOLDER = os.path.join(".acp", "kept")
 _SHARE = os.path.join(".acp", "share.json")
-_NAME = re.compile(r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?")
+_NAME = r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?"  # compiled where it is needed: seldom
 _MOST = 100  # texts
 _LIMIT = 1 << 16  # bytes of share.json
 
@@ -37,7 +37,7 @@ def read_kept(folder: str) -> tuple[KeptText, ...]:
         return ()
     found: dict[str, KeptText] = {}
     for name in names:
-        match = _NAME.fullmatch(name)
+        match = re.fullmatch(_NAME, name)
         if match and len(found) < _MOST:
             document = _document(folder, match[1])
             found[document] = KeptText(document, f".acp/kept/{name}")

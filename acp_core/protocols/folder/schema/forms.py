@@ -11,9 +11,10 @@ import re
 from collections.abc import Collection, Sequence
 
 # A slot (<reason>, {id}, ...), or a choice ([a|b], [a / b]) where one word is wanted.
+# What is seldom needed is compiled where it is: agents run the validator at every turn.
 _SLOT = re.compile(r"<[^<>\n]+>|\{[^{}\n]+\}|\.\.\.|…")
-_CHOICE = re.compile(r"\w\s*[|/]\s*\w")
-_IN_CODE = re.compile(r"^(?:[-*+]|\d{1,9}[.)])\s*`\[(\w+)\]`")
+_CHOICE = r"\w\s*[|/]\s*\w"
+_IN_CODE = r"^(?:[-*+]|\d{1,9}[.)])\s*`\[(\w+)\]`"
 _LEGEND = 3  # classes, each named once, that make lines a legend of them
 
 _NOTHING = re.compile(
@@ -23,10 +24,9 @@ _NOTHING = re.compile(
     r"|[-–—.…]*$)",
     re.IGNORECASE,
 )
-_INSTRUCTION = re.compile(
-    r"(?:add|capture|classify|describe|enter|keep|list|mark|move|put|record|replace|write) "
-    r"(?:a|all|any|blockers?|blocking|concrete|each|every|here|items?|one|only|open|remaining|the|this|unresolved)\b",
-    re.IGNORECASE,
+_INSTRUCTION = (
+    r"(?i)(?:add|capture|classify|describe|enter|keep|list|mark|move|put|record|replace|write) "
+    r"(?:a|all|any|blockers?|blocking|concrete|each|every|here|items?|one|only|open|remaining|the|this|unresolved)\b"
 )
 _NUMBERED = re.compile(r"\bseq\w*\W{0,6}\d", re.IGNORECASE)
 
@@ -36,7 +36,7 @@ Place = tuple[str, int]
 
 def is_slot(word: str) -> bool:
     """Whether what stands in brackets is a slot or a choice, and no word of a class."""
-    return _SLOT.search(word) is not None or _CHOICE.search(word) is not None
+    return _SLOT.search(word) is not None or re.search(_CHOICE, word) is not None
 
 
 def without_legend(places: Sequence[Place], classes: Collection[str]) -> tuple[Place, ...]:
@@ -51,7 +51,7 @@ def without_legend(places: Sequence[Place], classes: Collection[str]) -> tuple[P
 
 
 def _is_legend(lines: Sequence[Place], classes: Collection[str]) -> bool:
-    words = [match[1] for text, _ in lines if (match := _IN_CODE.match(text))]
+    words = [match[1] for text, _ in lines if (match := re.match(_IN_CODE, text))]
     once = len(words) == len(set(words)) == len(lines)
     return once and len(set(words) & set(classes)) >= _LEGEND
 
@@ -61,7 +61,7 @@ def says_nothing(bullet: str, *, alone: bool) -> bool:
     text = bullet.strip(" \t*_`").removesuffix(".")
     if _NOTHING.match(text) or _SLOT.fullmatch(text):
         return True
-    return (alone and _INSTRUCTION.match(text) is not None) or "`[" in bullet
+    return (alone and re.match(_INSTRUCTION, text) is not None) or "`[" in bullet
 
 
 def names_a_review(title: str) -> bool:
