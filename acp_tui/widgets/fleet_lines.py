@@ -72,6 +72,7 @@ _GIVE_WAY = (
 """Which of the chosen columns are left out first where there is no room for all."""
 WIDE = 149  # cells of a line from which on it says what a collaboration is about
 _WIDE_NAME = 30  # cells that the name keeps there
+_KEPT = 24  # cells of the name that no column takes: a wider terminal never cuts such a name
 _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
     (0, (0, 20, 4, 5, 0, 8)),
     (99, (0, 27, 8, 5, 0, 12)),
@@ -94,17 +95,35 @@ def columns(width: int, chosen: Sequence[str] = (), hosts: bool = False) -> Colu
         chosen: Which columns are wanted, by their `TITLES`; empty for those that fit.
         hosts: Whether there are collaborations that hosts share.
     """
+    if not chosen:
+        return _fitting(width, hosts and width >= _WITH_HOSTS)
     wanted = set(chosen)
-    widths = _widths(width, wanted if chosen else None, hosts and width >= _WITH_HOSTS)
+    widths = _widths(_sizes(width), width, wanted)
     for name in _GIVE_WAY:
         if wanted and widths.name < NAME:
             wanted.discard(name)
-            widths = _widths(width, wanted)
+            widths = _widths(_sizes(width), width, wanted)
     return widths
 
 
-def _widths(width: int, wanted: set[str] | None, hosts: bool = False) -> Columns:
-    sizes = next(each for least, each in reversed(_SIZES) if max(0, width) >= least)
+def _fitting(width: int, hosts: bool) -> Columns:
+    """The most columns that leave the name its cells."""
+    first, *more = (each for least, each in _SIZES if max(0, width) >= least)
+    widths = _widths(first, width, None, hosts)
+    for sizes in more:
+        wider = _widths(sizes, width, None, hosts)
+        if wider.name >= min(_KEPT, widths.name):
+            widths = wider
+    return widths
+
+
+def _sizes(width: int) -> tuple[int, ...]:
+    return next(each for least, each in reversed(_SIZES) if max(0, width) >= least)
+
+
+def _widths(
+    sizes: tuple[int, ...], width: int, wanted: set[str] | None, hosts: bool = False
+) -> Columns:
     protocol, phase, bar, since, usual, findings = sizes
     fixed = {
         "protocol": protocol, "phase": phase, "since": since, "usually": usual,

@@ -71,6 +71,14 @@ class Browser:
             "value"
         )
 
+    def open(self, address: str) -> None:
+        """Open what `acp serve` serves, and wait until something is drawn."""
+        self.do("Page.navigate", url=address)
+        end = time.monotonic() + PLENTY
+        while "-first-byte" not in str(self.ask("document.body && document.body.className")):
+            assert time.monotonic() < end, "nothing is drawn"
+            time.sleep(0.2)
+
     def picture(self) -> bytes:
         return base64.b64decode(self.do("Page.captureScreenshot", format="png")["data"])
 
@@ -126,11 +134,7 @@ def test_the_dashboard_is_seen_and_obeys(tmp_path: Path, browser: Browser) -> No
         assert served.stdout is not None
         address = served.stdout.readline().split()[-1]
         blank = browser.picture()
-        browser.do("Page.navigate", url=address)
-        end = time.monotonic() + PLENTY
-        while "-first-byte" not in str(browser.ask("document.body && document.body.className")):
-            assert time.monotonic() < end, "nothing is drawn"
-            time.sleep(0.2)
+        browser.open(address)
         assert browser.ask("location.search") == "", "the key stays in no history"
         assert browser.ask("document.title").startswith("acp on ")
         fleet = browser.fuller_picture(blank)

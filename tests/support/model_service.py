@@ -4,6 +4,8 @@
 ``FOLDER/port``, in a network that has nothing but loopback. Programs join that network (see
 `tests.support.real_programs`), so that none of them reaches anything else. What the model does is
 decided from the prompt by `tests.support.script`; each request is a line of ``FOLDER/requests``.
+While ``FOLDER/away`` is there the service answers nobody; ``FOLDER/limited`` names the paths (a part of
+each, a line) for which a quota is used up.
 """
 
 from __future__ import annotations
@@ -27,6 +29,17 @@ from tests.support.script import Script
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS, _GET_FLAGS, _UP = 0x8914, 0x8913, 1
 _WORTHLESS = {"error": {"type": "not_found_error", "message": "there is no such path"}}
+_AWAY = {"error": {"type": "api_error", "message": "The service is unavailable."}}
+_RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "600s"}
+_LIMITED = {
+    "error": {
+        "code": 429,
+        "type": "rate_limit_error",
+        "message": "You exceeded your current quota. Please retry in 600s.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [_RETRY],
+    }
+}
 
 
 def leave_the_network() -> None:
@@ -54,6 +67,14 @@ class Service(ThreadingHTTPServer):
         self.folder = folder
         self.script = Script(folder)
         self.lock = threading.Lock()
+
+    def refusal(self, path: str) -> tuple[int, dict[str, Any]] | None:
+        """The status and the answer where nothing is done for this path now."""
+        if (self.folder / "away").exists():
+            return 503, _AWAY
+        limited = self.folder / "limited"
+        parts = limited.read_text().split() if limited.exists() else []
+        return (429, _LIMITED) if any(each in path for each in parts) else None
 
     def note(self, **facts: object) -> None:
         with self.lock, (self.folder / "requests").open("a") as file:
@@ -89,6 +110,10 @@ class Handler(BaseHTTPRequestHandler):
             self._send(
                 tokens if counts else json.dumps(_WORTHLESS).encode(), 200 if counts else 404
             )
+            return
+        if refusal := self.server.refusal(path):
+            self.server.note(path=path, refused=refusal[0])
+            self._send(json.dumps(refusal[1]).encode(), refusal[0])
             return
         talk = dialect.read(body)
         with self.server.lock:

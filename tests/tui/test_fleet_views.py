@@ -160,10 +160,11 @@ def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -
 
 
 def test_columns_that_come_with_the_width_leave_the_name_its_room() -> None:
-    widths = [lines.columns(width).name for width in range(80, 400)]
-    assert min(widths) >= 20
-    steps = itertools.pairwise(widths)
-    assert all(after >= old * 0.7 for old, after in steps), "a new column takes no half of it"
+    for hosts in (False, True):
+        widths = [lines.columns(width, (), hosts).name for width in range(80, 400)]
+        steps = list(itertools.pairwise(widths))
+        assert all(after >= min(24, before) for before, after in steps), "it cuts no such name"
+        assert all(after >= before * 0.7 for before, after in steps), "it takes no half of others"
 
 
 def test_a_part_has_the_sign_of_a_need_only_where_it_needs_somebody_itself() -> None:
