@@ -14,10 +14,13 @@ from acp_core.agents.live import answers
 from acp_core.diagnosis import permissions
 from acp_core.model import Action, Card, Snapshot
 from acp_core.model.action_field import Kind
+from acp_core.model.action_spec import Intent
 from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.schema import fields
+
+_DECIDING = frozenset({Intent.ANSWER, Intent.DECIDE, Intent.ACCEPT, Intent.REJECT})
 
 
 def cards(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> tuple[Card, ...]:
@@ -54,14 +57,16 @@ def card_of(
 
 
 def is_over(action: Action, given: Mapping[str, str]) -> bool:
-    """Whether what an action is about was decided or withdrawn meanwhile.
+    """Whether what an action decides was decided or withdrawn meanwhile.
 
     It was where a value that leads to it is none of the choices that are left.
 
     Args:
-        action: The action as it can be done now.
+        action: The action as it can be done now; what decides nothing, such as a stop, is never over.
         given: Values of its inputs, by name, as a need or a row has them.
     """
+    if action.intent not in _DECIDING:
+        return False
     chosen = (
         field for field in fields(action) if field.kind is Kind.CHOICE and field.name in given
     )

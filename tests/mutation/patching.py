@@ -23,6 +23,7 @@ class Loaded:
 
     def __init__(self) -> None:
         self._functions: dict[_Key, list[FunctionType]] = {}
+        gc.unfreeze()  # what is frozen is in no list of objects
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 self._functions.setdefault(_key(each.__code__), []).append(each)
