@@ -110,7 +110,7 @@ _AGENTS = "needs agents that run; tests/protocols/wire runs the command with the
 _PEER = "needs ids that the agents choose; tests/protocols/wire runs the command with them"
 NOT_RUN = {
     r"(share|join|sync|hosts|ask|unshare|store) ": _SHARED,
-    r"launch checkout reader=claude": _SHARED,
+    r"launch checkout reader=claude|act lamp\b": _SHARED,
     r"(doctor|status) postgresql:|git@|show 'git": _SHARED,
     r"launch --at-boot": _SYSTEM,
     r"wire (answer|cancel|forget|move) ": _PEER,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -75,7 +76,8 @@ class Place:
         """End all processes that were started here, and those that they start meanwhile."""
         while left := [each for each in psutil.process_iter() if self._is_here(each)]:
             for process in left:
-                process.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself
+                    process.kill()
             psutil.wait_procs(left, timeout=PLENTY)
 
     def _is_here(self, process: psutil.Process) -> bool:

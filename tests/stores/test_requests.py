@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from acp_core.protocols.folder.conduct.syncing import Process
 from acp_core.stores import asking
 from acp_core.stores.address import parse
 from acp_core.stores.asking import Ledger
@@ -116,6 +117,26 @@ def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
     assert (request["verb"], request["state"]) == ("stop", "refused")
     lines = a.done("hosts", str(a.folder))
     assert " asked b to stop reader's loop: refused: the owner of b does not accept stop" in lines
+
+
+def test_a_host_looks_at_what_is_asked_before_it_is_heard_of(
+    share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked of a host as soon as it is heard of was never missed by it."""
+    address, _, b = share()
+    for name, value in b.env.items():
+        monkeypatch.setenv(name, value)
+    order: list[str] = []
+    with open_engine(parse(address)) as engine:
+        for name in ("requests", "tell"):
+            does = getattr(engine, name)
+            noted = lambda *given, name=name, does=does: (order.append(name), does(*given))[1]  # noqa: E731
+            monkeypatch.setattr(engine, name, noted)
+        process = Process(str(b.folder), parse(address), engine, as_json=False, quiet=True)
+        process.tell()
+        process.step()
+        process.close()
+    assert order == ["requests", "tell"]
 
 
 @pytest.mark.slow

@@ -170,8 +170,8 @@ class Process:
             self._next = min(self._next, time.monotonic())
 
     def tell(self) -> None:
-        """Tell the other hosts who acts here, where that is due."""
-        if not self.failed:
+        """Tell the other hosts who acts here, where that is due; the first step tells it first."""
+        if self._told is not None and not self.failed:
             self._tell()
 
     @property
@@ -203,9 +203,10 @@ class Process:
             if not ended and now < self._next:
                 return
             synced = self.sync(quiet)
-            self._tell()
             if self._requests is not None:
+                # Before other hosts hear of this one: what they ask then was not missed.
                 self._requests.check()
+            self._tell()
         except StoreUnreachable as error:
             self._note(str(error))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
