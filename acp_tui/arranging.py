@@ -50,10 +50,10 @@ class Arranging:
             return
         self._busy = True
         self._screen.run_worker(
-            lambda: self._beside(snapshots, before), thread=True, group="arrange"
+            lambda: self._in_thread(snapshots, before), thread=True, group="arrange"
         )
 
-    def _beside(self, snapshots: tuple[Snapshot, ...], before: Mapping[str, FleetEntry]) -> None:
+    def _in_thread(self, snapshots: tuple[Snapshot, ...], before: Mapping[str, FleetEntry]) -> None:
         """In a thread of its own."""
         entries = self._arranged(snapshots, before)
         self._screen.app.call_from_thread(self._done, entries)

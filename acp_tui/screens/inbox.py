@@ -112,20 +112,20 @@ class InboxScreen(Screen[None]):
         self.list = self.query_one(RowList)
         self.filter = self.query_one(PanelFilter)
         self.app.snapshots_changed.subscribe(self, self._changed)
-        self.set_interval(30.0, self._look)
-        self._look()
+        self.set_interval(30.0, self._arrange)
+        self._arrange()
 
     # --- what is shown ---------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
         if self.is_current:  # else when one comes back
-            self._look()
+            self._arrange()
 
     def on_screen_resume(self) -> None:
         """Show what came meanwhile."""
-        self._look()
+        self._arrange()
 
-    def _look(self) -> None:
+    def _arrange(self) -> None:
         """Show what there is now, as soon as it is in order."""
         self._arranging.begin({entry.key: entry for entry in self._fleet})
 

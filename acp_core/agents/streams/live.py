@@ -39,9 +39,9 @@ class Live(Parser):
             progress.retry(state.retry)
         elif not state.retry:
             progress.answered()
-        return [*self._said(before), *self._calls(before), *self._notes(message)]
+        return [*self._spoken_lines(before), *self._calls(before), *self._notes(message)]
 
-    def _said(self, before: SessionState) -> list[str]:
+    def _spoken_lines(self, before: SessionState) -> list[str]:
         """What the agent said, once it does something else."""
         state = self._state
         whole = before.text if state.last != before.last or state.answered else ""

@@ -134,7 +134,7 @@ def _take(base: str, path: str, name: str) -> tuple[Taken | None, str]:
     return (None, "") if data is None else (Taken(name, max(0, written), data), "")
 
 
-def standing(contents: Contents) -> dict[str, Any]:
+def summary(contents: Contents) -> dict[str, Any]:
     """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.standing`."""
     shot = contents.snapshot
     phases = {Status.COMPLETED: "completed", Status.BLOCKED: "blocked"}

@@ -239,7 +239,7 @@ def _once(folder: str, values: Values) -> Once:
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     if mirrors.is_mirror(folder):
         _must_only_look(values)
-        return Once(mirrors.look(folder))
+        return Once(mirrors.sync_once(folder))
     lines = []
     failed = False
     if values.mine:

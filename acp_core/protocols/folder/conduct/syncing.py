@@ -363,7 +363,7 @@ def host_state(folder: str) -> HostState:
                 "since": each.owner.since,
                 "account": each.owner.account,
             }
-    for name, waiting in permits.told(folder).items():
+    for name, waiting in permits.waiting_agents(folder).items():
         people.setdefault(name, {})[permits.KEY] = waiting
     return HostState(
         hosts.this_host(), hosts.account(), owners.boot(), __version__, people, _time()

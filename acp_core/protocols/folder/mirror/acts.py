@@ -78,11 +78,11 @@ def _request(folder: str, manifest: Manifest, act: Offer, values: Mapping[str, A
     by = f"{hosts.account()} on {me}"
     given: dict[str, Any] = {"mirror": manifest.mark, "values": values}
     if act.verb == asking.DECIDE:
-        given["matter"] = mirror.matter(shown(folder, manifest))
+        given["matter"] = mirror.matter(read_back(folder, manifest))
     return asking.about(manifest.host, act.verb, act.name, given, by)
 
 
-def shown(folder: str, manifest: Manifest) -> Manifest:
+def read_back(folder: str, manifest: Manifest) -> Manifest:
     """What this folder shows: whoever changed a file here decides about something that nobody has."""
     tree = Tree(folder)
     files = tuple(

@@ -46,15 +46,15 @@ class Waiting(NamedTuple):
     whole: bool
 
 
-def told(folder: str) -> dict[str, list[dict[str, Any]]]:
+def waiting_agents(folder: str) -> dict[str, list[dict[str, Any]]]:
     """What agents of this host wait with in a collaboration, by participant, for the others."""
     found: dict[str, list[dict[str, Any]]] = {}
     for each in answers.waiting(folder)[:_MOST]:
-        found.setdefault(each.participant, []).append(_told(each))
+        found.setdefault(each.participant, []).append(_described(each))
     return found
 
 
-def _told(opened: OpenRequest) -> dict[str, Any]:
+def _described(opened: OpenRequest) -> dict[str, Any]:
     request = opened.request
     text = _words(request)
     whole = len(text) <= _LONGEST and text == clean(text) and not (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit.mirroring import Contents, collect, standing
+from acp_core.protocols.kit.mirroring import Contents, collect, summary
 from acp_core.stores import asking, hosts, mirror, names
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
@@ -154,7 +154,7 @@ class Publisher:
             self._mark, before.number + 1 if before else 1, contents.protocol,
             "collaboration" if names.against(name) else name, host, account,
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(file for file, _ in files),
-            standing(contents), contents.acts,
+            summary(contents), contents.acts,
         )  # fmt: skip
         names.check([mirror.place(made, each.name) for each in made.files], mirror.DOTTED)
         return made, files

@@ -44,7 +44,7 @@ def begin(folder: str, url: str, id: str) -> str:
     return f"{said}. acp keeps it up to date in the background until the run has ended."
 
 
-def look(folder: str) -> tuple[str, ...]:
+def sync_once(folder: str) -> tuple[str, ...]:
     """Look at the store once; sentences on that.
 
     Raises:

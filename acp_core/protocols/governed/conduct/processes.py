@@ -85,10 +85,10 @@ def forget(root: Path, turn_id: str) -> None:
 
 def runs(root: Path, turn_id: str) -> bool:
     """Whether the turn's program is running now, whoever started it."""
-    return look(root, turn_id) is Look.RUNS
+    return program_state(root, turn_id) is ProgramState.RUNS
 
 
-class Look(Enum):
+class ProgramState(Enum):
     """What is seen of the program that takes a turn."""
 
     NONE = "none was noted"
@@ -96,17 +96,17 @@ class Look(Enum):
     LOST = "it took the turn, and is gone"
 
 
-def look(root: Path, turn_id: str) -> Look:
+def program_state(root: Path, turn_id: str) -> ProgramState:
     """What is seen of the turn's program now, whoever started it."""
     identity = read_note(root, turn_id)
     if identity is not None and identity.alive():
-        return Look.RUNS
+        return ProgramState.RUNS
     seen = claims.seen(root, of_turn(turn_id))
     if seen.child is not None:
-        return Look.RUNS
+        return ProgramState.RUNS
     if identity is None and (seen.owner is None or seen.owner.child is None):
-        return Look.NONE
-    return Look.LOST if _unnoted(root, turn_id, seen) is None else Look.RUNS
+        return ProgramState.NONE
+    return ProgramState.LOST if _unnoted(root, turn_id, seen) is None else ProgramState.RUNS
 
 
 def _unnoted(root: Path, turn_id: str, seen: Seen) -> Identity | None:

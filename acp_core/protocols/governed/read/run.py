@@ -16,7 +16,7 @@ from typing import NamedTuple
 from acp_core.files.text import clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
-from acp_core.protocols.governed.conduct.processes import Look
+from acp_core.protocols.governed.conduct.processes import ProgramState
 from acp_core.protocols.governed.read import unfinished as transactions
 from acp_core.protocols.governed.read.unfinished import Transaction
 from acp_core.protocols.governed.schema import Loaded, Log
@@ -160,14 +160,14 @@ def _turns(root: Path, state: RunState) -> Iterator[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        program = processes.look(root, name)
+        program = processes.program_state(root, name)
         yield replace(
             decode(ActiveTurn, raw),
             id=clean_name(name, 80),
             staged=bool(staged and staged.is_file()),
             bundle=bool(bundle and bundle.is_dir()),
-            running=program is Look.RUNS,
-            lost=program is Look.LOST,
+            running=program is ProgramState.RUNS,
+            lost=program is ProgramState.LOST,
         )
 
 

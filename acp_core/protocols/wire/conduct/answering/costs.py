@@ -41,7 +41,7 @@ class Meter:
         self._prices = (preset.price_in, preset.price_out)
         self._run = Run(0, myself(), utc_now(), live=live)
 
-    def look(self) -> Run:
+    def measure(self) -> Run:
         """What it took so far."""
         self._output.read(time.time())
         return self._measured()
@@ -94,7 +94,7 @@ class Costs:
             return ""
         with self._lock:
             if folder is not None and meter is not None:
-                self._running[folder] = spending.of_run(meter.look())
+                self._running[folder] = spending.of_run(meter.measure())
             own = sum(self._running.values(), Spent())
             found = budgets.uses(wanted, {_DAY: spending.of_day(utc_now(), own)})
             for each in found:
