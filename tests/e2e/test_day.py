@@ -80,6 +80,7 @@ PLANTED = {
 """What the day brings about: each must be told."""
 PASSING = {
     ("c", "B1"),  # on the other hosts, before the server's first event tells where it acts
+    ("c", "C1"),  # the outage came between the server's proposal and its event
     (RUN, "STEP"),  # between a decision and the next step
     (RUN, "STAGED"),  # until the other account accepts the result
     (RUN, "GATE"),  # until it approves
