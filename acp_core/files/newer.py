@@ -15,4 +15,9 @@ def is_newer(said: object, schema: str) -> bool:
     """
     kind, _, known = schema.rpartition("/")
     given, _, version = said.rpartition("/") if isinstance(said, str) else ("", "", "")
-    return given == kind and version.isascii() and version.isdecimal() and int(version[:9]) > int(known)
+    return (
+        given == kind
+        and version.isascii()
+        and version.isdecimal()
+        and int(version[:9]) > int(known)
+    )
