@@ -53,7 +53,7 @@ def test_the_source_distribution_holds_what_the_tests_and_pages_need() -> None:
     }
     tops = {*PACKAGES, "tests", "docs", "screenshots", ".ci"}
     assert {name.partition("/")[0] for name in held} >= {
-        *tops, "README.md", "CHANGELOG.md", "LICENSE",
+        *tops, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
     }  # fmt: skip
     assert sources() <= held
     assert {".ci/constraints.txt", "docs/acp.1", "tests/upgrade/sample-0.1.0.tar.gz"} <= held
