@@ -277,7 +277,7 @@ def extras() -> Iterator[Check]:
         absent = [name for name in names if not _version(name)]
         if absent:
             advice = (
-                f"adds {ADDS[extra]}; to get it, run pip install 'acp-tui[{extra}]'"
+                f"adds {ADDS[extra]}; to get it, run {_installer()} 'acp-tui[{extra}]'"
                 f" (in a checkout of acp: pip install '.[{extra}]')"
             )
             value = f"without {', '.join(absent)}"
@@ -285,6 +285,17 @@ def extras() -> Iterator[Check]:
         else:
             value = ", ".join(f"{name} {_version(name)}" for name in names)
             yield Check("Extras", extra, State.OK, value)
+
+
+def _installer() -> str:
+    """The command that adds packages to the environment in which acp runs: pip's, pipx's or uv's."""
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return "pipx runpip acp-tui install"
+    try:
+        by = importlib.metadata.distribution("acp-tui").read_text("INSTALLER") or ""
+    except importlib.metadata.PackageNotFoundError:
+        by = ""
+    return f"uv pip install --python {sys.executable}" if by.strip() == "uv" else "pip install"
 
 
 def _version(name: str) -> str:

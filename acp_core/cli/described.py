@@ -9,10 +9,13 @@ from click.shell_completion import CompletionItem
 
 from acp_core.model.action_spec import ActionSpec, Field, Kind, Spec
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import Refused
+from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.kit.binding import bind, located
 from acp_core.protocols.kit.command import GroupParser
 from acp_core.protocols.kit.parser import Parser, fields_of
+
+_PLACES = ("folder", "folders", "collaboration", "paths")
+"""Inputs that name the collaboration; other folders are where something else is."""
 
 
 def parameters(
@@ -75,20 +78,34 @@ def _type(field: Field) -> click.ParamType[object]:
 
 
 def _completed(spec: Spec, field: Field) -> object:
-    """What completes a choice: what can be chosen in the collaboration that is named, now."""
-    choice = Kind.CHOICE in (field.kind, field.items)
-    if not choice or not isinstance(spec, ActionSpec):
+    """What completes an input: what can be chosen in the collaboration that is named, or given there."""
+    choice = Kind.CHOICE in (field.kind, field.items) and isinstance(spec, ActionSpec)
+    if not choice and not field.suggests:
         return None
 
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        now = _now(spec, field, context)
-        given = [*now.names, *(f"{name}={v}" for name in now.names for v in now.choices)]
-        values = [CompletionItem(str(v), help=now.labels.get(v)) for v in given or now.choices]
-        return [each for each in values if each.value and each.value.startswith(incomplete)]
+        chosen = _choices(spec, field, context) if isinstance(spec, ActionSpec) and choice else []
+        found = [each for each in chosen if each.value and each.value.startswith(incomplete)]
+        return found or _suggested(field, _place(spec, context), incomplete)
 
     return complete
+
+
+def _choices(spec: ActionSpec, field: Field, context: click.Context) -> list[CompletionItem]:
+    now = _now(spec, field, context)
+    given = [*now.names, *(f"{name}={v}" for name in now.names for v in now.choices)]
+    return [CompletionItem(str(v), help=now.labels.get(v)) for v in given or now.choices]
+
+
+def _suggested(field: Field, place: str, incomplete: str) -> list[CompletionItem]:
+    from acp_core.cli.suggestions import suggested
+
+    try:
+        return [CompletionItem(each) for each in suggested(field, place, incomplete)]
+    except (AcpError, OSError, ValueError):
+        return []
 
 
 def _now(spec: ActionSpec, field: Field, context: click.Context) -> Field:
@@ -101,10 +118,14 @@ def _now(spec: ActionSpec, field: Field, context: click.Context) -> Field:
     return next((each for each in fields or () if each.name == field.name), field)
 
 
-def _place(spec: ActionSpec, context: click.Context) -> str:
+def _place(spec: Spec, context: click.Context) -> str:
     """The collaboration that is named so far; the one that is taken where none is."""
-    if spec.place is None:
-        return ""
-    named = context.params.get(f"p_{spec.place.name}") or ()
-    place = context.params.get(spec.place.name) or (named[0] if named else spec.place.default)
-    return place or ("." if spec.place.kind is Kind.FOLDER else "")
+    places = [each for each in fields_of(spec) if Kind.FOLDER in (each.kind, each.items)]
+    own = spec.place if isinstance(spec, ActionSpec) else None
+    told = [each for each in places if each.name == "collaboration"]  # of what has another place
+    for each in [*told, *([own] if own else places)]:
+        named = context.params.get(f"p_{each.name}") or ()
+        place = context.params.get(each.name) or (named[0] if named else each.default)
+        if place and (own or each.name in _PLACES):
+            return str(place if isinstance(place, str) else place[0])
+    return "." if (own.kind is Kind.FOLDER if own else places) else ""

@@ -121,7 +121,8 @@ def written(stream: TextIO, signs: str) -> TextIO:
 
     class Plain(io.TextIOWrapper):
         def write(self, text: str, /) -> int:
-            super().write(text.translate(known))
+            said = text.replace(" · ", ", ") if signs == WORDS else text
+            super().write(said.translate(known))
             return len(text)
 
     stream.flush()

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files import atomic, modes, writes
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
+from acp_core.files.newer import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.files.writes import APPEND as APPEND
@@ -146,9 +147,8 @@ class Transaction:
         try:
             steps = _steps(self.root, journal, reason)
         except WriteError as error:
-            raise Refused(
-                f"{self._journal} cannot be applied: {error}; check the file, then remove it"
-            ) from None
+            advice = "" if reason == NEWER else "; check the file, then remove it"
+            raise Refused(f"{self._journal} cannot be applied: {error}{advice}") from None
         reason = _first_problem(writes.check, steps) or _forward(steps, again=True)
         if reason:
             self._back(what, steps, reason)
@@ -331,7 +331,15 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, str]:
         return (None, "") if error.missing else ({}, error.clause)
     except (ValueError, RecursionError):
         return {}, "it is not valid JSON"
-    return (value, "") if isinstance(value, dict) else ({}, "it is not a JSON object")
+    if not isinstance(value, dict):
+        return {}, "it is not a JSON object"
+    return value, NEWER if _is_newer(value.get("schema_version")) else ""
+
+
+def _is_newer(said: object) -> bool:
+    """Whether a journal is of a format that may mean something else than this one."""
+    first = said.partition(".")[0] if isinstance(said, str) else ""
+    return first.isascii() and first.isdecimal() and first.lstrip("0") not in ("", "1")
 
 
 def _text(journal: dict[str, Any], key: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from acp_core.files import atomic
+from acp_core.files.newer import is_newer
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.files.text import clean_line
 from acp_core.history import library, transfer
@@ -266,6 +267,8 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[ArchivedFi
             raise BadArchive("its manifest is too large")
         found = json.loads(archive.read(info))
         schema = found["schema"]
+        if is_newer(schema, SCHEMA):
+            raise BadArchive("exported by a newer acp: use that version")
         if schema != SCHEMA:
             raise BadArchive(
                 f"its manifest has the schema {clean_line(str(schema), 60)} instead of {SCHEMA}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import atomic, modes
+from acp_core.files.newer import is_newer
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.history import forecast, library
 from acp_core.history.forecast import Case, Forecast
@@ -53,6 +54,7 @@ class Durations:
     def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
         self.path = path or paths.state_folder() / "durations.json"
         self._keep = keep
+        self._newer = False  # a later acp keeps the file: this one leaves it alone
         self._lock = threading.RLock()
         self._learned: dict[str, Learned] | None = None
         self._new: set[str] = set()
@@ -136,7 +138,7 @@ class Durations:
             return True
 
     def _write(self, known: dict[str, Learned]) -> None:
-        if not self._keep:
+        if not self._keep or self._newer:
             return
         latest = sorted(known.items(), key=lambda item: -item[1].at)[:MOST]
         content = {"schema": SCHEMA, "collaborations": {key: _plain(each) for key, each in latest}}
@@ -153,6 +155,7 @@ class Durations:
     def _read(self) -> dict[str, Learned]:
         try:
             content = json.loads(read_bounded(self.path, LARGEST))
+            self._newer = is_newer(content["schema"], SCHEMA)
             if content["schema"] != SCHEMA:
                 return {}
             return {key: _learned(each) for key, each in content["collaborations"].items()}

@@ -33,6 +33,12 @@ class Kind(str, Enum):
     FILE = "file"
 
 
+PARTICIPANTS, PRESETS, DOCUMENTS = "participants", "presets", "documents"
+STORIES, VIEWS = "stories", "views"
+"""What a shell can offer for an input: participants and documents of the collaboration that is named,
+presets of agents, ways of `acp demo` to get stuck, saved views of the fleet."""
+
+
 class Field(NamedTuple):
     """One input of an act or a query.
 
@@ -61,6 +67,7 @@ class Field(NamedTuple):
         names_from: of such a list: the input whose entries are the names, where a person types those.
         asked: whether a form on the screen asks for it; else only commands and JSON input have it.
         unasked: its value where a form cannot ask for it; None for its default.
+        suggests: what a shell offers for it besides its choices; "" for nothing.
     """
 
     name: str
@@ -87,6 +94,7 @@ class Field(NamedTuple):
     names: tuple[str, ...] = ()
     names_from: str = ""
     asked: bool = True
+    suggests: str = ""
 
     @property
     def option(self) -> str:

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from acp_core.files import atomic, modes
+from acp_core.files.newer import NEWER
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Need, Question, Snapshot
@@ -277,9 +278,9 @@ class Attention:
                 raise
             return {}
         except _NewerFile:
-            self._note = f"{clean(str(self.path))} was {_NEWER}"
+            self._note = f"{clean(str(self.path))} was {NEWER}"
             if alone:
-                raise OSError(errno.EPERM, _NEWER, str(self.path)) from None
+                raise OSError(errno.EPERM, NEWER, str(self.path)) from None
             return {}
         except (ValueError, RecursionError):
             self._note = f"{clean(str(self.path))} is damaged: acp treats everything as unseen"
@@ -300,7 +301,6 @@ class _NewerFile(Exception):
 
 
 _NOTHING = _Record()
-_NEWER = "written by a newer acp: use that version"
 _UNTIL = " until after event "
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from acp_core.files.mirrored import FILE, PLACE
+from acp_core.files.newer import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.stores import names
@@ -126,7 +127,7 @@ def decode(data: bytes) -> Manifest:
     try:
         value = json.loads(data)
         if value["schema"] != SCHEMA:
-            raise StoreRefused("the mirror was written by a newer acp: install that one")
+            raise StoreRefused(f"the mirror was {NEWER}")
         made = Manifest(
             _matching(_MARK, value["mark"]), _whole(value["number"]), _text(value["protocol"]),
             _text(value["name"]), _text(value["host"]), _text(value["account"]), _text(value["at"]),

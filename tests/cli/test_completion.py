@@ -80,6 +80,73 @@ def test_what_can_be_done_here_is_offered(acp: Acp, line: str, expected: list[st
     assert completed(acp, line) == expected
 
 
+@pytest.fixture
+def checkout(acp: Acp) -> Path:
+    """A folder collaboration of two, one of whom has written."""
+    given = ("--participant", "server", "--participant", "reviewer", "--objective", "x")
+    assert acp("init", "checkout", *given, "--completion", "y").returncode == 0
+    return acp.home / "checkout"
+
+
+BOTH = ["plain,server", "plain,reviewer"]
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("acp loop checkout ", BOTH),
+        ("acp loop --folder checkout --participant rev", BOTH[1:]),
+        ("acp logs checkout ", BOTH),
+        ("acp next checkout --participant ", BOTH),
+        ("acp next --folder checkout --participant ", BOTH),
+        ("acp wait checkout --participant s", BOTH[:1]),
+        ("acp append checkout --participant ", BOTH),
+        ("acp mcp checkout ", BOTH),
+        ("acp ask checkout far start ", BOTH),
+        ("acp sync checkout --take ", BOTH),
+        ("acp skill install --for claude --collaboration checkout --participant r", BOTH[1:]),
+        ("acp loop nowhere ", []),
+        ("acp diff checkout pro", ["plain,proposal.md", "plain,protocol.json"]),
+        ("acp loop checkout reviewer --agent cl", ["plain,claude"]),
+        ("acp launch checkout reviewer=cl", ["plain,reviewer=claude"]),
+        ("acp launch checkout --agent co", ["plain,codex", "plain,command"]),
+        ("acp launch checkout --agent reviewer=cl", ["plain,reviewer=claude"]),
+        ("acp new other server=ge", ["plain,server=gemini"]),
+        ("acp new other ser", []),
+        ("acp workspaces dispatch run --agent ann=q", ["plain,ann=qwen"]),
+        ("acp cycle start Export --agent mi", ["plain,mine"]),
+        ("acp governed init . --agent pm=cl", ["plain,pm=claude"]),
+        ("acp agent --on-message o", ["plain,opencode"]),
+        ("acp demo --stuck to", ["plain,torn"]),
+        ("acp status --view ", ["plain,urgent"]),
+    ],
+)
+def test_names_that_acp_knows_are_offered(acp: Acp, line: str, expected: list[str]) -> None:
+    config = acp.home / "config" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(
+        '[presets.mine]\nextends = "claude"\n[fleet.views.urgent]\nsort = "waiting"\n'
+    )
+    assert completed(acp, line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("acp launch checkout reviewer = cl", ["plain,claude"]),
+        ("acp launch checkout reviewer =", ["plain,claude", "plain,codex"]),
+        ("acp new other server = claude reviewer = co", ["plain,codex", "plain,command"]),
+        ("acp launch checkout --agent = cl", ["plain,claude"]),
+    ],
+)
+@pytest.mark.usefixtures("checkout")
+def test_bash_gets_the_part_of_a_word_that_it_replaces(
+    acp: Acp, line: str, expected: list[str]
+) -> None:
+    assert [each for each in completed(acp, line) if each in expected] == expected
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_has_its_script(acp: Acp, shell: str) -> None:
     ran = acp("completion", shell)

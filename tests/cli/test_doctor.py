@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,23 @@ def test_text_of_the_environment_is_harmless() -> None:
     lines = render([check], Terminal(width=80))
     assert "\x1b" not in "".join(lines)
     assert "vi␛]0;title␇" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("by", "command"),
+    [("pip", "run pip install 'acp-tui[web]'"), ("pipx", "run pipx runpip acp-tui install 'acp-tui[web]'"),
+     ("uv", f"run uv pip install --python {sys.executable} 'acp-tui[web]'")],
+)  # fmt: skip
+def test_an_extra_is_added_by_the_program_that_installed_acp(
+    by: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_version", lambda name: "")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    if by == "pipx":
+        (tmp_path / "pipx_metadata.json").touch()
+    place = tmp_path / "acp_tui-0.2.0.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Name: acp-tui\nVersion: 0.2.0\n")
+    (place / "INSTALLER").write_text(f"{by}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert command in named(list(checks.extras()), "web").advice

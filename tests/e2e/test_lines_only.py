@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.golden.builders.folder import Story
+from tests.golden.states import all_states
 
 PEOPLE = ("server", {"id": "anna", "kind": "human"})
 DRAWN = re.compile(r"[\u2190-\u21ff\u2300-\u23ff\u2500-\u25ff\u2700-\u27bf\x1b]")
@@ -37,6 +38,7 @@ class Listener:
         ended = self._acp(*shlex.split(line.removeprefix("acp ")))
         assert ended.returncode in (0, 1), ended.stderr
         assert DRAWN.findall(ended.stdout) == []
+        assert " , " not in ended.stdout
         assert all(unicodedata.category(sign) != "So" for sign in ended.stdout)
         return ended.stdout
 
@@ -94,6 +96,35 @@ def test_a_stuck_collaboration_is_finished_without_the_dashboard(stuck: Path) ->
     assert "Completed: nothing is left to do." in me.types("acp why cache")
     assert "server" in me.types("acp replay cache")
     assert me.types("acp stats cache")
+
+
+def test_a_gate_is_approved_and_a_question_answered_without_the_dashboard(tmp_path: Path) -> None:
+    for state in ("governed/run-gate-waits", "folder/reviewing-with-question"):
+        place = tmp_path / "home" / state.partition("/")[0]
+        place.mkdir(parents=True)
+        built = all_states()[state].build(place)
+        if built != place:
+            built.rename(tmp_path / "home" / "cache")
+    me = Listener(Acp(tmp_path / "home", {"ACP_SIGNS": "words"}))
+
+    said = me.types("acp status")
+    assert "The gate planning_signoff needs your approval" in said
+    said = me.types("acp why governed")
+    assert "waiting for you" in said and "the gate planning_signoff" in said
+    said = me.types("acp card governed")
+    for fact in ("pm asks to enter implementation", "met: .planning/ROADMAP.md", "OBJ-001  low"):
+        assert fact in said
+    approve = next(line.strip() for line in said.splitlines() if " approve_gate " in line)
+    assert "Approved planning_signoff: implementation begins." in me.types(f"{approve} --yes")
+    assert "implementation: active" in me.types("acp watch governed --once")
+    assert "dispatch the next turn to dev" in me.types("acp why governed")
+
+    said = me.types("acp card cache")
+    assert "reader asks a question" in said and '"How long may an entry live?"' in said
+    answer = me.hears_command(said, "answer_question").replace("ANSWER", '"One hour."', 1)
+    me.types(f"{answer} --yes")
+    assert "How long may an entry live?" not in me.types("acp card cache")
+    assert "help only reviewer" in me.types("acp why cache")
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {}])

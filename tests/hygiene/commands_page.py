@@ -27,19 +27,22 @@ task, see [index.md](index.md).
 wins over a path of the same name: `acp ./status` opens the path.
 
 """
-_CODES = """\
+CODES = (
+    ("0", "done; also for an action that is queued, because another process must apply it"),
+    ("1", "something is left to do, or the result is unknown"),
+    ("2", "refused, or invalid input: one line on the standard error says why"),
+    ("130", "interrupted"),
+    ("141", "the program that read the output ended"),
+)
+"""The exit codes that mean the same for every command."""
+_CODES = f"""\
 ## Exit codes
 
 These codes mean the same for every command:
 
 | code | meaning |
 |---|---|
-| 0 | done; also for an action that is queued, because another process must apply it |
-| 1 | something is left to do, or the result is unknown |
-| 2 | refused, or invalid input: one line on the standard error says why |
-| 130 | interrupted |
-| 141 | the program that read the output ended |
-
+{"".join(f"| {code} | {meaning} |{chr(10)}" for code, meaning in CODES)}
 `acp act` ends as the command of the action would. These commands say more by their codes:
 
 | command | codes |
@@ -53,7 +56,7 @@ def page() -> str:
         return "".join((_INTRODUCTION, *_map(), _CODES, *_codes(), *_sections()))
 
 
-def _headings() -> dict[str, list[registry.Command]]:
+def headings() -> dict[str, list[registry.Command]]:
     """The map of `acp --help`: its headings with the commands of acp and its own protocols."""
     found: dict[str, list[registry.Command]] = {heading: [] for heading in table.HEADINGS}
     added = [each for protocol in registry.bundled() for each in protocol.commands]
@@ -65,7 +68,7 @@ def _headings() -> dict[str, list[registry.Command]]:
 def _map() -> Iterator[str]:
     """What each command is for, with a link to its section."""
     yield "## All commands\n\n| command | does |\n|---|---|\n"
-    for heading, rows in _headings().items():
+    for heading, rows in headings().items():
         yield f"| **{heading}** | |\n"
         for each in rows:
             yield f"| [acp {each.name}](#acp-{each.name}) | {each.summary} |\n"
@@ -90,7 +93,7 @@ def _is_group(words: tuple[str, ...]) -> bool:
 
 
 def _sections() -> Iterator[str]:
-    names = [each.name for rows in _headings().values() for each in rows]
+    names = [each.name for rows in headings().values() for each in rows]
     for name in names:
         for words, parsed in commands().items():
             if words[0] == name:

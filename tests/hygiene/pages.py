@@ -28,14 +28,24 @@ def prose(place: tuple[str, ...]) -> Iterator[tuple[int, str]]:
 
 def quoted(place: tuple[str, ...]) -> Iterator[str]:
     """What stands between backticks in the running text of a page, each in one line."""
-    for found in re.findall(r"`([^`]+)`", _BLOCK.sub("", text(place))):
-        yield found.replace("\n", " ")
+    yield from quoted_in(text(place))
+
+
+def quoted_in(page: str) -> Iterator[str]:
+    """What stands between backticks in running text, each in one line."""
+    for found in re.findall(r"`([^`]+)`", _BLOCK.sub("", page)):
+        yield re.sub(r"\n *", " ", found)
 
 
 def lines(place: tuple[str, ...]) -> Iterator[str]:
     """The command lines of acp in the shell blocks of a page, and in its running text."""
     yield from block_lines(place)
-    for each in quoted(place):
+    yield from lines_in(text(place))
+
+
+def lines_in(page: str) -> Iterator[str]:
+    """The command lines of acp in running text."""
+    for each in quoted_in(page):
         if "..." not in each and "|" not in each and _COMMAND.match(each):
             yield _COMMAND.sub("", each)
 

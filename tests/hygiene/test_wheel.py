@@ -39,8 +39,22 @@ def test_every_file_of_the_packages_is_in_it(names: set[str]) -> None:
 
 def test_nothing_else_is_in_it(names: set[str]) -> None:
     others = {name for name in names - sources() if ".dist-info/" not in name}
-    assert others == set()
+    assert {name.partition(".data/data/")[2] for name in others} == {"share/man/man1/acp.1"}
 
 
 def test_the_licence_comes_with_it(names: set[str]) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_source_distribution_holds_what_the_tests_and_pages_need() -> None:
+    sdist = pytest.importorskip("hatchling.builders.sdist", reason="needs hatchling")
+    held = {
+        each.distribution_path for each in sdist.SdistBuilder(str(ROOT)).recurse_included_files()
+    }
+    tops = {*PACKAGES, "tests", "docs", "screenshots", ".ci"}
+    assert {name.partition("/")[0] for name in held} >= {
+        *tops, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+    }  # fmt: skip
+    assert sources() <= held
+    assert {".ci/constraints.txt", "docs/acp.1", "tests/upgrade/sample-0.1.0.tar.gz"} <= held
+    assert [name for name in held if "__pycache__" in name or "/." in name] == []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from acp_core.cli.specs.fields import FOLDER, FOLDERS, command_of
 from acp_core.loops.acts import table
 from acp_core.loops.acts.table import RUN
+from acp_core.model.action_field import PARTICIPANTS, PRESETS
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
 from acp_core.protocols.kit.command import Commands
 
 _PARTICIPANTS = Field(
     "participant", help="Name the participants (default: all).", kind=Kind.LIST, position=True,
-    metavar="PARTICIPANT",
+    metavar="PARTICIPANT", suggests=PARTICIPANTS,
 )  # fmt: skip
 
 LOOP = command_of(
@@ -20,10 +21,10 @@ LOOP = command_of(
         "Wait for a participant's turns and run an agent for each.",
         fields=(
             Field("participant", help="Participant whose turns the agent takes.", metavar="ID", required=True,
-                  position=True),
+                  position=True, suggests=PARTICIPANTS),
             Field(
                 "agent", help="Use the preset of a known agent in place of a COMMAND.", metavar="PRESET",
-                aliases=("--preset",),
+                aliases=("--preset",), suggests=PRESETS,
             ),
             *RUN,
             Field("interval", help="Time between two checks.", kind=Kind.DURATION, default=1.0),
@@ -100,7 +101,7 @@ MCP = command_of(
         fields=(
             FOLDER,
             Field("participant", help="Participant as which the agent acts.", metavar="ID", required=True,
-                  position=True),
+                  position=True, suggests=PARTICIPANTS),
             Field("wait", help="Offer the tool that waits for a turn.", kind=Kind.FLAG, default=True),
         ),
         command="mcp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_core.cli.specs.fields import CHAIN, FOLDER, FOLDERS, OUTPUT, PATHS, UTC, command_of
+from acp_core.model.action_field import DOCUMENTS
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
 
 RECORD = command_of(
@@ -84,6 +85,7 @@ DIFF = command_of(
             FOLDER,
             Field(
                 "document", help="Name of the document, or the end of its name if that is unique.", position=True, required=True,
+                suggests=DOCUMENTS,
             ),
             Field(
                 "since", help=("Earlier version: an event or a time (default: the version before "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_core.cli.specs.fields import FOLDER, PATHS, THEME, UTC, command_of
+from acp_core.model.action_field import STORIES, VIEWS
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
 from acp_core.person.views import GROUPS, SORTS
 
@@ -71,7 +72,7 @@ DEMO = command_of(
             ),
             Field(
                 "stuck", help=("Play a collaboration that gets stuck for this CAUSE; an unknown "
-                               "CAUSE lists all causes."), metavar="CAUSE", bare="all",
+                               "CAUSE lists all causes."), metavar="CAUSE", bare="all", suggests=STORIES,
             ),
         ),
         command="demo",
@@ -102,7 +103,7 @@ STATUS = command_of(
             Field("all", help="Also list archived collaborations.", kind=Kind.FLAG),
             Field(
                 "view", help="Use a saved view of config.toml ([fleet.views.NAME]).",
-                metavar="NAME",
+                metavar="NAME", suggests=VIEWS,
             ),
             Field(
                 "group", help="Group the list [default: state].", kind=Kind.CHOICE,

@@ -5,7 +5,7 @@ Standard library only, and light.
 
 from __future__ import annotations
 
-from acp_core.model.action_field import PLACE, Field, Kind
+from acp_core.model.action_field import PLACE, PRESETS, Field, Kind
 
 FOLDER = PLACE
 """The collaboration, by position or by name; the folder in which one stands where none is given."""
@@ -30,7 +30,7 @@ BY = Field(
 REASON = Field("reason", "Reason", "Say why.", Kind.LINES, required=True, metavar="TEXT")
 AGENT = Field(
     "agent", "Agent", "Choose the agent of one participant, or (without NAME) of all others.",
-    Kind.LIST, metavar="[NAME=]PRESET", form=False,
+    Kind.LIST, metavar="[NAME=]PRESET", form=False, suggests=PRESETS,
 )  # fmt: skip
 MODEL = Field("model", "Model", "Choose the agent's model (empty: the agent's default).",
               metavar="NAME")  # fmt: skip

@@ -445,6 +445,7 @@ class TestAGateThatIsNotMet:
         age(folder)
         found = cause(folder, "D1", gave_up(folder, "reviewer"))
         assert found.headline == "1 of 2 have answered; still waiting for reviewer"
+        assert found.advice == "help only reviewer: the others are idle"
         assert not found.wanted
 
     def test_rounds_that_do_not_converge(self, tmp_path: Path) -> None:

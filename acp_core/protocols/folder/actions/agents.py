@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from acp_core.files.journal import without_collector
-from acp_core.model.action_field import Field, Kind
+from acp_core.model.action_field import PARTICIPANTS, Field, Kind
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TABLE = "acp_core.protocols.folder.actions.table_agents"
 _SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.session_mark.MARK`, which would cost an import
 _WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
-             metavar="ID")  # fmt: skip
+             metavar="ID", suggests=PARTICIPANTS)  # fmt: skip
 NEXT = (NAMED_FOLDER, _WHO)
 WAIT = (
     *NEXT,

@@ -6,6 +6,7 @@ collaboration).
 
 from __future__ import annotations
 
+from acp_core.model.action_field import PARTICIPANTS
 from acp_core.model.action_spec import DONE, PLACE, ActionSpec, Field, Intent, Kind
 from acp_core.protocols.folder.actions.agents import FORCED
 from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
@@ -73,7 +74,7 @@ INSTALLATION = ActionSpec(
         Field("collaboration", "Collaboration", "Also install the tools, for the collaboration in this folder.",
               Kind.FOLDER, optional=True),
         Field("participant", "Participant", "Participant as which the agent uses the tools.", optional=True,
-              metavar="ID"),
+              metavar="ID", suggests=PARTICIPANTS),
         options.YES,
         options.FORCE._replace(help="Replace installed files that were edited since."),
     ),

@@ -6,6 +6,7 @@ The files are those of `acp init`; the programs are started by what is handed in
 
 from __future__ import annotations
 
+from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import DONE, PLACE, Kind
 from acp_core.protocols.folder.actions.names import CREATE
 from acp_core.protocols.folder.actions.table_agents import INIT
@@ -15,7 +16,7 @@ _fields = {each.name: each for each in INIT.fields}
 _OBJECTIVE = _fields.pop("objective")._replace(required=True)
 _PARTICIPANTS = _fields.pop("participants")._replace(
     required=True, position=True, metavar="PARTICIPANT[=PRESET]",
-    help="Name the participants, agents and people; the first one owns the proposal.",
+    help="Name the participants, agents and people; the first one owns the proposal.", suggests=PRESETS,
 )  # fmt: skip
 _GATES = _fields.pop("gates")._replace(required=True)
 _fields.pop("resume")

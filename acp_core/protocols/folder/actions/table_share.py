@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_core.model.action_field import PARTICIPANTS
 from acp_core.model.action_spec import PLACE, ActionSpec, Exits, Field, Kind, QuerySpec
 from acp_core.protocols.kit import options
 
@@ -80,9 +81,9 @@ SYNCING = ActionSpec(
               "that acp moved to .acp/kept.", Kind.FLAG),
         _NAME._replace(name="delete", title="Delete", help="Delete this document on all hosts."),
         _NAME._replace(name="release", title="Give back", help="Let other hosts act for this participant.",
-                       metavar="ID"),
+                       metavar="ID", suggests=PARTICIPANTS),
         _NAME._replace(name="take", title="Move here", help="Let this participant act on this host, wherever it "
-                       "acts now.", metavar="ID"),
+                       "acts now.", metavar="ID", suggests=PARTICIPANTS),
     ),
     command="sync",
     help="Without an option, acp synchronizes until it is interrupted. Programs that cannot reach the store, "
@@ -116,7 +117,7 @@ ASKING = ActionSpec(
               position=True, metavar="VERB"),
         Field("participant", "Participant", "Name the participant; with allow or reject: the request's id, as "
               "`acp hosts` shows it.", required=True, position=True,
-              metavar="ID"),
+              metavar="ID", suggests=PARTICIPANTS),
         Field("text", "Message", "With nudge, or reject: the message to the participant's agent.", Kind.LINES,
               position=True, metavar="TEXT", most=2_000),
         Field("expires", help="Let the request expire after this time.", kind=Kind.DURATION,

@@ -352,7 +352,7 @@ def _late(facts: Facts, case: Case) -> Iterator[Cause]:
     yield Cause(
         "D1",
         f"{asked - len(waiting)} of {asked} have answered; still waiting for {names}",
-        advice="help only {names}: the others are idle",
+        advice=f"help only {names}: the others are idle",
         evidence=tuple(f"{turn.participant} must {turn.what}" for turn in late),
         wanted=False,
         participant=late[0].participant,

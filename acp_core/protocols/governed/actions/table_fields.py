@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import Exits, Field, Kind
 from acp_core.protocols.kit import options
 
@@ -16,7 +17,7 @@ AGENTS = Field(
     "agents", "Agents",
     "ROLE=COMMAND: the command that takes a role's turns. {prompt} is replaced by the prompt, "
     "which otherwise goes to standard input. A human plays a role without a command.",
-    Kind.LIST, flag="--agent", metavar="ROLE=COMMAND",
+    Kind.LIST, flag="--agent", metavar="ROLE=COMMAND", suggests=PRESETS,
 )  # fmt: skip
 DECISION: Exits = (
     (0, "done"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
 from acp_core.protocols.kit import options
 from acp_core.protocols.wire.actions import table_fields as given
@@ -52,7 +53,7 @@ AGENT = ActionSpec(
               metavar="PATH", bare=IDENTITY, optional=True),
         Field("on_message", "Program that answers", "Answer messages and tasks with this program: a "
               "preset (claude, codex, ...) or a command; never through a shell.",
-              metavar="COMMAND", optional=True),
+              metavar="COMMAND", optional=True, suggests=PRESETS),
         Field("workdir", "Working folder", "Working folder of that program [default: here].", Kind.FOLDER,
               optional=True),
         options.MODEL,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from acp_core.files import atomic
 from acp_core.files.decode import text
+from acp_core.files.newer import NEWER, is_newer
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.person.paths import state_folder
 from acp_core.protocols.wire.read.remote.known import Known
@@ -60,6 +61,7 @@ class Reader:
         self.known = Known()
         self.key = ""
         self.own = False  # made of an agent's own log, not heard of it
+        self.newer = False  # a later acp keeps it
         self._seen = (0, 0)  # inode and bytes that were read
         self._rest = b""
 
@@ -90,6 +92,8 @@ class Reader:
 
     def _take(self, line: bytes) -> None:
         head = None if self.key else _head(line)
+        if not self.key and head is None:
+            self.newer = self.newer or is_newer(_schema(line), SCHEMA)
         if head is not None:
             self.key, self.own = head["key"], head.get("own") is True
             self.known.skip()
@@ -136,6 +140,8 @@ class Writer:
         except Unreadable as error:
             if not error.missing:
                 self.problem = self.problem or error.reason
+        if reader.newer:
+            self.problem = self.problem or NEWER
         known = reader.known if reader.key == self._key else Known()
         if not self.problem:
             self._begin(known, fresh=reader.key != self._key)
@@ -191,6 +197,13 @@ def _lines(key: str, known: Known) -> Iterator[bytes]:
     yield json.dumps({"schema": SCHEMA, "key": key}).encode() + b"\n"
     for each in known.records():
         yield encode(each) + b"\n"
+
+
+def _schema(line: bytes) -> object:
+    try:
+        return fields_of(decode(line)).get("schema")
+    except Refusal:
+        return None
 
 
 def _head(line: bytes) -> Json | None:
