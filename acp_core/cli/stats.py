@@ -24,6 +24,7 @@ from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
 from acp_core.protocols.kit.values import Values
+from acp_core.protocols.locations import is_link
 
 SCHEMA = "acp.stats/1"
 
@@ -67,10 +68,9 @@ def measure(folder: str, working: Working, now: datetime) -> Measured:
     Raises:
         CommandError: there is none in this folder.
     """
-    _, snapshot = open_one(folder)
-    loops = Observer().loops(snapshot.key)
-    acts = journal.read(snapshot.key)
+    snapshot = open_one(folder)[1] if is_link(folder) else None  # what is remote tells it only once
     with past_of(folder, empty=True) as past:
+        loops, acts = Observer().loops(past.key), journal.read(past.key)
         return measured(past, loops, acts, now, working, snapshot)
 
 

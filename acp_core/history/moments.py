@@ -17,6 +17,7 @@ from acp_core.history.schema import LoopChange, Seen
 from acp_core.history.tool_uses import tool_uses
 from acp_core.history.versions import RECORDED, Known
 from acp_core.model import Event
+from acp_core.model.marks import marks
 
 EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
 END_OF_SECOND = 999_999
@@ -97,7 +98,7 @@ def moments(
         loops: changes of participants' loops.
     """
     found: list[tuple[float, int, int, Moment]] = []
-    for number, (event, (at, exact)) in enumerate(zip(events, times, strict=True), 1):
+    for number, (event, (at, exact)) in enumerate(zip(marks(events), times, strict=True), 1):
         what = f"{event.actor}: {event.kind}"
         found.append((at, _RANK[EVENT], number, Moment(at, EVENT, number, what, event.id, exact)))
     for known in versions:

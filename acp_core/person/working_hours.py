@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time as system
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = "09:00-18:00"
@@ -47,9 +49,17 @@ class Working:
         return total
 
     def _instant(self, day: date, clock: time) -> datetime:
-        """When a clock of the zone showed a time on a day: the offset is that of the day."""
-        shown = datetime.combine(day, clock, self.zone)
-        return shown.astimezone(UTC)  # without a zone: this machine's
+        here = (system.timezone, system.tzname) if self.zone is None else None
+        return _instant(day, clock, self.zone, here)
+
+
+@lru_cache(maxsize=1_000)  # a long log asks for the same few days again and again
+def _instant(day: date, clock: time, zone: tzinfo | None, here: object) -> datetime:
+    """When a clock of the zone showed a time on a day: the offset is that of the day.
+
+    ``here`` tells this machine's zones apart, where it is that one.
+    """
+    return datetime.combine(day, clock, zone).astimezone(UTC)  # without a zone: this machine's
 
 
 def hours(text: str) -> tuple[time, time]:
