@@ -15,6 +15,7 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import chain_of, past_of
 from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
+from acp_core.files.journal import without_collector
 from acp_core.history import wording
 from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED, Metrics
@@ -69,7 +70,7 @@ def measure(folder: str, working: Working, now: datetime) -> Measured:
         CommandError: there is none in this folder.
     """
     snapshot = open_one(folder)[1] if is_link(folder) else None  # what is remote tells it only once
-    with past_of(folder, empty=True) as past:
+    with without_collector(), past_of(folder, empty=True) as past:
         loops, acts = Observer().loops(past.key), journal.read(past.key)
         return measured(past, loops, acts, now, working, snapshot)
 

@@ -166,9 +166,9 @@ def of_snapshot(
         phases: the name of the first lane.
     """
     over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
-    done = [(event.id, event.actor, event.at) for event in marks(snapshot.events)]
-    times = [at for _, _, at in done if at is not None]
-    end = max(times) if over and times else now
+    end = now
+    if over:
+        end = max((each.at for each in marks(snapshot.events) if each.at is not None), default=now)
     last = end if over else None
     stays = [(phase.label, visit) for phase in snapshot.phases for visit in phase.visits]
     bars = [
@@ -191,7 +191,7 @@ def of_snapshot(
         untimed += len(own) - len(bars)
         lanes.append(Lane(name, tuple(bars)))
     rows = {name: row for row, name in enumerate(names, 1)}
-    actors = {event: actor for event, actor, _ in done}
+    actors = {each.id: each.actor for each in marks(snapshot.events)}
     handovers = []
     for turn in turns:
         giver = rows.get(actors.get(turn.since_event or "", ""))

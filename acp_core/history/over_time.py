@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ def counts_over_time(past: Past) -> tuple[Change, ...]:
     events = sorted(first[event] for event in told if event in first)
     places = sorted({*_evenly(documents), *_evenly(events)})
     found: list[Change] = []
-    before: dict[str, int | None] = {}
+    before: Mapping[str, int | None] = {}
     for place in places:
         now = past.totals(place)
         at = past.moments[place].time
