@@ -38,7 +38,7 @@ def stats(given: Values) -> int:
     now = utc_now()
     if given.chain:
         folders = [each for folder in folders for each in chain_of(folder)]
-    found = [measure(folder, working, now) for folder in _once(folders)]
+    found = [measure(folder, working, now, draws=False) for folder in _once(folders)]
     if given.json:
         told = [figures(each.metrics, each.findings, each.counts) for each in found]
         said: dict[str, object] = {"schema": SCHEMA, "at": fields.time(now), "collaborations": told}
@@ -63,8 +63,8 @@ def _once(folders: Sequence[str]) -> list[str]:
                  for each in reversed(folders)}.values())[::-1]  # fmt: skip
 
 
-def measure(folder: str, working: Working, now: datetime) -> Measured:
-    """Read a collaboration and work out its figures.
+def measure(folder: str, working: Working, now: datetime, *, draws: bool = True) -> Measured:
+    """Read a collaboration and work out its figures, and a chart of it where one is wanted.
 
     Raises:
         CommandError: there is none in this folder.
@@ -72,7 +72,7 @@ def measure(folder: str, working: Working, now: datetime) -> Measured:
     snapshot = open_one(folder)[1] if is_link(folder) else None  # what is remote tells it only once
     with without_collector(), past_of(folder, empty=True) as past:
         loops, acts = Observer().loops(past.key), journal.read(past.key)
-        return measured(past, loops, acts, now, working, snapshot)
+        return measured(past, loops, acts, now, working, snapshot, draws)
 
 
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:

@@ -331,7 +331,8 @@ def test_a_long_past_is_read_once_and_its_story_told_once(
 
     monkeypatch.setattr(FolderCollaboration, "story", telling)
     monkeypatch.setattr(FolderCollaboration, "refresh", reading)
-    assert measure_folder(str(folder), Working(), NOW).counts
+    found = measure_folder(str(folder), Working(), NOW, draws=False)
+    assert found.counts and found.drawn is None
     assert (told, read.count(str(folder))) == ([str(folder)], 1)
 
 
