@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ from acp_core.history.chain import chain
 from acp_core.history.moments import written
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
+from acp_core.model import SourceState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.protocols.discovery import DiscoveredCollaboration
-from acp_core.protocols.locations import find
+from acp_core.protocols.locations import find, is_link
 
 _ZONE = re.compile(r" ([+-]\d\d:?\d\d)$")
 """The zone of a time as people are shown it."""
@@ -32,12 +34,16 @@ def past_of(folder: str, *, empty: bool = False) -> Iterator[Past]:
     Raises:
         CommandError: there is none, it has no past, or its recording cannot be read.
     """
-    found = find_collaboration(folder)
+    found = (None if is_link(folder) else find(os.path.abspath(folder))) or find_collaboration(
+        folder
+    )
     try:
         past = Past(found, utc_now())
     except BadRecording as error:
         raise CommandError(str(error)) from None
     try:
+        if past.present.source.state is SourceState.UNREACHABLE:
+            open_one(folder)  # says why
         if not (past.moments or empty):
             raise CommandError(f"{folder}: nothing has happened yet")
         yield past

@@ -15,6 +15,7 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import chain_of, past_of
 from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
+from acp_core.files.journal import without_collector
 from acp_core.history import wording
 from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED, Metrics
@@ -24,6 +25,7 @@ from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
 from acp_core.protocols.kit.values import Values
+from acp_core.protocols.locations import is_link
 
 SCHEMA = "acp.stats/1"
 
@@ -36,7 +38,7 @@ def stats(given: Values) -> int:
     now = utc_now()
     if given.chain:
         folders = [each for folder in folders for each in chain_of(folder)]
-    found = [measure(folder, working, now) for folder in _once(folders)]
+    found = [measure(folder, working, now, draws=False) for folder in _once(folders)]
     if given.json:
         told = [figures(each.metrics, each.findings, each.counts) for each in found]
         said: dict[str, object] = {"schema": SCHEMA, "at": fields.time(now), "collaborations": told}
@@ -61,17 +63,16 @@ def _once(folders: Sequence[str]) -> list[str]:
                  for each in reversed(folders)}.values())[::-1]  # fmt: skip
 
 
-def measure(folder: str, working: Working, now: datetime) -> Measured:
-    """Read a collaboration and work out its figures.
+def measure(folder: str, working: Working, now: datetime, *, draws: bool = True) -> Measured:
+    """Read a collaboration and work out its figures, and a chart of it where one is wanted.
 
     Raises:
         CommandError: there is none in this folder.
     """
-    _, snapshot = open_one(folder)
-    loops = Observer().loops(snapshot.key)
-    acts = journal.read(snapshot.key)
-    with past_of(folder, empty=True) as past:
-        return measured(past, loops, acts, now, working, snapshot)
+    snapshot = open_one(folder)[1] if is_link(folder) else None  # what is remote tells it only once
+    with without_collector(), past_of(folder, empty=True) as past:
+        loops, acts = Observer().loops(past.key), journal.read(past.key)
+        return measured(past, loops, acts, now, working, snapshot, draws)
 
 
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:

@@ -20,14 +20,15 @@ from acp_core.files.reading import read_bounded as read_bounded  # together for 
 from acp_core.files.sync import sync_fd as sync_fd
 from acp_core.files.sync import sync_folder as sync_folder
 
-_LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}\.acp-tmp", re.DOTALL)
+_LEFTOVER = r"\.(.+)\.[0-9a-f]{16}\.acp-tmp"  # compiled where it is needed: seldom
+_ENDING = ".acp-tmp"
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 def is_leftover(name: str) -> bool:
     """Whether a file of this name is one of our unfinished ones."""
-    return _LEFTOVER.fullmatch(name) is not None
+    return name.endswith(_ENDING) and re.fullmatch(_LEFTOVER, name, re.DOTALL) is not None
 
 
 def replace(
@@ -105,7 +106,7 @@ def sweep(path: str | os.PathLike[str]) -> int:
     except OSError:
         return 0
     for other in names:
-        match = _LEFTOVER.fullmatch(other)
+        match = re.fullmatch(_LEFTOVER, other, re.DOTALL) if other.endswith(_ENDING) else None
         if match and match.group(1) == name and _remove(os.path.join(folder, other)):
             removed += 1
     return removed

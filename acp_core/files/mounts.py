@@ -39,7 +39,7 @@ DOUBTFUL_LOCKS = frozenset(
     {"beegfs", "ceph", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.grpcfuse", "fuse.juicefs",
      "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "virtiofs"}
 )  # fmt: skip
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = r"\\([0-7]{3})"  # compiled where it is needed: seldom
 
 
 class Mount(NamedTuple):
@@ -56,7 +56,9 @@ def parse(text: str) -> tuple[Mount, ...]:
         place, separator, system = line.partition(" - ")
         fields, kinds = place.split(), system.split()
         if separator and len(fields) >= 5 and kinds:
-            point = _OCTAL.sub(lambda found: chr(int(found[1], 8)), fields[4])
+            point = fields[4]
+            if "\\" in point:
+                point = re.sub(_OCTAL, lambda found: chr(int(found[1], 8)), point)
             mounts.append(Mount(point, kinds[0]))
     return tuple(mounts)
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from acp_core.model import Snapshot, Status, format
+from acp_core.model.marks import marks
 from acp_core.model.story import PastTurn
 
 TICKS = 6  # at most, of the time scale
@@ -165,8 +166,9 @@ def of_snapshot(
         phases: the name of the first lane.
     """
     over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
-    times = [event.at for event in snapshot.events if event.at is not None]
-    end = max(times) if over and times else now
+    end = now
+    if over:
+        end = max((each.at for each in marks(snapshot.events) if each.at is not None), default=now)
     last = end if over else None
     stays = [(phase.label, visit) for phase in snapshot.phases for visit in phase.visits]
     bars = [
@@ -189,7 +191,7 @@ def of_snapshot(
         untimed += len(own) - len(bars)
         lanes.append(Lane(name, tuple(bars)))
     rows = {name: row for row, name in enumerate(names, 1)}
-    actors = {event.id: event.actor for event in snapshot.events}
+    actors = {each.id: each.actor for each in marks(snapshot.events)}
     handovers = []
     for turn in turns:
         giver = rows.get(actors.get(turn.since_event or "", ""))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acp_core.model import Event, Phase, Snapshot
+from acp_core.model.marks import marks
 from acp_core.model.story import PastTurn
 
 
@@ -55,7 +56,7 @@ def _backward(events: Sequence[Event]) -> tuple[dict[datetime, datetime], str]:
     latest: dict[str, datetime] = {}
     found: dict[datetime, datetime] = {}
     first = ""
-    for event in events:
+    for event in marks(events):
         if event.at is None:
             continue
         before = latest.get(event.source, event.at)

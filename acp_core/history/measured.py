@@ -23,7 +23,8 @@ from acp_core.person.working_hours import Working
 class Measured:
     """A collaboration's figures, and what they were worked out of.
 
-    ``findings`` is empty where none were recorded; ``counts`` tells changes of what is counted.
+    ``findings`` is empty where none were recorded; ``counts`` tells changes of what is counted;
+    ``drawn`` is None where nothing has a time, or no chart was wanted.
     """
 
     snapshot: Snapshot
@@ -41,6 +42,7 @@ def measured(
     now: datetime,
     working: Working,
     snapshot: Snapshot | None = None,
+    draws: bool = True,
 ) -> Measured:
     """Work out everything.
 
@@ -48,6 +50,7 @@ def measured(
         past: of the collaboration.
         loops, acts, now, working: see `acp_core.history.metrics.measure`.
         snapshot: as it is read now, where that is known better than ``past`` does.
+        draws: whether a chart is wanted: of a long past, that costs as much as all figures.
 
     Raises:
         BadRecording: the recording is damaged.
@@ -60,7 +63,7 @@ def measured(
     findings = findings_over_time(charged.observations(past.observations, snapshot))
     changes = counts_over_time(past)
     counts = tuple(each for each in changes if charged.is_of_run(each.at, snapshot))
-    drawn = chart.of_snapshot(steady, turns, now)
+    drawn = chart.of_snapshot(steady, turns, now) if draws else None
     if drawn is not None:
         drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics), doubt=doubt)
     return Measured(snapshot, story, metrics, findings, counts, drawn)

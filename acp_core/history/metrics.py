@@ -18,6 +18,7 @@ from statistics import median
 from acp_core.agents.state import RunnerState
 from acp_core.history import charged
 from acp_core.model import Snapshot, Status
+from acp_core.model.marks import marks
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.person.journal import Act
 from acp_core.person.working_hours import Working
@@ -119,7 +120,7 @@ def measure(
         working: which hours count as working time.
     """
     over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
-    times = [event.at for event in snapshot.events if event.at is not None]
+    times = [event.at for event in marks(snapshot.events) if event.at is not None]
     start = min(times, default=None)
     end = (max(times) if over else max([now, *times])) if times else None
     lead = _span(start, end, working)

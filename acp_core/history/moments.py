@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from acp_core.history.schema import LoopChange, Seen
 from acp_core.history.tool_uses import tool_uses
 from acp_core.history.versions import RECORDED, Known
 from acp_core.model import Event
+from acp_core.model.marks import marks
 
 EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
 END_OF_SECOND = 999_999
@@ -97,8 +98,9 @@ def moments(
         loops: changes of participants' loops.
     """
     found: list[tuple[float, int, int, Moment]] = []
-    for number, (event, (at, exact)) in enumerate(zip(events, times, strict=True), 1):
-        what = f"{event.actor}: {event.kind}"
+    said: dict[tuple[str, str], str] = {}  # the same text for all that say the same
+    for number, (event, (at, exact)) in enumerate(zip(marks(events), times, strict=True), 1):
+        what = said.setdefault((event.actor, event.kind), f"{event.actor}: {event.kind}")
         found.append((at, _RANK[EVENT], number, Moment(at, EVENT, number, what, event.id, exact)))
     for known in versions:
         what = f"{known.file} changed" if known.size is not None else f"{known.file} was removed"
@@ -126,9 +128,8 @@ def _counted(ordered: list[Moment]) -> list[Moment]:
     for moment in ordered:
         if moment.kind == EVENT:
             events = max(events, moment.events)
-        counted.append(
-            Moment(moment.at, moment.kind, events, moment.what, moment.name, moment.exact)
-        )
+        same = moment.events == events
+        counted.append(moment if same else replace(moment, events=events))
     return counted
 
 

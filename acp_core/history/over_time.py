@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.history.moments import DOCUMENT
+from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
-from acp_core.model.story import Count
 
 MOST = 300  # versions of documents, and events, that are counted; of more, some are left out evenly
 
@@ -55,13 +54,17 @@ def counts_over_time(past: Past) -> tuple[Change, ...]:
         BadRecording: the recording is damaged.
     """
     documents = [n for n, moment in enumerate(past.moments) if moment.kind == DOCUMENT]
-    named = (past.index(each.event) for each in past.story.counts if each.event)
-    events = sorted({place for place in named if place is not None})
+    first: dict[str, int] = {}
+    for place, moment in enumerate(past.moments):
+        if moment.kind == EVENT:
+            first.setdefault(moment.name, place)
+    told = {each.event for each in past.story.counts if each.event}
+    events = sorted(first[event] for event in told if event in first)
     places = sorted({*_evenly(documents), *_evenly(events)})
     found: list[Change] = []
-    before: dict[str, int | None] = {}
+    before: Mapping[str, int | None] = {}
     for place in places:
-        now = _summed(past.counts(place))
+        now = past.totals(place)
         at = past.moments[place].time
         for what, value in now.items():
             if value != before.get(what):
@@ -75,15 +78,3 @@ def _evenly(places: list[int]) -> list[int]:
     if len(places) <= MOST:
         return places
     return [places[n * (len(places) - 1) // (MOST - 1)] for n in range(MOST)]
-
-
-def _summed(counts: Iterable[Count]) -> dict[str, int | None]:
-    """Each thing's number in all; None where a part of it is not known."""
-    found: dict[str, int | None] = {}
-    for count in counts:
-        if count.what not in found:
-            found[count.what] = count.value
-            continue
-        sum_ = found[count.what]
-        found[count.what] = None if sum_ is None or count.value is None else sum_ + count.value
-    return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeVar
 
 from acp_core.history import library
@@ -81,7 +82,6 @@ class Past:
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []
         self.moments: list[Moment] = self._moments()
-        self.ids = ids(self.moments)
         self._event_times = [each.at for each in self.moments if each.kind == EVENT]
         self._snapshots: OrderedDict[int, Then] = OrderedDict()
         self._stage: Stage | None = None
@@ -94,6 +94,11 @@ class Past:
             self._stage.close()
         if self._store is not None:
             self._store.close()
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """A name for each of `moments`, in their order (see `acp_core.history.moments.ids`)."""
+        return ids(self.moments)
 
     @property
     def recorded(self) -> bool:
@@ -225,6 +230,13 @@ class Past:
             return self._staged(place, lambda opened: opened.story().counts)
         except KeyError:
             return ()
+
+    def totals(self, place: int) -> Mapping[str, int | None]:
+        """What the counts at a moment came to in all; nothing where nothing that can be read stood there."""
+        try:
+            return self._staged(place, lambda opened: opened.totals())
+        except KeyError:
+            return {}
 
     def phase_changes(self) -> list[int]:
         """The places of the events at which a phase began."""

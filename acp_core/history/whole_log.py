@@ -10,6 +10,7 @@ from acp_core.history.moments import END_OF_SECOND
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import PRESENT, Known, Versions
 from acp_core.model import Event
+from acp_core.model.marks import marks
 from acp_core.model.tracked import PastLog
 
 _LAST = (
@@ -21,7 +22,7 @@ def log_of(events: Sequence[Event], versions: Versions) -> PastLog:
     """The log with all that it holds; of the name "" where the protocol has none."""
     name = next((each for each in versions.files if each in versions.logs), "")
     data = _newest(versions.files.get(name, []))
-    times = (_latest(event.at) if event.at else None for event in events)
+    times = (_latest(event.at) if event.at else None for event in marks(events))
     return PastLog(name, data, tuple(event_ends(events, data)), tuple(times))
 
 

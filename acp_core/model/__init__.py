@@ -6,7 +6,7 @@ commands that must start fast pay for what they use.
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 
 TYPE_CHECKING = False
 
@@ -80,6 +80,8 @@ def __getattr__(name: str) -> object:
     """A word, from the module that defines it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    word: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = f"{__name__}.{_HOMES[name]}"
+    __import__(home)  # as `importlib` would, which takes longer to import than this module
+    word: object = getattr(sys.modules[home], name)
     globals()[name] = word
     return word

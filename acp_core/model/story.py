@@ -5,6 +5,7 @@ Plain data, standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -58,3 +59,15 @@ class Story(NamedTuple):
     turns: tuple[PastTurn, ...] = ()
     counts: tuple[Count, ...] = ()
     requests: tuple[Request, ...] = ()
+
+
+def summed(counts: Iterable[Count]) -> dict[str, int | None]:
+    """What counts come to in all, by what is counted; None where a part is not known."""
+    found: dict[str, int | None] = {}
+    for count in counts:
+        if count.what not in found:
+            found[count.what] = count.value
+            continue
+        sum_ = found[count.what]
+        found[count.what] = None if sum_ is None or count.value is None else sum_ + count.value
+    return found

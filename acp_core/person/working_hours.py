@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time as system
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import lru_cache
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = "09:00-18:00"
@@ -38,18 +40,34 @@ class Working:
     def seconds(self, start: datetime, end: datetime) -> float:
         """How many seconds of working time lie between two times (aware)."""
         first, last = start.astimezone(UTC), end.astimezone(UTC)
-        total, day = 0.0, start.astimezone(self.zone).date()
-        while day <= end.astimezone(self.zone).date():
-            if day.weekday() in self.days:
-                begin, until = self._instant(day, self.begin), self._instant(day, self.end)
-                total += max(0.0, (min(until, last) - max(begin, first)).total_seconds())
-            day += timedelta(days=1)
+        if last <= first:
+            return 0.0
+        here = (system.timezone, system.tzname) if self.zone is None else None
+        total = 0.0
+        # A day of the zone begins at most a day before or after that of UTC.
+        for day in range(first.toordinal() - 1, last.toordinal() + 2):
+            if (day - 1) % 7 not in self.days:
+                continue
+            hours = _hours(day, self.begin, self.end, self.zone, here)
+            if hours is not None and hours[0] < last and hours[1] > first:
+                total += (min(hours[1], last) - max(hours[0], first)).total_seconds()
         return total
 
-    def _instant(self, day: date, clock: time) -> datetime:
-        """When a clock of the zone showed a time on a day: the offset is that of the day."""
-        shown = datetime.combine(day, clock, self.zone)
-        return shown.astimezone(UTC)  # without a zone: this machine's
+
+@lru_cache(maxsize=1_000)  # a long log asks for the same few days again and again
+def _hours(
+    day: int, begin: time, end: time, zone: tzinfo | None, here: object
+) -> tuple[datetime, datetime] | None:
+    """When a clock of the zone showed two times on a day; None on a day that no calendar has.
+
+    ``here`` tells this machine's zones apart, where it is that one.
+    """
+    try:
+        shown = (datetime.combine(date.fromordinal(day), each, zone) for each in (begin, end))
+        first, last = (each.astimezone(UTC) for each in shown)  # without a zone: this machine's
+    except (OverflowError, ValueError):
+        return None
+    return first, last
 
 
 def hours(text: str) -> tuple[time, time]:

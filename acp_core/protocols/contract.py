@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
-from acp_core.model.story import Story
+from acp_core.model.story import Story, summed
 from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.model.turn import Brief, TurnState
 
@@ -137,6 +137,13 @@ class Collaboration(ABC):
     def story(self) -> Story:
         """Whose turn it was when, and what can be counted, as of the last `refresh`."""
         return Story()
+
+    def totals(self) -> Mapping[str, int | None]:
+        """What the counts of `story` come to in all, by what is counted; None: not known.
+
+        Asked at many moments of the past: what costs much there is worth a way of its own.
+        """
+        return summed(self.story().counts)
 
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
         """Where a participant stands, read now; cheaper than `refresh`, and never raises.

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_core.cli.stats import measure as measure_folder
 from acp_core.history import wording
 from acp_core.history.measured import measured as figures_of
 from acp_core.history.metrics import Metrics, PersonTime, Span, measure
@@ -24,9 +25,12 @@ from acp_core.history.over_time import counts_over_time, findings_over_time
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.history.totals import total
+from acp_core.model import Snapshot
+from acp_core.model.story import Story
 from acp_core.person.working_hours import Working, days, hours
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
+from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.registry import bundled
 from tests.cli.support import Acp
 from tests.loops.support import make
@@ -306,6 +310,30 @@ def test_a_review_counts_from_the_event_that_submits_it(tmp_path: Path) -> None:
     assert [(each.at, each.new) for each in changes] == [
         (datetime(2026, 5, 4, 12, 25, tzinfo=UTC), 2)
     ]
+
+
+def test_a_long_past_is_read_once_and_its_story_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many moments are counted at: else a log of 20,000 events takes minutes."""
+    folder = folder_of(tmp_path, RUN)
+    told: list[str] = []
+    read: list[str] = []
+    story, look = FolderCollaboration.story, FolderCollaboration.refresh
+
+    def telling(self: FolderCollaboration) -> Story:
+        told.append(self.key)
+        return story(self)
+
+    def reading(self: FolderCollaboration, now: datetime) -> Snapshot:
+        read.append(self.key)
+        return look(self, now)
+
+    monkeypatch.setattr(FolderCollaboration, "story", telling)
+    monkeypatch.setattr(FolderCollaboration, "refresh", reading)
+    found = measure_folder(str(folder), Working(), NOW, draws=False)
+    assert found.counts and found.drawn is None
+    assert (told, read.count(str(folder))) == ([str(folder)], 1)
 
 
 def test_a_chain_is_listed_once_and_has_a_total(acp: Acp, tmp_path: Path) -> None:

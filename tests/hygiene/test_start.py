@@ -101,3 +101,43 @@ def test_the_portable_rooms_import_under_a_bare_python() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "False", "")
+
+
+COMPILED = """
+import json, sys
+import re._compiler as compiler
+compiled, compile_one = [], compiler.compile
+
+def noted(pattern, flags=0):
+    frame = sys._getframe(1)
+    while frame.f_globals["__name__"] in ("re", "functools"):
+        frame = frame.f_back
+    compiled.append([frame.f_globals["__name__"], str(pattern)[:60]])
+    return compile_one(pattern, flags)
+
+compiler.compile = noted
+from acp_tui import __main__
+code = __main__.main(sys.argv[1:])
+ours = [each for each in compiled if each[0].startswith("acp_")]
+print()
+print(json.dumps([code, ours, sorted({"importlib", "warnings"} & set(sys.modules))]))
+"""
+
+
+def test_a_turn_of_a_short_log_compiles_next_to_nothing_and_needs_no_importlib(
+    tmp_path: Path,
+) -> None:
+    """An expression that takes many lines at one go takes as long to compile as twenty lines take."""
+    who = ["--folder", str(tmp_path / "c"), "--participant", "writer"]
+    init = [*who, "--participant", "reader", "--objective", "Choose", "--completion", "Chosen"]
+    assert run("init", *init)[0] == 0
+    reply = ["--event", "blocked", "--summary", "Done", "--reply-to", "1"]
+    for arguments in (["next", *who], ["append", *who, *reply]):
+        ran = subprocess.run(
+            [sys.executable, "-c", COMPILED, *arguments],
+            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        code, compiled, modules = json.loads(ran.stdout.splitlines()[-1])
+        assert code == 0, ran.stdout
+        assert [each for each in compiled if each[0] != "acp_core.files.text"] == []
+        assert modules == []

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from acp_core.files.journal import Lines, blocks
+from acp_core.model.marks import Mark
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V1, V2
+from acp_core.protocols.folder.schema import V1, V2, Entry
 from acp_core.protocols.folder.state import Machine
+from acp_core.protocols.folder.view.timeline import EventLog
 
 PEOPLE = ("ana", "ben", "zoë")
 ODD = (
@@ -144,6 +146,28 @@ def test_blocks_say_what_single_lines_say(dialect: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", [V1, V2])
+def test_outlines_say_what_the_events_say_but_for_summaries(dialect: str, kind: str) -> None:
+    """Figures of the past are worked out of outlines; no event is made or kept for them."""
+    chance = Random(f"outlines {dialect} {kind}")
+    for _ in range(20):
+        log = a_log(chance, dialect, kind)
+        history = History(PEOPLE, dialect)
+        for block in cut(log, [chance.randrange(60) for _ in range(chance.randrange(4))]):
+            history.read(block)
+        outlines = list(history.entries.outlines())
+        whole = list(line_by_line(log, dialect).entries)
+        assert [_outline(each) for each in outlines] == [_outline(each) for each in whole]
+        marks = list(EventLog(history.entries, {}, {}).marks())
+        events = EventLog(line_by_line(log, dialect).entries, {}, {})
+        assert marks == [Mark(e.id, e.source, e.actor, e.kind, e.at) for e in events]
+
+
+def _outline(entry: Entry) -> Entry:
+    return entry._replace(summary="", key=None, doc=entry.doc or None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_other_participants_change_what_a_log_says(kind: str) -> None:
     chance = Random(kind)
     for _ in range(10):
@@ -183,6 +207,19 @@ def test_a_long_log_in_blocks_is_the_same_log() -> None:
         history.read(block)
     assert told(history) == told(line_by_line(log, V1))
     assert not history.findings and history.machine.round == 6_667
+
+
+def test_walking_through_outlines_makes_no_event_and_cuts_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A log of a gigabyte is gone through in the memory of its bytes."""
+    history = History(PEOPLE, V1)
+    for block in blocks(rounds(5_000)):
+        history.read(block)
+    monkeypatch.setattr("acp_core.protocols.folder.read.entries.parse_line", None)
+    assert [entry.seq for entry in history.entries.outlines()] == list(range(1, 5_001))
+    pieces = [piece for piece in history.entries._pieces if not isinstance(piece, list)]
+    assert any(isinstance(piece._held, bytes) for piece in pieces)
 
 
 def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

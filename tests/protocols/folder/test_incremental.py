@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
+from acp_core.model.story import summed
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.kit.diagnosis import Case, Clock
@@ -46,6 +47,9 @@ def look(collaboration: FolderCollaboration, now: datetime) -> dict[str, Any]:
     clock = Clock(now + timedelta(seconds=20))
     causes = diagnose(collaboration, Case(snapshot, clock, durations=collaboration.durations))
     offered = [(act.name, act.label, act.sentence, act.inputs.model_json_schema()) for act in acts]
+    assert list(collaboration.totals().items()) == list(
+        summed(collaboration.story().counts).items()
+    )
     return said(snapshot) | {
         "acts": offered,
         "causes": [(cause.code, cause.headline, cause.evidence) for cause in causes],

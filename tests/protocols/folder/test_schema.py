@@ -221,6 +221,6 @@ def test_times_are_understood_or_not() -> None:
 
 def test_ids_that_init_accepts() -> None:
     for name in ("a", "agent-a", "Zoë", "_x", "a.b", "测试", "a" * 64):
-        assert schema.PARTICIPANT_ID.fullmatch(name), name
+        assert schema.is_participant_id(name), name
     for name in ("", "-a", ".a", "a b", "a\n", "a" * 65, "../x", "a/b", "a\x1b"):
-        assert not schema.PARTICIPANT_ID.fullmatch(name), name
+        assert not schema.is_participant_id(name), name

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.conduct.following import Wanted
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.pace import Pace
+    from acp_core.protocols.folder.view.story import Totals
     from acp_core.protocols.folder.write.repair_plan import Outlook
     from acp_core.protocols.kit.diagnosis import Case
 
@@ -207,6 +208,10 @@ class FolderCollaboration(Collaboration):
         texts = [self._text(name) for name in ("review.md", "decisions.md")]
         return story(self.facts, *texts)
 
+    def totals(self) -> Mapping[str, int | None]:
+        decisions = self._text("decisions.md")
+        return self._totals.of(self.facts, lambda: self._text("review.md"), decisions)
+
     def _text(self, name: str) -> str | None:
         """A document's text as scans see it, None where it cannot be read."""
         try:
@@ -228,6 +233,12 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.write.repair_plan import Outlook  # only repairs need it
 
         return Outlook()
+
+    @cached_property
+    def _totals(self) -> Totals:
+        from acp_core.protocols.folder.view.story import Totals  # only reports need it
+
+        return Totals()
 
     @cached_property
     def _pace(self) -> Pace:

@@ -17,6 +17,7 @@ Row = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
 """Seq, sender and event (see `author_and_event`), time, document ("" for none) and the seq that is
 replied to, as they stand in a usual line; of another one the last item is the line, the rest empty."""
 
+_KNOWN = 1_000  # pairs of a sender and an event that are remembered
 _FEW = 1_900  # bytes: a shorter line's summary is not too long
 _UNUSUAL = bytes({*range(0x20), 0x5C})  # of these, lines without escapes hold their newlines only
 
@@ -65,6 +66,45 @@ def author_and_event(said: bytes) -> tuple[str, str]:
     """The sender and the event of a row."""
     sender, _, event = said.partition(b'","event":"')
     return sender.decode(), event.decode()
+
+
+class Outlines:
+    """Makes the events of usual lines, but for their summaries and keys."""
+
+    def __init__(self) -> None:
+        self._said: dict[bytes, tuple[str, str]] = {}
+        self._at, self._time = b"", ""
+
+    def of(self, row: Row, line: int) -> schema.Entry:
+        """The event of a row in the line of this number."""
+        seq, said, at, document, reply_to, _ = row
+        names = self._said.get(said)
+        if names is None:
+            names = author_and_event(said)
+            if len(self._said) < _KNOWN:
+                self._said[said] = names
+        if at != self._at:
+            self._at, self._time = at, at.decode()
+        sender, event = names
+        doc = document.decode() if document else None
+        return tuple.__new__(  # as Entry(...), at half the cost
+            schema.Entry,
+            (
+                line,
+                int(seq),
+                sender,
+                event,
+                self._time,
+                "",
+                doc,
+                int(reply_to),
+                None,
+                None,
+                None,
+                (),
+                "",
+            ),
+        )
 
 
 class Days(dict[bytes, bool]):

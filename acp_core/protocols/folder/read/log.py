@@ -18,7 +18,13 @@ from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.read.lines import Days, Row, rows
 from acp_core.protocols.folder.read.transitions import Course
 from acp_core.protocols.folder.rules.log_lines import LogCheck
-from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, BadLine, Entry, parse_line
+from acp_core.protocols.folder.schema import (
+    DELIVERABLE_EVENTS,
+    BadLine,
+    Entry,
+    parse_any,
+    parse_line,
+)
 from acp_core.protocols.folder.state import Machine, Wait
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 _RECENT = 16  # states that protocol.json may show because it lags a little
 _BULK = 500  # lines from which on the garbage collector would only be in the way
+_MANY = 20  # lines from which on it pays to compile what takes many of them at one go
 _STATES = 4_096  # different states that are remembered
 
 State = tuple[str, str | None, list[str]]
@@ -105,7 +112,9 @@ class History:
             self._take(item)
 
     def _read(self, block: Lines) -> None:
-        found = rows(block) if self.check.regular else None
+        many = block.count >= _MANY
+        found = rows(block) if many and self.check.regular else None
+        parse = parse_line if many else parse_any
         position = 0
         while position < block.count:
             if found is not None and found[position][0] and self.check.is_usual:
@@ -114,7 +123,7 @@ class History:
                     return
             row = found[position] if found is not None else None
             raw = row[5] if row is not None and not row[0] else block.lines[position]
-            item = parse_line(raw, block.first + position)
+            item = parse(raw, block.first + position)
             if item is not None:
                 self._take(item)
             position += 1

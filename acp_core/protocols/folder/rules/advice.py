@@ -49,7 +49,7 @@ def participants_twice(facts: Facts) -> Iterator[Finding]:
 def participants_portable(facts: Facts) -> Iterator[Finding]:
     """A participant's id holds what breaks headings, paths or terminals."""
     for name in facts.participants:
-        if not schema.PARTICIPANT_ID.fullmatch(name):
+        if not schema.is_participant_id(name):
             text = f"protocol.json participants: the id {name!r} contains characters that are not safe everywhere"
             yield _advice("ACP911", text, schema.PROTOCOL_FILE)
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 
 from acp_core.model.light import Any, NamedTuple
 
@@ -58,14 +59,12 @@ MAX_LINES = 1_000_000  # lines of the whole log
 MAX_PARTICIPANTS = 1_000  # that are taken part in; no run comes near it
 MAX_SUMMARY = 2_000  # characters that our writer accepts
 MAX_SEQ = (1 << 53) - 1  # what every JSON reader keeps exactly
-
-PARTICIPANT_ID = re.compile(r"[^\W.\-][\w.\-]{0,63}|_[\w.\-]{0,63}")
-
-_DIGEST = re.compile("[0-9a-f]{64}")
+_PARTICIPANT_ID = r"[^\W.\-][\w.\-]{0,63}|_[\w.\-]{0,63}"
+_DIGEST = "[0-9a-f]{64}"
 
 # U+0085, U+2028 and U+2029 end a line for `str.splitlines`: readers that use it can never
 # read such a log again, so they are written as escapes and refused when found raw.
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = "[\ud800-\udfff]"
 _LINE_BREAKERS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -115,11 +114,12 @@ class BadLine(NamedTuple):
 # A line as this program and the existing tools write it, without escapes: read at one go.
 _TEXT = rb'"([^"\\\x00-\x1f]*+)"'
 _NUMBER = rb"([1-9][0-9]{0,14}+)"
-_CANONICAL = re.compile(
+_CANONICAL = (
     rb'\{"seq":%(n)b,"from":%(t)b,"event":%(t)b,"at":%(t)b,"summary":%(t)b'
     rb'(?:,"doc":%(t)b)?+(?:,"reply_to":%(n)b)?+(?:,"role":%(t)b)?+(?:,"sha256":%(t)b)?+'
     rb'(?:,"key":%(t)b)?+\}' % {b"n": _NUMBER, b"t": _TEXT}
 )
+_canonical = cache(lambda: re.compile(_CANONICAL))  # takes as long as twenty lines without it
 _NEL, _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = (chr(code).encode() for code in _LINE_BREAKERS)
 
 
@@ -142,9 +142,9 @@ def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
     Lines as every tool writes them take a fast path; everything else is read as JSON and
     checked field by field. Never raises.
     """
-    match = _CANONICAL.fullmatch(raw)
+    match = _canonical().fullmatch(raw)
     if match is None or len(raw) > MAX_LINE or not (raw.isascii() or holds_no_breaker(raw)):
-        return _parse_bytes(raw, line)
+        return parse_any(raw, line)
     seq, sender, event, at, summary, doc, reply_to, role, sha256, key = match.groups()
     try:
         return tuple.__new__(  # as Entry(...), at half the cost
@@ -166,7 +166,7 @@ def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
             ),
         )
     except UnicodeDecodeError:
-        return _parse_bytes(raw, line)
+        return parse_any(raw, line)
 
 
 def holds_no_breaker(raw: bytes) -> bool:
@@ -174,7 +174,8 @@ def holds_no_breaker(raw: bytes) -> bool:
     return _NEL not in raw and _LINE_SEPARATOR not in raw and _PARAGRAPH_SEPARATOR not in raw
 
 
-def _parse_bytes(raw: bytes, line: int) -> Entry | BadLine | None:
+def parse_any(raw: bytes, line: int) -> Entry | BadLine | None:
+    """The same as `parse_line`, without what makes many usual lines fast: for a few lines."""
     if len(raw) > MAX_LINE:
         return BadLine(line, "ACP203", f"{LOG_FILE} line {line}: longer than {MAX_LINE} bytes")
     try:
@@ -234,7 +235,7 @@ def too_deep(text: str) -> bool:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
-    for match in _BRACKETS.finditer(text):
+    for match in re.finditer(_BRACKETS, text, re.DOTALL):
         token = match.group()
         if token in "[{":
             depth += 1
@@ -245,7 +246,7 @@ def too_deep(text: str) -> bool:
     return False
 
 
-_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_BRACKETS = r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]'
 
 
 def _entry(value: dict[str, Any], line: int, duplicates: list[str]) -> Entry:
@@ -401,7 +402,7 @@ def participant_ids(protocol: dict[str, Any]) -> list[str]:
 
 def is_writable(name: str) -> bool:
     """Whether UTF-8 can hold a name: one with half a surrogate pair nobody can write."""
-    return name.isascii() or not _HALF.search(name)
+    return name.isascii() or not re.search(_HALF, name)
 
 
 def gate_texts(protocol: dict[str, Any]) -> list[str]:
@@ -424,7 +425,12 @@ def events_of(dialect: str) -> tuple[str, ...]:
 
 def is_digest(text: str | None) -> bool:
     """Whether a text is a SHA-256 in hex as every tool writes it: lower case."""
-    return text is not None and _DIGEST.fullmatch(text) is not None
+    return text is not None and re.fullmatch(_DIGEST, text) is not None
+
+
+def is_participant_id(text: str) -> bool:
+    """Whether a text has the form of a new participant's id."""
+    return re.fullmatch(_PARTICIPANT_ID, text) is not None
 
 
 def parse_time(at: str) -> datetime | None:

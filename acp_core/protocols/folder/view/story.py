@@ -6,12 +6,12 @@ Source: folder protocol specification, "Phases" and "Review Format".
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line, clean_name
-from acp_core.model.story import Count, PastTurn, Request, Story
+from acp_core.model.story import Count, PastTurn, Request, Story, summed
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
@@ -53,10 +53,7 @@ def story(facts: Facts, review: str | None, decisions: str | None) -> Story:
         review: the text of review.md, None where it cannot be read.
         decisions: that of decisions.md, likewise.
     """
-    asked: Asked = {}
-    if review is not None and facts.review is not None:
-        headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
-        asked = points(review, headings)
+    asked = _asked(facts, review)
     return Story(
         tuple(_turns(facts.history)),
         tuple(_counts(facts, asked, decisions)),
@@ -64,14 +61,54 @@ def story(facts: Facts, review: str | None, decisions: str | None) -> Story:
     )
 
 
+class Totals:
+    """What the counts of a story come to, worked out again and again of a log that grows.
+
+    What the documents say is kept as long as they stay the same.
+    """
+
+    def __init__(self) -> None:
+        self._review: object = None
+        self._asked: Asked = {}
+
+    def of(
+        self, facts: Facts, review: Callable[[], str | None], decisions: str | None
+    ) -> dict[str, int | None]:
+        """The sums of `Story.counts`.
+
+        Args:
+            facts: what was read of the collaboration.
+            review: gives the text of review.md, None where it cannot be read.
+            decisions: that of decisions.md, likewise.
+        """
+        if facts.review is not self._review or facts.review is None:
+            text = review() if facts.review is not None else None
+            self._asked = _asked(facts, text)
+            self._review = facts.review
+        history, asked = facts.history, self._asked
+        if not history.check.regular:
+            return summed(_counts(facts, asked, decisions))
+        reviews = history.machine.reviews  # each event bears the number of its place
+        found: dict[str, int | None] = {}
+        if reviews:
+            known = reviews.keys() <= asked.keys()
+            for part in PARTS:
+                points = (len(asked[seq].get(part, ())) for seq in reviews) if known else ()
+                found[part.lower()] = sum(points) if known else None
+        return found | summed(_of_documents(facts, decisions))
+
+
 def _turns(history: History) -> list[PastTurn]:
     """One for each time that a participant was waited for, in the order in which they ended."""
     machine = Machine(history.participants, history.dialect)
     open_turns: dict[str, _Open] = {}
     found: list[PastTurn] = []
-    for entry in history.entries:
+    written, at = "", None
+    for entry in history.entries.outlines():
         machine.feed(entry)
-        at, waiting = schema.parse_time(entry.at), set(machine.waiting)
+        if entry.at != written:
+            written, at = entry.at, schema.parse_time(entry.at)
+        waiting = machine.waiting
         own = open_turns.pop(entry.sender, None)
         if own is not None:
             found.append(_turn(entry.sender, own, at, entry))
@@ -98,9 +135,20 @@ def _turn(name: str, own: _Open, at: datetime | None, entry: Entry | None) -> Pa
     )
 
 
+def _asked(facts: Facts, review: str | None) -> Asked:
+    """What each review that review.md holds asks for."""
+    if review is None or facts.review is None:
+        return {}
+    headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
+    return points(review, headings)
+
+
 def _counts(facts: Facts, asked: Asked, decisions: str | None) -> list[Count]:
-    found = _of_reviews(facts, asked)
-    found.append(Count("decisions", _decisions(facts, decisions)))
+    return [*_of_reviews(facts, asked), *_of_documents(facts, decisions)]
+
+
+def _of_documents(facts: Facts, decisions: str | None) -> list[Count]:
+    found = [Count("decisions", _decisions(facts, decisions))]
     readiness = facts.readiness
     for word in ("resolved", "deferred_nonblocking", "unresolved", "blocking"):
         value = sum(item.word == word for item in readiness.items) if readiness else None
@@ -127,17 +175,23 @@ def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
             entry.name,
             clean_name(entry.sender, _ID),
         )
-        for entry in facts.history.reviews
+        for entry in _reviews(facts.history)
         if entry.seq is not None
         for part in PARTS
     ]
+
+
+def _reviews(history: History) -> Iterator[Entry]:
+    if not history.review_at:
+        return iter(())
+    return (each for each in history.entries.outlines() if each.event == "review_submitted")
 
 
 def _requests(facts: Facts, asked: Asked) -> list[Request]:
     """The required changes of each review, in its order."""
     return [
         Request(clean_line(point.text), entry.name, clean_name(entry.sender, _ID))
-        for entry in facts.history.reviews
+        for entry in (_reviews(facts.history) if asked else ())
         if entry.seq in asked
         for point in asked[entry.seq].get(REQUIRED, ())
     ]

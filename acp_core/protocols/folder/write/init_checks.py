@@ -79,7 +79,7 @@ def _participants(wish: Wish) -> tuple[str, ...]:
     if not names:
         raise Refused("at least one non-blank --participant is required")
     for name in names:
-        if not schema.PARTICIPANT_ID.fullmatch(name):
+        if not schema.is_participant_id(name):
             raise Refused(
                 f"--participant {name!r}: an id has 1 to 64 letters, digits, '.', '_' or '-', "
                 "and does not begin with '.' or '-'"

@@ -105,7 +105,7 @@ def _participants(readme: str, entries: list[Entry]) -> tuple[str, ...]:
     for bullet in _bullets(listed):
         quoted = _ID.search(bullet)
         name = quoted.group(1) if quoted else bullet.split()[0].strip(":,")
-        if schema.PARTICIPANT_ID.fullmatch(name):
+        if schema.is_participant_id(name):
             names[name] = None
     for entry in entries:
         if entry.sender:
