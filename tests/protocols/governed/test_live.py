@@ -84,6 +84,35 @@ def test_a_turn_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_message_reaches_a_role_at_work_and_a_cancelled_turn_waits_for_a_person(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path, behaviour="hang")
+    step = begin("governed", "step", root)
+    wait_for(lambda: at_work(root), "the command of the role", 120)
+    told = acp("nudge", root, "pm", "Name the owner")
+    assert told.stdout == "pm: the agent got the message.\n", told.stderr
+    cancelled = acp("cancel", root, "pm")
+    assert (cancelled.returncode, cancelled.stdout) == (0, "pm: the turn is cancelled.\n")
+    code, said = end_of(step)
+    assert code == 1 and "cancelled by" in said, said
+    assert "Name the owner" in logged(root)
+    assert left_of(place(str(root), "pm")) == []
+    step = begin("governed", "step", root)
+    decide(root, "allow", "agent.py")
+    assert end_of(step)[0] == 0
+
+
+def at_work(root: Path) -> bool:
+    loops = json.loads(acp("ps", root, "--json").stdout)["loops"]
+    return any((each["run"] or {}).get("tool") for each in loops)
+
+
+def logged(root: Path) -> str:
+    return acp("logs", root, "pm").stdout
+
+
+@pytest.mark.slow
 def test_a_program_that_holds_no_session_is_started_for_the_turn(tmp_path: Path) -> None:
     root = make(tmp_path, "--protocol", "2")
     assert acp("governed", "step", root).returncode == 0
