@@ -60,7 +60,7 @@ class Preset:
             a turn there, if at all.
         login_files, login_env: files, and variables, of which one is there where it is logged in,
             as a rule; a ``$NAME`` in a path is a variable.
-        may: what it may do without asking, where ``permissions`` do not say so.
+        may: what it may do without asking, where ``permissions`` do not say so, or beside that.
         caution: what a person should know before it is started; "" where nothing.
         live: the program and its arguments that hold a live session, by the Agent Client
             Protocol; empty where it cannot.
