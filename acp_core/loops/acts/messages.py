@@ -28,7 +28,11 @@ from acp_core.protocols.kit.values import Values
 def bind_nudge(context: Context, now: datetime) -> Action:
     """Have a participant begin its turn anew, with a message."""
     about = About.of(context)
-    names = about.alive()
+    names = [
+        name
+        for name, loop in about.loops.items()
+        if loop.alive and (is_loop(loop) or _steers(loop))
+    ]
 
     def loop_of(name: str) -> RunnerState:
         loop = about.loop(name)
