@@ -72,7 +72,12 @@ def by_tools(steps: list[Step]) -> list[Step]:
     for step in steps:
         if step.kind == "run" and " append " in step.what:
             values = dict(re.findall(r" (--[a-z-]+) ('[^']*'|\S+)", step.what))
-            given = {name: values[each].strip("'") for each, name in options.items() if each in values}  # fmt: skip
+            texts = {name: values[each].strip("'") for each, name in options.items() if each in values}  # fmt: skip
+            given: dict[
+                str, Any
+            ] = {  # one program checks what its model gives against the tool's schema
+                name: int(text) if text.isdecimal() else text for name, text in texts.items()
+            }
             if path := values.get("--review-file"):
                 given["review"] = next(each.given for each in made if each.what == path and each.given)  # fmt: skip
             made.append(Step("use", "append", given))
