@@ -27,7 +27,7 @@ from tests.support.dialects import RESULT, Reply, Talk
 SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "exec")
 WRITERS = ("Write", "write_file", "write")
 READERS = ("Read", "read_file", "read")
-SEARCH = "ToolSearch"  # one program has its model look for the tools of servers first
+SEARCHES = ("ToolSearch", "tool_search")  # two programs have their model look for tools first
 
 
 @dataclass(frozen=True)
@@ -192,13 +192,13 @@ class Script:
     def _plan(self, prompt: str, tools: tuple[str, ...]) -> list[Step]:
         steps = [*self._more(prompt), *(recognised(prompt, self._folder) or [])]
         steps = [each for each in steps if each.kind != "read" or first(tools, READERS)]
-        if SEARCH not in tools:
-            return steps
-        return [more for each in steps for more in (*self._search(each), each)]
+        return [more for each in steps for more in (*self._search(each, tools), each)]
 
-    def _search(self, step: Step) -> Iterator[Step]:
-        if step.kind == "use":
-            yield Step("use", SEARCH, {"query": f"select:mcp__acp__{step.what}", "max_results": 5})
+    def _search(self, step: Step, tools: tuple[str, ...]) -> Iterator[Step]:
+        search = first(tools, SEARCHES)
+        if search and step.kind == "use" and step.what not in tools:
+            most = {"max_results": 5} if search == SEARCHES[0] else {}
+            yield Step("use", search, {"query": f"select:mcp__acp__{step.what}", **most})
 
     def _more(self, prompt: str) -> list[Step]:
         """The steps that a test asks for beside those of this prompt, once."""
