@@ -114,6 +114,17 @@ def test_a_run_that_a_person_cancels_is_not_begun_again_until_they_decide(
     assert state(project)["agents"]["ra"]["run"] == "1-ra-2"
 
 
+@pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_run(project: Path) -> None:
+    begin(project, "limit limit limit limit act act act act")
+    wait_for(lambda: is_complete(project), "the end of the cycle", 240)
+    loop = registry.find(str(project), "ra")
+    assert loop is not None and loop.run is not None and loop.run.number == 5
+    assert "the limit resets at" in Path(loop.log).read_text()
+    assert state(project)["agents"]["ra"]["run"] == "1-ra"
+    assert not state(project).get("phase_errors")
+
+
 def has_a_tool_in_use(root: Path, name: str) -> bool:
     loop = registry.find(str(root), name)
     return loop is not None and loop.run is not None and bool(loop.run.tool)

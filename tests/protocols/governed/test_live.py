@@ -110,6 +110,15 @@ def test_a_message_reaches_a_role_at_work_and_a_cancelled_turn_waits_for_a_perso
 
 
 @pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_turn(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="limit")
+    step = begin("governed", "step", root)
+    decide(root, "allow", "agent.py")
+    code, said = end_of(step)
+    assert code == 0 and "pm waits for its model service" in said, said
+
+
+@pytest.mark.slow
 def test_keys_send_a_message_to_a_role_at_work_and_cancel_its_turn(tmp_path: Path) -> None:
     root = make(tmp_path, behaviour="hang")
     step = begin("governed", "step", root)

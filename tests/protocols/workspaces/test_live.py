@@ -76,6 +76,15 @@ def test_a_cancelled_task_waits_for_a_person_who_has_it_done_again(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_attempt(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="limit")
+    ended = acp(*dispatch(root, "--permissions", "all"))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert states(root) == {"ann": "success"}
+    assert "the limit resets at" in acp("logs", root, "ann").stdout
+
+
+@pytest.mark.slow
 def test_a_sub_agent_writes_into_its_own_workspace_only(tmp_path: Path) -> None:
     root = tmp_path / "queues"
     own, other = (root / "agent-workspaces" / name for name in ("ann", "shared"))

@@ -224,6 +224,10 @@ class AgentRun(Assignment):
         """Say it where the orchestrator's log is read."""
         self._tell(f"{self._work.who}: {why}; it continues when you raise the budget")
 
+    def refused(self, why: str) -> None:
+        """Say it where the orchestrator's log is read."""
+        self._tell(f"{self._work.who} waits for its model service: {why}")
+
     def counts(self, run: Run) -> bool:
         """A run that an orchestrator stopped as it ended itself is made anew."""
         return not run.stopped or run.stopped == LATE or bool(run.cancelled)
