@@ -258,7 +258,8 @@ def use(step: Step, tools: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     """How a tool of acp's server is called, whatever the program makes of its name."""
     ends = (f"_{step.what}", f"/{step.what}")
     named = [each for each in tools if each.endswith(ends) and "acp" in each]
-    return (named or [step.what])[0], step.given
+    hidden = step.what not in tools and SEARCHES[1] in tools  # found, and never listed
+    return (named or [f"mcp__acp__{step.what}" if hidden else step.what])[0], step.given
 
 
 USES: dict[str, Callable[[Step, tuple[str, ...]], tuple[str, dict[str, Any]]]] = {
