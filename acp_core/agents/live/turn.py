@@ -25,7 +25,7 @@ CRASHES = 2
 """Crashes of a live session after which the rest of a turn is taken without one."""
 CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
 """What a session's state says then of live sessions, until the next turn."""
-NEXT_TIME = "; the next turn tries again"
+NEXT_TIME = "; the next turn retries"
 """What ends the reason why no live session is possible, where another turn may find it possible."""
 _LIBRARY = "acp"
 RUNNER = "acp_core.agents.live.runner"

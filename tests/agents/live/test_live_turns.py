@@ -200,7 +200,7 @@ def test_a_program_that_starts_too_slowly_is_tried_again_at_the_next_turn(tmp_pa
     ann = Participant(tmp_path, "--mute")
     ann.order = replace(ann.order, handshake=0.5)
     with ann.session:
-        why = "the agent did not answer initialize within 0.5 s; the next turn tries again"
+        why = "the agent did not answer initialize within 0.5 s; the next turn retries"
         assert ann.take_turn().unusable == why
         assert ann.processes() == [ann.held.process.pid]
         preset = parse("mine", {"program": "x"})
