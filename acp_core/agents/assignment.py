@@ -5,7 +5,7 @@ mark in its environment. So whoever comes after a session that was killed at any
 program at work, or what it printed, and starts none a second time. Where the program can hold a live
 session, the work is one turn of it, and what the agent asks permission for is judged by `scope`.
 While a budget is used up, no program is started for it: it waits, as the same attempt, until a
-person raises the budget.
+person raises the budget. While its model service refuses it for now, it waits likewise.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from acp_core.agents import budgets, caps, tool_servers, unnoted
+from acp_core.agents import budgets, caps, refused, tool_servers, unnoted
 from acp_core.agents.background import importable
+from acp_core.agents.failures import Failure, failure_of
 from acp_core.agents.identity import Identity
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.state import TurnScope
@@ -110,6 +111,9 @@ class Assignment(ABC):
     def held(self, why: str) -> None:  # noqa: B027 - most have nobody to tell
         """Called when a budget is used up, and it waits for a person who raises it."""
 
+    def refused(self, why: str) -> None:  # noqa: B027 - most have nobody to tell
+        """Called when its model service refuses the program for now, and it waits."""
+
     def is_done(self) -> bool:
         """Whether it is known to be done, though nobody saw a program end."""
         return False
@@ -139,7 +143,7 @@ def perform(session: Session, work: Assignment) -> Run:
         PresetError: its preset is not what it should be.
         OSError: a file cannot be written.
     """
-    crashes = 0
+    crashes = waits = 0
     budget = _budget(session, work)
     run = _earlier(session, work, budget) or _begin(session, work, budget)
     while not session.stopping:
@@ -155,10 +159,26 @@ def perform(session: Session, work: Assignment) -> Run:
                 session.update(live=CRASHED)
             else:
                 session.say("the live session crashed: it is resumed")
+        elif (failure := _refusal(session, work, run)) is not None:
+            waits += 1
+            why = run.error or failure.reason or "the model service did not answer"
+            work.refused(why)
+            if over := refused.wait(session, failure, why, waits, work.withdrawn):
+                return _not_begun(session, over)
         else:
             break
         run = _begin(session, work, budget)
+    refused.end(session)
     return run
+
+
+def _refusal(session: Session, work: Assignment, run: Run) -> Failure | None:
+    """Why the model service refused an attempt for now; None where it did not, or the work is done."""
+    is_late = run.stopped == work.late and run.unanswered  # it kept silent until its time was over
+    if (run.stopped and not is_late) or not run.out or work.is_left_done(run):
+        return None
+    failure = failure_of(run, work.program().preset.exits, session.clock())
+    return failure if failure.kind.passes else None
 
 
 def _budget(session: Session, work: Assignment) -> Budget:

@@ -43,6 +43,9 @@ class Preset:
         model_args: what chooses a model; stands for ``{model_args}``.
         document_args, read_args: what names one document that the turn changes, or one that it
             is about; stand for ``{documents}`` and ``{reads}``, once for each.
+        confirmed_args, declined_args: what makes it do all that it would ask about, or ask; the
+            first stands for ``{confirmation}`` where a turn names no documents. Elsewhere it is
+            the second, and its input declines each question: it changes these documents alone.
         prompt: how the prompt reaches it: one of `PROMPTS`.
         stream: what it prints: one of `streams.NAMES`.
         permissions: whose permissions it understands: one of `permissions.NAMES`; what they say
@@ -60,7 +63,7 @@ class Preset:
             a turn there, if at all.
         login_files, login_env: files, and variables, of which one is there where it is logged in,
             as a rule; a ``$NAME`` in a path is a variable.
-        may: what it may do without asking, where ``permissions`` do not say so.
+        may: what it may do without asking, where ``permissions`` do not say so, or beside that.
         caution: what a person should know before it is started; "" where nothing.
         live: the program and its arguments that hold a live session, by the Agent Client
             Protocol; empty where it cannot.
@@ -83,6 +86,8 @@ class Preset:
     model_args: tuple[str, ...] = ()
     document_args: tuple[str, ...] = ()
     read_args: tuple[str, ...] = ()
+    confirmed_args: tuple[str, ...] = ()
+    declined_args: tuple[str, ...] = ()
     prompt: str = "stdin"
     stream: str = "text"
     permissions: str = ""
@@ -147,7 +152,7 @@ _TEXTS = (
     "live_install",
 )
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",
-          "login_files", "login_env", "live")  # fmt: skip
+          "login_files", "login_env", "live", "confirmed_args", "declined_args")  # fmt: skip
 _PRICES = ("price_in", "price_out")
 
 

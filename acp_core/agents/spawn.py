@@ -27,6 +27,7 @@ from acp_core.model.errors import NotStarted
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
 _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _ARGUMENT = 120_000  # bytes of one argument; Linux refuses 128 KiB
+_DECLINED = "n\n" * 1_000  # at the end of its input a program would take its own default
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+\-]*")
 _PLACE = re.compile(r"\{(prompt|prompt_file|folder|workdir|drafts|model|tool|document)\}")
 
@@ -173,8 +174,12 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
     if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
         raise SpawnError("the prompt is too long for an argument; set prompt to 'stdin' or 'file'")
     stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
+    files = granted.files
+    if "{confirmation}" in preset.args and preset.declined_args and values.documents:
+        stdin = f"{os.path.splitext(values.prompt_file)[0]}.declined"
+        files = {**files, stdin: _DECLINED}
     env = {**environment(preset), **granted.env}
-    return Command(tuple(argv), values.workdir, env, stdin, granted.files)
+    return Command(tuple(argv), values.workdir, env, stdin, files)
 
 
 def build_live(preset: Preset, values: Values) -> Command:
@@ -224,6 +229,8 @@ def _words(
             argv += _each(preset.read_args, values.reads)
         elif arg == "{permissions}":
             argv += permissions
+        elif arg == "{confirmation}":
+            argv += preset.declined_args if values.documents else preset.confirmed_args
         else:
             argv.append(_fill(arg, values))
     return argv

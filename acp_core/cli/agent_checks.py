@@ -12,6 +12,7 @@ from acp_core.agents.live import command as live_commands
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
 from acp_core.loops import heartbeat
+from acp_core.person.permissions import Policy, parse
 from acp_core.person.settings import SettingsError, load
 
 _GROUP = "Agent programs"
@@ -30,41 +31,47 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
         yield Check(
             _GROUP, "loop supervisor", State.WARN, name, f"{silent.sentence}: {silent.cure}"
         )
+    policy = Policy.ASK
     try:
-        known = presets.load(load().presets)
+        settings = load()
+        policy = parse(settings.permissions).policy
+        known = presets.load(settings.presets)
     except SettingsError:  # told by the check of the settings themselves
         known = dict(presets.bundled())
     except PresetError as error:
         yield Check(_GROUP, "presets", State.WARN, str(error), "correct it in config.toml")
         known = dict(presets.bundled())
     asked = [preset for preset in known.values() if preset.program]
+    check = partial(_program, folders=folders, policy=policy)
     with ThreadPoolExecutor() as pool:  # each takes its time to start
-        for checks in pool.map(partial(_program, folders=folders), asked):
+        for checks in pool.map(check, asked):
             yield from checks
 
 
-def _program(preset: Preset, folders: Sequence[str]) -> tuple[Check, ...]:
+def _program(preset: Preset, folders: Sequence[str], policy: Policy) -> tuple[Check, ...]:
     try:
         program = spawn.resolve(preset.program)
     except spawn.SpawnError as error:
         return (Check(_GROUP, preset.name, State.OPTIONAL, str(error), preset.install),)
     version = spawn.version(program, preset.version_args)
     value = " ".join(filter(None, (version or "version unknown", f"({program})")))
-    if preset.tested and version != preset.tested:
-        value += f"; acp was tested with {preset.tested}"
+    if preset.tested:
+        value += f"; acp was tested with {'it' if version == preset.tested else preset.tested}"
     may = Check(_GROUP, f"{preset.name} may", State.OK, _may(preset))
     found = Check(_GROUP, preset.name, State.OK, value)
-    return (found, *_login(preset), _live(preset), *_trust(preset, folders), may)
+    return (found, *_login(preset), _live(preset, policy), *_trust(preset, folders), may)
 
 
-def _live(preset: Preset) -> Check:
+def _live(preset: Preset, policy: Policy) -> Check:
     """Whether its turns are taken in a live session, or it is started for each attempt."""
     name = f"{preset.name} live"
     if not preset.live:
         return Check(_GROUP, name, State.OK, _ONCE)
     if why := live_commands.missing(preset, os.getcwd()):
         return Check(_GROUP, name, State.OPTIONAL, f"{_ONCE}: {why}")
-    return Check(_GROUP, name, State.OK, "it stays for many turns, in a live session")
+    stays = "it stays for many turns, in a live session"
+    decides = f"the policy {policy.value!r} decides what it may do there"
+    return Check(_GROUP, name, State.OK, f"{stays}; {decides}")
 
 
 def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:
@@ -100,5 +107,6 @@ def _may(preset: Preset) -> str:
     """What it may do without asking anybody."""
     if preset.permissions and "{permissions}" in preset.args:
         more = f" and those that begin with {', '.join(preset.allow)}" if preset.allow else ""
-        return f"change files in its folders, and run the commands of its prompt{more}"
+        own = f"; {preset.may}" if preset.may else ""
+        return f"change files in its folders, and run the commands of its prompt{more}{own}"
     return preset.may or preset.caution or "acp does not know"

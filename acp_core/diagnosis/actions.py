@@ -34,6 +34,8 @@ from acp_core.protocols.kit.schema import fields
 
 _NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
 _LOOK = 0.1
+_WITHOUT_LOOP = (table.RAISE, table.NUDGE, table.CANCEL)
+"""What can be done about an agent at work that no loop runs."""
 _FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
 
 
@@ -125,7 +127,7 @@ def _loop_act(
         return None
     if spec is table.ANSWER:
         return bind_named((spec,), name, Location(snapshot.key), now)
-    if not collaboration.has_turns and spec is not table.RAISE:
+    if not collaboration.has_turns and spec not in _WITHOUT_LOOP:
         raise without_turns(snapshot.key)
     if snapshot.status is not Status.ACTIVE and spec.name not in names.ENDING:
         raise Refused("the collaboration has ended")

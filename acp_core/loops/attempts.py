@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from acp_core.agents import registry
+from acp_core.agents import refused, registry
 from acp_core.agents.failures import Failure, FailureClass, failure_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.session import Session
@@ -16,7 +16,6 @@ from acp_core.loops.spec import Spec
 from acp_core.model.turn import Mode, TurnState
 
 LATE = "the turn's deadline passed"
-_SPARE = timedelta(seconds=1)  # after a limit's reset, for clocks that differ
 _NO_PAUSE: dict[str, object] = {
     "retry_at": None, "limited": False, "failure": "", "waits": 0, "troubled": None,
 }  # fmt: skip
@@ -224,17 +223,10 @@ class Attempts:
         Where nobody knows for how long, each pause is longer than the last.
         """
         now, waits = self._clock(), self._session.state.waits + 1
-        until = now + timedelta(seconds=self._spec.wait_after(waits))
-        limited = failure.kind is FailureClass.LIMIT and failure.until is not None
-        if limited and failure.until:
-            until = failure.until + _SPARE
-            self._session.say(f"the limit resets at {until.isoformat(timespec='seconds')}")
-        else:
-            until = max(until, failure.until or until)
-            seconds = (until - now).total_seconds()
-            self._session.say(
-                f"the model service failed {waits} times in a row; trying again in {seconds:.0f} s"
-            )
+        until, said = refused.next_try(failure, self._spec.wait_after(waits), now)
+        limited = refused.is_limited(failure)
+        often = "" if limited else f"the model service failed {waits} times in a row; "
+        self._session.say(f"{often}{said}")
         self.number -= 1
         self._next_at, self._excused = until, True
         self._session.update(

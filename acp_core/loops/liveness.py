@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acp_core.agents.live.turn import CRASHED, CRASHES
+from acp_core.agents.live.turn import CRASHED, CRASHES, only_now
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.state import Run
@@ -33,12 +33,12 @@ class Liveness:
             self.program = replace(program, live=False)
 
     def begin_turn(self, turn: TurnState) -> None:
-        """Where this is another turn than before, a session that crashed may be tried again."""
+        """Where this is another turn than before, a session that crashed or came too late is tried again."""
         now = (turn.since_event, turn.own)
         if now == self._turn:
             return
         self._turn, self._crashes = now, 0
-        if self._session.state.live == CRASHED:
+        if only_now(self._session.state.live):
             self.program = replace(self.program, live=True)
             self._session.update(live="yes")
 

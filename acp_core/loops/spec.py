@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from acp_core.agents import codec
+from acp_core.agents import codec, refused
 from acp_core.agents.budgets import Cap
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.place import Place
@@ -15,8 +15,6 @@ from acp_core.agents.program import Program
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
-_LONGEST_WAIT = 1800.0
-_GROWTH = 3
 
 
 class Restart(str, Enum):
@@ -68,7 +66,7 @@ class Spec:
     mode: Mode = Mode.TURN
     restart: Restart = Restart.ON_FAILURE
     retries: int = 3
-    pause: float = 5.0
+    pause: float = refused.FIRST
     turn_limit: float | None = None
     deadline: datetime | None = None
     interval: float = 1.0
@@ -132,14 +130,11 @@ class Spec:
 
     def pause_after(self, attempt: int) -> float:
         """Seconds between a run that failed and the next."""
-        return self._grown(attempt, _LONGEST_PAUSE)
+        return refused.pause(attempt, self.pause, _LONGEST_PAUSE)
 
     def wait_after(self, waits: int) -> float:
         """Seconds until a model service is tried again that failed so many times in a row."""
-        return self._grown(waits, _LONGEST_WAIT)
-
-    def _grown(self, times: int, longest: float) -> float:
-        return float(min(self.pause * _GROWTH ** min(times - 1, 20), max(self.pause, longest)))
+        return refused.pause(waits, self.pause)
 
 
 def save(spec: Spec, place: Place) -> None:

@@ -30,6 +30,7 @@ where it is printed. Standard library only.
     * LoopRunning
     * RehearsalError
     * SessionFailed
+      * NoAnswer
       * NoLiveSession
     * SpawnError
   * Refusal

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import codec, presets, registry
+from acp_core.agents import codec, presets, refused, registry
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.attempt import Attempt
 from acp_core.agents.ending import end
@@ -20,7 +20,7 @@ from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import adopt
 from acp_core.agents.spawn import start as spawn
-from acp_core.agents.state import Run
+from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from tests.agents.support import FOLDER, command, is_gone, saved, script, wait_for
 
@@ -199,3 +199,47 @@ def test_one_that_was_taken_over_is_ended_as_well() -> None:
         assert str(adopt(identity).poll()) == "ended unseen"
     assert end([identity], 0.0)  # it has ended already
     assert registry.runners() == []
+
+
+REFUSED_TWICE = """
+tries = len(open("tries").read()) if os.path.exists("tries") else 0
+open("tries", "a").write("x")
+if tries < 2:
+    print("API Error: 503 Service Unavailable", file=sys.stderr)
+    sys.exit(1)
+print("done", flush=True)
+"""
+
+
+def test_an_outage_of_its_model_service_is_waited_for_and_costs_no_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(refused, "pause", lambda times: 0.1 * times)
+    monkeypatch.setattr(Chore, "refused", lambda self, why: told.append(why))
+    monkeypatch.setattr(Chore, "counts", lambda self, run: True)
+    work = Chore(script(tmp_path, REFUSED_TWICE))
+    with session(work) as ours:
+        run = perform(ours, work)
+        assert (run.number, run.exit_code, printed(run)) == (3, 0, "done\n")
+        assert len(told) == 2 and "503" in told[0]
+        assert (ours.state.waits, ours.state.retry_at, ours.state.failure) == (0, None, "")
+
+
+def test_what_nobody_wants_any_more_waits_for_no_model_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Chore(script(tmp_path, REFUSED_TWICE))
+    with session(work) as ours:
+
+        def withdrawn() -> str:
+            state = ours.state
+            if state.waits:
+                assert (state.phase, state.failure) == (Phase.PAUSING, "service")
+                assert state.retry_at is not None and not state.limited
+            return "nobody wants it" if state.waits else ""
+
+        monkeypatch.setattr(work, "withdrawn", withdrawn)
+        run = perform(ours, work)
+        assert (run.stopped, run.out) == ("nobody wants it", "")
+    assert (tmp_path / "tries").read_text() == "x"

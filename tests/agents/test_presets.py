@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from acp_core.agents import presets, spawn
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.agents.spawn import SpawnError, Values
+from tests.agents.support import wait_for
 
 VALUES = Values(
     folder="/f", workdir="/w", drafts="/d", prompt="PROMPT", prompt_file="/p", tool="acp"
@@ -54,6 +56,22 @@ def test_aider_is_given_every_document_that_the_turn_changes() -> None:
         *("--read", "/f/review.md"),
     )
     assert argv[argv.index("--message-file") + 1] == "/p"
+
+
+def test_aider_declines_to_change_anything_but_the_documents_of_the_turn(tmp_path: Path) -> None:
+    program = tmp_path / "aider"  # asks twice, as that one does about other files
+    program.write_text('#!/bin/sh\nread a; read b; echo "$a $b $*"\n')
+    program.chmod(0o755)
+    values = replace(VALUES, workdir=str(tmp_path), prompt_file=str(tmp_path / "1.prompt"))
+    for number, (documents, said) in enumerate(((("/f/a.md",), "n n "), ((), "  "))):
+        made = spawn.build(
+            presets.bundled()["aider"], replace(values, documents=documents), str(program)
+        )
+        out = tmp_path / f"{number}.out"
+        child = spawn.start(made, out, tmp_path / f"{number}.err")
+        wait_for(lambda child=child: child.poll() is not None, "its end")  # type: ignore[misc]
+        assert out.read_text().startswith(f"{said}--message-file")
+        assert ("--yes-always" in out.read_text()) == (not documents)
 
 
 def test_what_is_filled_in_is_never_looked_at_for_more() -> None:

@@ -1,6 +1,6 @@
 """What an agent writes into a request for permission is text at every place where it can be answered.
 
-A title, a command, a path and a difference each carry markup, escape sequences, and signs that
+A title, a command, a path, a difference and a question each carry markup, escape sequences, and signs that
 hide or reorder text. Each place is looked at as a person's terminal, browser or peer gets it.
 """
 
@@ -44,9 +44,16 @@ REQUESTS: dict[str, Asks] = {
         folder, f"edit /project/{EVIL}", "unattended", f"new={EVIL}\n{EVIL}", participant="server"
     ),
 }
+EVERY = {
+    **REQUESTS,
+    "question": lambda folder: asking(folder, f"question {EVIL}", "unattended", program="qwen"),
+}
 kinds = pytest.mark.parametrize(
     "kind",
-    ["difference", *(pytest.param(each, marks=pytest.mark.slow) for each in ("command", "title"))],
+    [
+        "difference",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("command", "title", "question")),
+    ],
 )
 
 
@@ -129,9 +136,9 @@ def test_on_the_fleet_in_the_inbox_and_on_cards_it_is_text(folder: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_commands_print_it_as_text(folder: Path, kind: str) -> None:
-    with REQUESTS[kind](folder) as asked:
+    with EVERY[kind](folder) as asked:
         id = asked.opened.id
         for words in (("card", folder), ("why", folder), ("status", folder.parent, "--json")):
             ended = acp(*words)
@@ -190,7 +197,7 @@ def test_over_a_bridge_it_is_text_and_can_be_answered_where_that_is_allowed(
 
     folder = make(tmp_path / "run")
     setup = BridgeSetup(str(folder), watch, frozenset({"answer_permission"}))
-    with REQUESTS[kind](folder) as program, served(tmp_path, "B", bridge=setup) as agent:
+    with EVERY[kind](folder) as program, served(tmp_path, "B", bridge=setup) as agent:
         with peer(agent) as remote:
 
             def needs() -> Any:

@@ -101,6 +101,13 @@ def answered_once() -> bool:
     return len(given) == len(set(given))
 
 
+def cancel(folder: Path, participant: str, opened: OpenRequest) -> None:
+    """Cancel a turn in which a request is open; nobody waits for its answer then."""
+    ended = acp("cancel", folder, participant)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    until(lambda: not answers.is_published(opened), "the end of its request", PATIENCE)
+
+
 def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     until(lambda: is_gone(pid), "its end")
@@ -162,25 +169,40 @@ def test_a_folder_with_claude_and_gemini(programs: Programs, tmp_path: Path) -> 
         assert all(each["live"] for each in turns(folder, name)), name
 
 
-def test_a_turn_of_opencode_by_the_tools_of_acp(programs: Programs, tmp_path: Path) -> None:
-    folder = tmp_path / "cache"
+@pytest.mark.parametrize("agent", ONCE.values())
+def test_a_turn_by_the_tools_of_acp(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    folder, trusted = tmp_path / "cache", tmp_path / "trusted.json"
+    trusted.write_text(json.dumps({str(tmp_path): "TRUST_FOLDER"}))
+    monkeypatch.setenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH", str(trusted))
     words = ["--objective", "Choose how the cache is invalidated", "--completion", "It is agreed"]
     named = ["--participant", "server", "--participant", "reader"]
     assert acp("init", "--folder", folder, *named, *words).returncode == 0
     (programs.folder / "tools").touch()
-    launched = acp("launch", folder, "server=opencode", "--permissions", "edits", "--yes")
+    launched = acp("launch", folder, f"server={agent}", "--permissions", "edits", "--yes")
     assert launched.returncode == 0, launched.stderr
-    allow_all(folder, lambda: len(events(folder)) == 2)  # it does not say whose the tool is
+    allow_all(folder, lambda: len(events(folder)) == 2)  # two do not say whose the tool is
     assert events(folder)[1]["event"] == "proposal_submitted"
-    assert "acp_append" in [each.get("use") for each in programs.requests()]
+    used = [str(each.get("use", "")) for each in programs.requests()]
+    assert any("acp" in each and each.endswith("append") for each in used), used
 
 
 def test_a_governed_run_with_opencode(programs: Programs, tmp_path: Path) -> None:
     root, no = playing.repository(tmp_path / "lamp"), tmp_path / "no"
     (programs.folder / "governed").write_text(playing.agent(tmp_path / "bin"))
-    programs.more(("# Execution Context", [["run", f"touch {no}"]]))
+    programs.more(
+        ("# Execution Context", [["run", f"touch {tmp_path / 'cancelled'}"]]),
+        ("# Execution Context", [["run", f"touch {no}"]]),
+    )
     roles = [word for role in ("pm", "dev", "qa") for word in ("--agent", f"{role}=opencode")]
     assert acp("governed", "init", root, "--goal", "Light the hall", *roles).returncode == 0
+
+    step = begin("governed", "step", root)
+    cancel(root, "pm", request(root, "cancelled"))
+    said, _ = step.communicate(timeout=PATIENCE)
+    assert step.returncode == 1 and "cancelled by" in said, said
+    assert not (tmp_path / "cancelled").exists()
 
     step = begin("governed", "step", root)
     by_key(root, f"touch {no}", "2")  # this program ends its turn then
@@ -284,6 +306,7 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     root, no, yes = tmp_path / "project", tmp_path / "no", tmp_path / "yes"
     root.mkdir()
     programs.more(
+        ("You are RA,", [["run", f"touch {tmp_path / 'cancelled'}", True]]),
         ("You are RA,", [["run", f"touch {no}", True]]),
         ("You are EP,", [["run", f"touch {yes}", True]]),
         ("You are CD,", [["run", f"touch {tmp_path / 'slow'} && sleep 6"]]),
@@ -291,6 +314,10 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     agents = ("--agent", "codex", "--agent", "cd=claude", "--permissions", "edits")
     started = acp("cycle", "start", WHAT, "--cycle", ID, *agents, "--folder", root)
     assert started.returncode == 0, started.stderr
+    cancel(root, "ra", request(root, "cancelled"))
+    until(lambda: json.loads(path(root).read_text())["status"] == "paused", "the question", PATIENCE)  # fmt: skip
+    (asked,) = json.loads(path(root).read_text())["coordination"]["pending_decisions"]
+    assert acp("cycle", "decide", asked["id"], "1", "--folder", root).returncode == 0
     by_key(root, f"touch {no}", "2")  # this program ends its turn then: the run is made anew
     by_key(root, f"touch {yes}", "1")
     opened = request(root, "sleep 6")
@@ -304,6 +331,7 @@ def test_a_cycle_with_codex_and_claude(programs: Programs, tmp_path: Path) -> No
     assert told.returncode == 0, told.stderr
     allow_all(root, lambda: json.loads(path(root).read_text())["status"] == "completed")
     assert (no.exists(), yes.exists()) == (False, True)
+    assert not (tmp_path / "cancelled").exists()
     (entry,) = json.loads(path(root).read_text())["coordination"]["feedback_log"]
     assert (entry["run"], bool(entry["sent_at"])) == ("1-cd", True)
     assert "I heard: I quote" in log(root, "cd")

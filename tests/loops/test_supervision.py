@@ -413,10 +413,12 @@ def test_the_doctor_names_the_program_that_is_really_there(
 def test_the_doctor_says_who_is_logged_in_and_what_each_program_may_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("claude", "codex", "qwen"):
+    for name in ("claude", "codex", "qwen", "aider"):
         stand_in(tmp_path, name)
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "config.toml").write_text('[presets.qwen]\nallow = ["npm test"]\n')
+    (tmp_path / "config" / "config.toml").write_text(
+        '[presets.qwen]\nallow = ["npm test"]\ntested = "9.9.9"\n[permissions]\npolicy = "edits"\n'
+    )
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"):
@@ -430,12 +432,20 @@ def test_the_doctor_says_who_is_logged_in_and_what_each_program_may_do(
     assert "a-secret-token" not in out
     assert checks["codex login"]["value"] == f"by {tmp_path / '.codex' / 'auth.json'}"
     assert (checks["qwen login"]["state"], checks["qwen login"]["advice"]) == ("optional", "qwen")
-    assert checks["claude may"]["value"].endswith("run the commands of its prompt")
+    assert checks["claude"]["value"].endswith("; acp was tested with 2.1.329")
+    assert checks["aider may"]["value"].startswith(
+        "change the documents of a loop's turn, elsewhere"
+    )
+    assert "which it considers harmless" in checks["claude may"]["value"]
+    assert "run the commands of its prompt" in checks["claude may"]["value"]
     assert checks["claude live"]["value"].startswith(
         "acp starts it for each attempt: claude-agent-acp: "
     )
-    assert checks["qwen live"]["value"] == "it stays for many turns, in a live session"
+    assert checks["qwen live"]["value"] == (
+        "it stays for many turns, in a live session; the policy 'edits' decides what it may do there"
+    )
     assert checks["opencode"]["state"] == "optional"
+    assert checks["qwen"]["value"].endswith("; acp was tested with it")
     assert checks["qwen may"]["value"].endswith("and those that begin with npm test")
 
 

@@ -13,6 +13,7 @@ import pytest
 from acp_core.stores import asking
 from acp_core.stores.address import parse
 from acp_core.stores.opening import open_engine
+from tests.e2e.test_hostile_requests import EVIL, is_text, shows, strings
 from tests.stores.hosts import ROOT, Host
 from tests.stores.mirrors import ID, account_of, conductor, configured, gated_run, key, reader
 from tests.support.waiting import until
@@ -80,6 +81,30 @@ def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_pat
         by = "anna" if store.startswith("git") else account_of(store)
         assert agent.end().startswith(f"allow by {by}")
         assert (alpha.folder / "allowed").exists()
+    finally:
+        agent.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["git"], indirect=True)
+def test_on_another_host_a_hostile_request_is_text_and_can_be_answered(
+    alpha: Host, store: str, tmp_path: Path
+) -> None:
+    own, public = key(tmp_path, "anna")
+    beta = reader(tmp_path, store, sign=own)
+    configured(alpha, accept=["permit"], deciders=[f"anna {public}"])
+    agent = Agent(alpha, f"echo '{EVIL}'")
+    try:
+        until(lambda: agent.id in beta.done("hosts", str(beta.folder)), "the request to be seen")
+        for words in (("hosts",), ("hosts", "--json"), ("status",), ("card",)):
+            printed = beta.acp(words[0], str(beta.folder), *words[1:]).stdout
+            assert is_text(printed), words
+        assert shows(beta.done("hosts", str(beta.folder)))
+        told = json.loads(beta.done("hosts", str(beta.folder), "--json"))
+        assert all(map(is_text, strings(told)))
+        answered = beta.acp("ask", str(beta.folder), "alpha", "reject", agent.id, EVIL)
+        assert answered.returncode == 0 and is_text(answered.stdout + answered.stderr)
+        assert agent.end().startswith("reject by anna")
     finally:
         agent.stop()
 

@@ -27,7 +27,7 @@ from tests.support.dialects import RESULT, Reply, Talk
 SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "exec")
 WRITERS = ("Write", "write_file", "write")
 READERS = ("Read", "read_file", "read")
-SEARCH = "ToolSearch"  # one program has its model look for the tools of servers first
+SEARCHES = ("ToolSearch", "tool_search")  # two programs have their model look for tools first
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,12 @@ def by_tools(steps: list[Step]) -> list[Step]:
     for step in steps:
         if step.kind == "run" and " append " in step.what:
             values = dict(re.findall(r" (--[a-z-]+) ('[^']*'|\S+)", step.what))
-            given = {name: values[each].strip("'") for each, name in options.items() if each in values}  # fmt: skip
+            texts = {name: values[each].strip("'") for each, name in options.items() if each in values}  # fmt: skip
+            given: dict[
+                str, Any
+            ] = {  # one program checks what its model gives against the tool's schema
+                name: int(text) if text.isdecimal() else text for name, text in texts.items()
+            }
             if path := values.get("--review-file"):
                 given["review"] = next(each.given for each in made if each.what == path and each.given)  # fmt: skip
             made.append(Step("use", "append", given))
@@ -187,13 +192,13 @@ class Script:
     def _plan(self, prompt: str, tools: tuple[str, ...]) -> list[Step]:
         steps = [*self._more(prompt), *(recognised(prompt, self._folder) or [])]
         steps = [each for each in steps if each.kind != "read" or first(tools, READERS)]
-        if SEARCH not in tools:
-            return steps
-        return [more for each in steps for more in (*self._search(each), each)]
+        return [more for each in steps for more in (*self._search(each, tools), each)]
 
-    def _search(self, step: Step) -> Iterator[Step]:
-        if step.kind == "use":
-            yield Step("use", SEARCH, {"query": f"select:mcp__acp__{step.what}", "max_results": 5})
+    def _search(self, step: Step, tools: tuple[str, ...]) -> Iterator[Step]:
+        search = first(tools, SEARCHES)
+        if search and step.kind == "use" and step.what not in tools:
+            most = {"max_results": 5} if search == SEARCHES[0] else {}
+            yield Step("use", search, {"query": f"select:mcp__acp__{step.what}", **most})
 
     def _more(self, prompt: str) -> list[Step]:
         """The steps that a test asks for beside those of this prompt, once."""
@@ -253,7 +258,8 @@ def use(step: Step, tools: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     """How a tool of acp's server is called, whatever the program makes of its name."""
     ends = (f"_{step.what}", f"/{step.what}")
     named = [each for each in tools if each.endswith(ends) and "acp" in each]
-    return (named or [step.what])[0], step.given
+    hidden = step.what not in tools and SEARCHES[1] in tools  # found, and never listed
+    return (named or [f"mcp__acp__{step.what}" if hidden else step.what])[0], step.given
 
 
 USES: dict[str, Callable[[Step, tuple[str, ...]], tuple[str, dict[str, Any]]]] = {

@@ -88,6 +88,18 @@ async def test_a_question_is_answered_with_the_key_of_its_option(
         assert program.end().endswith(": B")
 
 
+async def test_a_hostile_question_and_its_options_are_text(folder: Path, tmp_path: Path) -> None:
+    with asking(folder, f"question {HOSTILE}", program="qwen") as program:
+        async with dashboard(folder, tmp_path) as pilot:
+            await open_card(pilot)
+            shown = seen(pilot)
+            assert shown.count("[red]x[/red]␛[31m") >= 2  # the question, and its option
+            assert not set("\x1b\u202e") & set(shown)
+            await pilot.press("2")
+            await answered(pilot)
+        assert "[red]x[/red]" in program.end()
+
+
 async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
     folder: Path, tmp_path: Path
 ) -> None:

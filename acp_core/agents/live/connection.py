@@ -59,6 +59,10 @@ class SessionFailed(NotStarted):
         return self.code is not None
 
 
+class NoAnswer(SessionFailed):
+    """The program lives, and did not answer in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """What the program can ask of us, and who sees the messages.
@@ -200,7 +204,8 @@ class Connection:
             seconds: how long to wait; None for as long as the program lives.
 
         Raises:
-            SessionFailed: it refused (then with its code), it ended, or it did not answer in time.
+            SessionFailed: it refused (then with its code), or it ended.
+            NoAnswer: it did not answer in time.
         """
         asked = asyncio.ensure_future(self._rpc.send_request(method, params))
         try:
@@ -208,8 +213,9 @@ class Connection:
                 {asked, self._ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if not asked.done():
-                late = f"the agent did not answer {method} within {seconds:g} s" if seconds else ""
-                raise SessionFailed(self._end() if self._ended.done() else late)
+                if seconds is None or self._ended.done():
+                    raise SessionFailed(self._end())
+                raise NoAnswer(f"the agent did not answer {method} within {seconds:g} s")
             return _object(asked.result())
         except agent_client.RequestError as error:
             raise SessionFailed(_reason(error), error.code, error.data) from None

@@ -275,7 +275,7 @@ class Runner:
         used = self._held.used
         recent = used is not None and utc_now() - used < timedelta(minutes=1)
         try:
-            await session.open(self._held.session, recent=recent)
+            await session.open(self._held.session, recent=recent, handshake=order.handshake)
         except SessionFailed:
             await self._close()
             raise

@@ -7,11 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 import acp_core
-from acp_core.agents.live.connection import METHOD_NOT_FOUND, VERSION, Connection, SessionFailed
+from acp_core.agents.live.connection import (
+    METHOD_NOT_FOUND,
+    VERSION,
+    Connection,
+    NoAnswer,
+    SessionFailed,
+)
+from acp_core.agents.live.turn import NEXT_TIME
 from acp_core.agents.streams.progress import string, table
 from acp_core.agents.tool_servers import NAME
 
-_HANDSHAKE = 60.0  # seconds for the first answer: on a busy machine, programs start slowly
 _OPENING = 60.0  # seconds for a session to begin or to go on
 _CANCEL = 5.0  # seconds for a cancelled turn to be answered
 _STEER = 10.0
@@ -63,12 +69,15 @@ class LiveSession:
         """The connection to the agent's program."""
         return self._connection
 
-    async def open(self, earlier: str = "", *, recent: bool = False) -> None:
+    async def open(
+        self, earlier: str = "", *, recent: bool = False, handshake: float = 60.0
+    ) -> None:
         """Shake hands, and go on with an earlier session where that is possible.
 
         Args:
             earlier: the agent's name for that session; "" for a new one.
             recent: it was used in this minute: to load it then spoils what one program saved.
+            handshake: seconds for the first answer.
 
         Raises:
             NoLiveSession: the program cannot hold a live session.
@@ -83,7 +92,9 @@ class LiveSession:
             "clientInfo": {"name": "acp", "version": acp_core.__version__},
         }
         try:
-            answer = await self._connection.request("initialize", asked, _HANDSHAKE)
+            answer = await self._connection.request("initialize", asked, handshake)
+        except NoAnswer as error:  # a busy machine says nothing about the program
+            raise NoLiveSession(f"{error}{NEXT_TIME}") from None
         except SessionFailed as error:
             raise NoLiveSession(str(error), error.code, error.data) from None
         version = answer.get("protocolVersion")

@@ -27,6 +27,7 @@ class Order:
         folders: which the agent may use besides ``cwd``.
         idle: seconds without a turn after which it ends; ``alone`` the same where nobody holds the
             participant's lock.
+        handshake: seconds for the agent's first answer: on a busy machine, programs start slowly.
         folder, participant: the collaboration, and whose turns are taken.
         title: the program, for people.
         rejection_ends_turn: the agent ends its turn when a request of it is rejected.
@@ -43,6 +44,7 @@ class Order:
     folders: tuple[str, ...] = ()
     idle: float = 600.0
     alone: float = 30.0
+    handshake: float = 60.0
     folder: str = ""
     participant: str = ""
     title: str = ""

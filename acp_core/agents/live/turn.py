@@ -25,6 +25,8 @@ CRASHES = 2
 """Crashes of a live session after which the rest of a turn is taken without one."""
 CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
 """What a session's state says then of live sessions, until the next turn."""
+NEXT_TIME = "; the next turn retries"
+"""What ends the reason why no live session is possible, where another turn may find it possible."""
 _LIBRARY = "acp"
 RUNNER = "acp_core.agents.live.runner"
 """The runner whose policy is what each turn's scope says."""
@@ -79,6 +81,11 @@ class LiveTurn:
             return
         ending.send(self.identity, signal.SIGKILL)
         sweep(self._where)
+
+
+def only_now(live: str) -> bool:
+    """Whether what a session's state says against live sessions holds for this turn only."""
+    return live == CRASHED or live.endswith(NEXT_TIME)
 
 
 def missing() -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from acp_core.agents import registry
 from acp_core.agents.conductor import loops_of_others
+from acp_core.agents.place import Place
 from acp_core.agents.state import RunnerState
 from acp_core.loops import launch
 from acp_core.loops.acts.programs import Programs
@@ -117,6 +119,11 @@ class About:
         if known.account:
             return known
         return registry.find(known.folder, known.participant) or known
+
+
+def is_loop(runner: RunnerState) -> bool:
+    """Whether a loop takes the participant's turns; else somebody conducts its agent."""
+    return Place(Path(runner.place)).spec.exists()
 
 
 def without_turns(folder: str) -> Refused:

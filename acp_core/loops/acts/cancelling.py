@@ -13,7 +13,7 @@ from acp_core.agents.live.turn import has_ended
 from acp_core.agents.place import Place
 from acp_core.agents.state import Run, RunnerState
 from acp_core.files.owners import account
-from acp_core.loops.acts.about import About, one_of
+from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.ending import end_group, within
 from acp_core.loops.acts.table import CANCEL
 from acp_core.model import Action, Outcome, OutcomeState, Preview
@@ -40,10 +40,14 @@ def bind_cancel(context: Context, now: datetime) -> Action:
         return loop, run
 
     def preview(values: Values) -> Preview:
-        _, run = running(values.participant)
-        how = "is asked to end its turn; its session stays" if run.live else "is ended"
+        loop, run = running(values.participant)
+        how = "is asked to end its turn" if run.live else "is ended"
+        waits = "acp starts no further attempt until you decide."
+        if is_loop(loop):
+            how += "; its session stays" if run.live else ""
+            waits = "The loop starts no further attempt until you send a message or restart it."
         return Preview(
-            f"{values.participant}'s agent {how}. Commands that it left running are ended. The loop starts no further attempt until you send a message or restart it."
+            f"{values.participant}'s agent {how}. Commands that it left running are ended. {waits}"
         )
 
     def perform(values: Values) -> Outcome:
@@ -59,7 +63,7 @@ def bind_cancel(context: Context, now: datetime) -> Action:
         if not _ended(loop, run):
             return Outcome(OutcomeState.UNKNOWN, f"{name}'s agent has not ended its turn yet.")
         after = registry.find(loop.folder, loop.participant) or loop
-        waits = "; its loop waits for you" if after.alive else ""
+        waits = "; its loop waits for you" if after.alive and is_loop(after) else ""
         return Outcome(OutcomeState.DONE, f"{name}: the turn is cancelled{waits}.")
 
     return bound(

@@ -15,7 +15,7 @@ from acp_core.agents.presets import Preset
 from acp_core.agents.state import RunnerState
 from acp_core.files.owners import account
 from acp_core.files.text import clean_line
-from acp_core.loops.acts.about import About, one_of
+from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.ending import PATIENCE, within
 from acp_core.loops.acts.table import LOGIN, NUDGE
 from acp_core.model import Action, Outcome, OutcomeState, Preview
@@ -28,7 +28,11 @@ from acp_core.protocols.kit.values import Values
 def bind_nudge(context: Context, now: datetime) -> Action:
     """Have a participant begin its turn anew, with a message."""
     about = About.of(context)
-    names = about.alive()
+    names = [
+        name
+        for name, loop in about.loops.items()
+        if loop.alive and (is_loop(loop) or _steers(loop))
+    ]
 
     def loop_of(name: str) -> RunnerState:
         loop = about.loop(name)
@@ -37,6 +41,8 @@ def bind_nudge(context: Context, now: datetime) -> Action:
         if not loop.alive:
             command = shlex.join(("acp", "launch", about.key, name))
             raise Refused(f"{name} has no running loop; `{command}`")
+        if not (is_loop(loop) or _steers(loop)):
+            raise Refused(f"{name}'s agent takes no messages while it works")
         return loop
 
     def preview(values: Values) -> Preview:
@@ -60,6 +66,8 @@ def bind_nudge(context: Context, now: datetime) -> Action:
             late = _steered(loop, message)
             if late is None:
                 return Outcome(OutcomeState.DONE, f"{name}: the agent got the message.")
+            if not is_loop(loop):  # nobody would read it later
+                raise Refused(f"{name}'s agent did not get the message{late}")
             registry.nudge(loop.folder, loop.participant, message, utc_now())
         except OSError as error:
             raise Refused(f"could not save the message: {error.strerror or error}") from None

@@ -77,10 +77,10 @@ def tool(program: str, server: str, name: str) -> tuple[dict[str, Any], dict[str
     return message({"kind": "other", "rawInput": raw, "_meta": meta}), None
 
 
-def question() -> dict[str, Any]:
+def question(text: str = "Which one?", label: str = "B") -> dict[str, Any]:
     """A question to the person, disguised as a request."""
-    choices = [{"label": "A", "description": "first"}, {"label": "B", "description": "second"}]
-    asked = {"question": "Which one?", "header": "Choice", "options": choices, "multiSelect": False}
+    choices = [{"label": "A", "description": "first"}, {"label": label, "description": "second"}]
+    asked = {"question": text, "header": "Choice", "options": choices, "multiSelect": False}
     meta = {
         "toolName": "ask_user_question",
         "qwenInteractionKind": "user_question",

@@ -2,7 +2,7 @@
 
 ``python -m tests.agents.live.publisher FOLDER PARTICIPANT PROGRAM COMMAND [unattended] [new=TEXT]``:
 runs the command where it is allowed, and prints what became of it. ``edit PATH`` asks to change a
-file instead, to the text where one is given.
+file instead, to the text where one is given; ``question TEXT`` asks the person, with an answer of that text.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
             (each.removeprefix("new=") for each in how if each.startswith("new=")), "three\n"
         )
         made = messages.edit(program, command.removeprefix("edit "), "two\n", new)
-    if command == "question":
-        made = messages.question()
+    if command.startswith("question"):
+        text = command.removeprefix("question").strip()
+        made = messages.question(text, text) if text else messages.question()
     opened = answers.publish(
         folder,
         participant,

@@ -22,7 +22,11 @@ from acp_core.agents.live import control
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.control import Reply, Steering
 from acp_core.agents.live.state import Files
+from acp_core.agents.presets import parse
+from acp_core.agents.program import Program
 from acp_core.agents.state import Run
+from acp_core.loops.liveness import Liveness
+from acp_core.model.turn import TurnState
 from tests.agents.live.support import Participant
 from tests.agents.support import end_what_runs, wait_for
 
@@ -190,6 +194,24 @@ def test_another_version_of_the_protocol_is_refused(tmp_path: Path) -> None:
     with ann.session:
         assert ann.take_turn().unusable == "the agent speaks version 2 of the protocol, not 1"
         assert ann.processes() == [ann.held.process.pid]
+
+
+def test_a_program_that_starts_too_slowly_is_tried_again_at_the_next_turn(tmp_path: Path) -> None:
+    ann = Participant(tmp_path, "--mute")
+    ann.order = replace(ann.order, handshake=0.5)
+    with ann.session:
+        why = "the agent did not answer initialize within 0.5 s; the next turn retries"
+        assert ann.take_turn().unusable == why
+        assert ann.processes() == [ann.held.process.pid]
+        preset = parse("mine", {"program": "x"})
+        liveness = Liveness(ann.session, Program(preset, str(tmp_path), str(tmp_path), live=True))
+        liveness.begin_turn(TurnState(waited=True, since_event="1"))
+        assert ann.session.state.run is not None
+        assert not liveness.ended(ann.session.state.run)  # no attempt of the turn
+        liveness.begin_turn(TurnState(waited=True, since_event="1"))
+        assert not liveness.program.live and ann.session.state.live == f"no: {why}"
+        liveness.begin_turn(TurnState(waited=True, since_event="4"))
+        assert liveness.program.live and ann.session.state.live == "yes"
 
 
 def test_a_program_that_is_not_logged_in_is_not_unusable(tmp_path: Path) -> None:

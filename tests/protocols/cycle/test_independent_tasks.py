@@ -12,6 +12,7 @@ import pytest
 from acp_core.agents import registry
 from acp_core.protocols.cycle.schema.state_file import Task
 from acp_core.protocols.cycle.state.independent import apart, startable
+from tests.agents.live import commands
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.cycle.conducting import (
     diagnosed,
@@ -23,6 +24,7 @@ from tests.protocols.cycle.conducting import (
     start,
     state,
     wait_for_end,
+    wait_for_status,
 )
 
 
@@ -119,6 +121,23 @@ def test_a_stop_ends_the_runs_of_all_tasks(project: Path) -> None:
     assert len(pids) == 2 and all(map(is_gone, pids))
     assert ("start", "cd") not in lines(project)
     assert "in_progress" not in tasks(project).values()
+
+
+@pytest.mark.slow
+def test_after_a_cancelled_task_none_is_begun_until_a_person_decides(project: Path) -> None:
+    start(project, "--jobs", "2", ep=["apart"], **{"TASK-001": ["hold"], "TASK-002": ["hold"]})
+    wait_for(lambda: len(lines(project)) == 2, "two tasks at work")
+    cancelled = commands.acp("cancel", project, "cd-1")
+    assert cancelled.returncode == 0, cancelled.stderr
+    (project / "go").touch()
+    wait_for_status(project, "paused")
+    (asked,) = state(project)["coordination"]["pending_decisions"]
+    assert "CD: run 1-cd was cancelled by" in asked["description"]
+    assert {who for what, who in lines(project)} == {"TASK-001", "TASK-002"}
+    assert (tasks(project)["TASK-001"], tasks(project)["TASK-002"]) == ("pending", "completed")
+    done(project, "decide", asked["id"], "1")
+    assert wait_for_end(project)["status"] == "completed"
+    assert lines(project).count(("start", "TASK-002")) == 1
 
 
 def test_a_number_of_jobs_that_makes_no_sense_is_refused(project: Path) -> None:

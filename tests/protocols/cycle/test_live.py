@@ -31,9 +31,9 @@ def project(tmp_path: Path) -> Iterator[Path]:
         live_turns.stop(place(str(root), name))
 
 
-def begin(root: Path, behaviour: str, policy: str = "all") -> None:
+def begin(root: Path, behaviour: str, policy: str = "all", shape: str = "claude") -> None:
     """A cycle in the background whose agents are the stand-in."""
-    configure(root.parent / "agent", AGENT, behaviour=behaviour)
+    configure(root.parent / "agent", AGENT, "--shape", shape, behaviour=behaviour)
     with (paths.config_folder() / "config.toml").open("a") as file:
         file.write('\n[[permissions.rules]]\nverdict = "ask"\ncommand = "touch *"\n')
     words = ("start", WHAT, "--cycle", ID, "--agent", "mine", "--permissions", policy)
@@ -83,6 +83,62 @@ def test_feedback_reaches_an_agent_at_work(project: Path) -> None:
     assert loop is not None and loop.run is not None
     assert "Quote fields with commas" in Path(loop.log).read_text()
     assert loop.run.number == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [False, True], ids=["", "orchestrator-killed"])
+def test_a_run_that_a_person_cancels_is_not_begun_again_until_they_decide(
+    project: Path, killed: bool
+) -> None:
+    begin(project, "hang act act act act")
+    wait_for(lambda: has_a_tool_in_use(project, "ra"), "RA's command", 120)
+    conductor = registry.find(str(project), "orchestrator")
+    assert conductor is not None
+    if killed:
+        os.kill(conductor.pid, signal.SIGKILL)
+        wait_for(lambda: is_gone(conductor.pid), "the orchestrator's end")
+    cancelled = acp("cancel", project, "ra")
+    assert cancelled.returncode == 0, cancelled.stderr
+    assert "loop" not in cancelled.stdout
+    if killed:
+        assert acp("cycle", "run", "--folder", project).returncode == 0
+    wait_for(lambda: state(project)["status"] == "paused", "the question to the person", 120)
+    (asked,) = state(project)["coordination"]["pending_decisions"]
+    assert "RA: run 1-ra was cancelled by" in asked["description"]
+    loop = registry.find(str(project), "ra")
+    assert loop is not None and loop.run is not None and loop.run.number == 1
+    assert left(project) == []
+    again = acp("cycle", "decide", asked["id"], "1", "--folder", project)
+    assert again.returncode == 0, again.stderr
+    wait_for(lambda: is_complete(project), "the end of the cycle", 180)
+    assert state(project)["agents"]["ra"]["run"] == "1-ra-2"
+
+
+@pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_run(project: Path) -> None:
+    begin(project, "limit limit limit limit act act act act")
+    wait_for(lambda: is_complete(project), "the end of the cycle", 240)
+    loop = registry.find(str(project), "ra")
+    assert loop is not None and loop.run is not None and loop.run.number == 5
+    assert "the limit resets at" in Path(loop.log).read_text()
+    assert state(project)["agents"]["ra"]["run"] == "1-ra"
+    assert not state(project).get("phase_errors")
+
+
+def has_a_tool_in_use(root: Path, name: str) -> bool:
+    loop = registry.find(str(root), name)
+    return loop is not None and loop.run is not None and bool(loop.run.tool)
+
+
+@pytest.mark.slow
+def test_a_message_to_an_agent_that_takes_none_in_a_run_is_refused_and_not_lost(
+    project: Path,
+) -> None:
+    begin(project, "hang", shape="gemini")
+    wait_for(lambda: has_a_tool_in_use(project, "ra"), "RA's command", 120)
+    told = acp("nudge", project, "ra", "Be brief")
+    assert told.returncode == 2
+    assert "ra's agent takes no messages while it works" in told.stderr
 
 
 @pytest.mark.slow

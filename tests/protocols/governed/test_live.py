@@ -23,7 +23,10 @@ from tests.agents.live import messages
 from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
 from tests.agents.live.support import left_of
 from tests.agents.support import is_gone, wait_for
+from tests.e2e.dashboards import dashboard
 from tests.protocols.governed import playing
+
+DO_IT = "\x13"
 
 
 def make(tmp_path: Path, *more: str, behaviour: str = "") -> Path:
@@ -81,6 +84,70 @@ def test_a_turn_goes_on_whoever_is_killed(tmp_path: Path, killed: str) -> None:
         assert left_of(place(str(root), "pm")) == []
     wait_for(lambda: acp("governed", "accept-turn", root).returncode == 0, "the result")
     assert [state for state, _ in record()].count("allow") == 1
+
+
+@pytest.mark.slow
+def test_a_message_reaches_a_role_at_work_and_a_cancelled_turn_waits_for_a_person(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path, behaviour="hang")
+    step = begin("governed", "step", root)
+    wait_for(lambda: at_work(root), "the command of the role", 120)
+    told = acp("nudge", root, "pm", "Name the owner")
+    assert told.stdout == "pm: the agent got the message.\n", told.stderr
+    shown = acp("act", root, "cancel", "--participant", "pm", "--dry-run")  # as on the screen
+    assert "pm's agent is asked to end its turn. " in shown.stdout, shown.stderr
+    assert "acp starts no further attempt until you decide." in shown.stdout
+    cancelled = acp("cancel", root, "pm")
+    assert (cancelled.returncode, cancelled.stdout) == (0, "pm: the turn is cancelled.\n")
+    code, said = end_of(step)
+    assert code == 1 and "cancelled by" in said, said
+    assert "Name the owner" in logged(root)
+    assert left_of(place(str(root), "pm")) == []
+    step = begin("governed", "step", root)
+    decide(root, "allow", "agent.py")
+    assert end_of(step)[0] == 0
+
+
+@pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_turn(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="limit")
+    step = begin("governed", "step", root)
+    decide(root, "allow", "agent.py")
+    code, said = end_of(step)
+    assert code == 0 and "pm waits for its model service" in said, said
+
+
+@pytest.mark.slow
+def test_keys_send_a_message_to_a_role_at_work_and_cancel_its_turn(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="hang")
+    step = begin("governed", "step", root)
+    wait_for(lambda: at_work(root), "the command of the role", 120)
+    with dashboard(root) as terminal:
+        terminal.wait_for("planning", 120)
+        terminal.send("p")
+        terminal.wait_for("Cancel turn", 120)
+        terminal.send("m")
+        terminal.wait_for("Send a message", 120)
+        terminal.send("Name the owner")
+        terminal.wait_for("gets the message “Name the owner” at once", 120)
+        terminal.send(DO_IT)
+        wait_for(lambda: "a person says: Name the owner" in logged(root), "the message", 120)
+        terminal.wait_for("Cancel turn", 120)
+        terminal.send("E")
+        terminal.wait_for("is asked to end its turn", 120)
+        terminal.send(DO_IT)
+        code, said = end_of(step)
+    assert code == 1 and "cancelled by" in said, said
+
+
+def at_work(root: Path) -> bool:
+    loops = json.loads(acp("ps", root, "--json").stdout)["loops"]
+    return any((each["run"] or {}).get("tool") for each in loops)
+
+
+def logged(root: Path) -> str:
+    return acp("logs", root, "pm").stdout
 
 
 @pytest.mark.slow

@@ -51,6 +51,40 @@ def test_a_task_is_done_in_a_live_session_with_one_request_allowed_and_one_rejec
 
 
 @pytest.mark.slow
+def test_a_cancelled_task_waits_for_a_person_who_has_it_done_again(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="hang")
+    going = begin(*dispatch(root, "--permissions", "all"))
+
+    def at_work() -> bool:
+        loop = registry.find(str(root), "ann")
+        return loop is not None and loop.run is not None and bool(loop.run.tool)
+
+    wait_for(at_work, "her command", 120)
+    told = acp("nudge", root, "ann", "Name the sources")
+    assert told.stdout == "ann: the agent got the message.\n", told.stderr
+    assert acp("cancel", root, "ann").returncode == 0
+    going.communicate(timeout=120)
+    assert "cancelled by" in entries(root)["ann"]["exit"]
+    assert left_of(place(str(root), "ann")) == []
+    assert begun(tmp_path / "own") == []
+    assert "rerun" in acp("why", root).stdout
+    again = acp("workspaces", "rerun", root, "ann")
+    assert again.returncode == 0, again.stderr
+    acp(*dispatch(root, "--permissions", "all"))
+    wait_for(lambda: states(root) == {"ann": "success"}, "what she wrote", 120)
+    assert begun(tmp_path / "own") == ["ann"]
+
+
+@pytest.mark.slow
+def test_a_usage_limit_is_waited_for_in_the_same_attempt(tmp_path: Path) -> None:
+    root = make(tmp_path, behaviour="limit")
+    ended = acp(*dispatch(root, "--permissions", "all"))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert states(root) == {"ann": "success"}
+    assert "the limit resets at" in acp("logs", root, "ann").stdout
+
+
+@pytest.mark.slow
 def test_a_sub_agent_writes_into_its_own_workspace_only(tmp_path: Path) -> None:
     root = tmp_path / "queues"
     own, other = (root / "agent-workspaces" / name for name in ("ann", "shared"))

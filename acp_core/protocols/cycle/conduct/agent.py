@@ -49,6 +49,7 @@ class Ended:
         why: why it came to nothing, "" where it ended by itself with exit code 0.
         stopped: somebody stopped it: it counts as if it had not been.
         capped: the budget that is used up, where nobody was to wait until it is raised.
+        cancelled: a person cancelled it, and is asked what is next.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Ended:
     why: str = ""
     stopped: bool = False
     capped: str = ""
+    cancelled: bool = False
 
     @property
     def late(self) -> bool:
@@ -222,18 +224,24 @@ class AgentRun(Assignment):
         """Say it where the orchestrator's log is read."""
         self._tell(f"{self._work.who}: {why}; it continues when you raise the budget")
 
+    def refused(self, why: str) -> None:
+        """Say it where the orchestrator's log is read."""
+        self._tell(f"{self._work.who} waits for its model service: {why}")
+
     def counts(self, run: Run) -> bool:
         """A run that an orchestrator stopped as it ended itself is made anew."""
-        return not run.stopped or run.stopped == LATE
+        return not run.stopped or run.stopped == LATE or bool(run.cancelled)
 
     def _concluded(self, run: Run, stream: str) -> Ended:
         key = self._work.key
-        if run.stopped and run.stopped != LATE:
+        if run.stopped and run.stopped != LATE and not run.cancelled:
             capped = run.stopped if budgets.stopped_it(run.stopped) else ""
             return Ended(key, stopped=True, capped=capped)
         output = spoken(Path(run.out), stream)
         why = ""
-        if run.stopped:
+        if run.cancelled:
+            why = run.stopped
+        elif run.stopped:
             seconds = self._work.timeout
             allowed = f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"
             why = f"{LATE}: {allowed}"
@@ -242,7 +250,8 @@ class AgentRun(Assignment):
             why = f"{run.exit}: {last}" if last else run.exit
         elif run.is_error:
             why = run.error or "the program reported a failure"
-        head = json.dumps({"run": key, "why": why}, ensure_ascii=True)
+        facts = {"run": key, "why": why} | ({"cancelled": True} if run.cancelled else {})
+        head = json.dumps(facts, ensure_ascii=True)
         with contextlib.suppress(FileExistsError):
             data = f"{head}\n{output[-_LONGEST:]}".encode("utf-8", "replace")
             atomic.create(self._work.result, data)
@@ -253,10 +262,11 @@ def read_result(work: Work) -> Ended:
     """What is kept of a run that ended."""
     head, _, output = layout.read(work.result).partition("\n")
     try:
-        why = json.loads(head)["why"]
-    except (ValueError, KeyError, TypeError):
+        facts = json.loads(head)
+        why, cancelled = facts["why"], facts.get("cancelled") is True
+    except (ValueError, KeyError, TypeError, AttributeError):
         return Ended(work.key, f"{head}\n{output}")
-    return Ended(work.key, output, why if isinstance(why, str) else "")
+    return Ended(work.key, output, why if isinstance(why, str) else "", cancelled=cancelled)
 
 
 def spoken(path: Path, stream: str) -> str:

@@ -306,7 +306,9 @@ class Orchestrator:
             if own.get("run") != ended.key or own.get("status") != "running":
                 return  # a person wanted otherwise meanwhile
             result = parse(ended.output)
-            if result is None:
+            if ended.cancelled:
+                results.cancelled_run(state, now, name, ended.why)
+            elif result is None:
                 why, late = ended.why or "the run ended without PHASE_RESULT", ended.late
                 results.failed_run(state, now, name, why, self._spec.attempts, late=late)
             elif ended.why and not ended.late:

@@ -26,6 +26,34 @@ _SHORTEST = 12  # letters from which on a text is told from others by itself
 _LISTED = 200  # files that the record of an iteration names
 
 
+def cancelled_run(state: Object, now: datetime, name: str, why: str) -> None:
+    """A person cancelled a run: nothing is begun before they say what is next.
+
+    Args:
+        state: the cycle's state, in which the agent is at work.
+        now: when.
+        name: the agent.
+        why: who cancelled it.
+    """
+    agent = agent_of(state, name)
+    before = agent_state(state, name)
+    agent.pop(steps.FINALIZING, None)
+    agent |= {"status": "failed", "error": one_line(why)}
+    if name == "cd":
+        lay_down_tasks(state)
+    note(state, now, name, f"run {before.run}: {why}")
+    _tell_again(state, before.run)
+    asked = f"{name.upper()}: run {before.run} was {one_line(why)}"
+    escalate(state, now, "agent", asked, (AGAIN, STOP), agent=name)
+
+
+def _tell_again(state: Object, run: str) -> None:
+    """What a run was told, the next one is told again."""
+    for each in steps.sent_in(state, run):
+        each.pop("sent_at", None)
+        each.pop("run", None)
+
+
 def failed_run(
     state: Object, now: datetime, name: str, why: str, attempts: int, *, late: bool = False
 ) -> None:
@@ -50,9 +78,7 @@ def failed_run(
     found: Object = {"phase": name, "error": one_line(why), "timestamp": at(now)}
     state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
     note(state, now, name, f"run {before.run} failed: {why}")
-    for each in steps.sent_in(state, before.run):
-        each.pop("sent_at", None)  # the next run is told it again
-        each.pop("run", None)
+    _tell_again(state, before.run)
     if late and attempts > 1 and not gave_up:
         agent[steps.FINALIZE] = True
     elif tried >= attempts or gave_up:

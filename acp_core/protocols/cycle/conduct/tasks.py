@@ -2,7 +2,8 @@
 
 They come before CD's own run, which looks at what they left, does what is left to do, and alone
 writes CD's documents: so each document keeps a single writer. A task that fails is not repeated,
-and those that depend on it are not begun: CD's own run is told so. What each run said is kept under
+and those that depend on it are not begun: CD's own run is told so. Where a person cancels one, none
+is begun any more, and they are asked what is next. What each run said is kept under
 its name like that of every run, so that whoever takes over from an orchestrator that died repeats
 none. Source: development cycle specification, "Parallel Opportunities".
 """
@@ -110,6 +111,9 @@ class TaskRuns:
         stopped = next((each.ended for each in runs if each.ended and each.ended.stopped), None)
         if stopped is not None:
             return replace(stopped, key=self._work.key)
+        cancelled = next((each.ended for each in runs if each.ended and each.ended.cancelled), None)
+        if cancelled is not None:
+            return replace(cancelled, key=self._work.key)
         if self._stop():
             return Ended(self._work.key, stopped=True)
         begun = {each.key for each in runs}
@@ -133,9 +137,11 @@ class TaskRuns:
         over = {each.key for each in ended}
         waiting = {task.id: (task, work) for task, work in works if work.key not in over}
         at_work: dict[Future[TaskRun], Task] = {}
+        cancelled = any(each.ended and each.ended.cancelled for each in ended)
         with ThreadPoolExecutor(self._spec.jobs, "task") as pool:
             while True:
-                free = self._spec.jobs - len(at_work) if not self._stop() else 0
+                goes_on = not (cancelled or self._stop())
+                free = self._spec.jobs - len(at_work) if goes_on else 0
                 known = [task for task, _ in waiting.values()]
                 known.sort(key=lambda task: task.state != "in_progress")  # begun before: taken over
                 for task in startable(known, done, at_work.values())[:free]:
@@ -147,6 +153,7 @@ class TaskRuns:
                     run = future.result()
                     if run.is_done:
                         done.add(run.task.id)
+                    cancelled = cancelled or (run.ended is not None and run.ended.cancelled)
                     yield run
 
     def _works(self) -> list[tuple[Task, Work]]:

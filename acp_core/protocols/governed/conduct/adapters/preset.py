@@ -120,11 +120,19 @@ class RoleTurn(Assignment):
         found = stamp(self._task.staged)
         return found is not None and found.modified >= run.started.timestamp() * 1e9
 
-    def held(self, why: str) -> None:
+    def refused(self, why: str) -> None:
         """Say it where the turn is waited for; until then this process is the one that takes it."""
+        self._note_myself()
+        self._tell(f"{self.role} waits for its model service: {why}")
+
+    def _note_myself(self) -> None:
         self._noted = 0
         with contextlib.suppress(OSError):
             processes.note(self._task.root, self._task.turn_id, myself())
+
+    def held(self, why: str) -> None:
+        """Say it where the turn is waited for; until then this process is the one that takes it."""
+        self._note_myself()
         root = shlex.quote(os.fspath(self._task.root))
         self._tell(f"{why}; raise it with `acp act {root} raise_budget`")
 

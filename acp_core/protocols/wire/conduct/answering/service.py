@@ -253,7 +253,7 @@ class Answering:
             return ended.exit.code is None and ended.exit.signal is None
         if why := live_turns.unusable(folder / shielded.OUT):
             logger.warning(_NOT_LIVE, why)
-            self._live = False
+            self._live = live_turns.only_now(why)
             return True
         return live_turns.crashed(folder / shielded.OUT)
 
