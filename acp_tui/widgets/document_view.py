@@ -155,6 +155,7 @@ class DocumentView(Vertical):
         self.tree_view = StateTree(id="document-tree")
         self.mode = Mode.RENDERED
         self.past = False  # whether it shows as it was: nothing can be edited or marked as seen
+        self._empty_because = ""
         self._laid: Laid | None = None
         self._line = Content("")
         self._jump: tuple[int, bool] | None = None
@@ -229,8 +230,10 @@ class DocumentView(Vertical):
             words = text.note or (
                 f"{document.title} is empty. The text appears here as soon as it is written."
             )
-        self.set_class(bool(words), "-empty")
-        self.query_one("#document-empty", Static).update(plain(words), layout=False)
+        if words != self._empty_because:
+            self._empty_because = words
+            self.set_class(bool(words), "-empty")
+            self.query_one("#document-empty", Static).update(plain(words), layout=False)
 
     def _lay_out(self) -> None:
         width = self.view.page_width or self.tree_view.size.width
