@@ -23,8 +23,6 @@ from acp_tui import keys
 from acp_tui.text import MUTED, join, line, plain
 from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
 from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
-from acp_tui.widgets.markdown_blocks import TooDeep, parse
-from acp_tui.widgets.markdown_page import MarkdownPage
 from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
 from acp_tui.widgets.text_view import Marked, TextView
 
@@ -71,6 +69,9 @@ def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: 
         if len(text) > RENDERED_UP_TO:
             why = "too long to render"
         else:
+            from acp_tui.widgets.markdown_blocks import TooDeep, parse  # late: by the thread
+            from acp_tui.widgets.markdown_page import MarkdownPage
+
             try:
                 return Laid(MarkdownPage(parse(text), width), Mode.RENDERED, edits)
             except TooDeep:
