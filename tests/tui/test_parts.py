@@ -18,7 +18,6 @@ from acp_core.model import Snapshot
 from acp_tui.screens.pane_switcher import PaneSwitcher
 from acp_tui.terminal.compositing import Cells
 from acp_tui.widgets import timeline_rows
-from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.lines import Lines
 from acp_tui.widgets.scroll_column import ScrollColumn
 from tests.support import piloted
@@ -235,23 +234,3 @@ async def test_loops_of_others_are_looked_at_while_participants_show(
         await until(pilot, lambda: len(looks) == 1)
         fleet.show(with_events(5))
         await until(pilot, lambda: len(looks) == 2)
-
-
-async def test_a_document_is_drawn_again_where_it_is_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, *others = make_documents()
-    fleet = StageFleet(replace(with_events(3), documents=(one, *others)))
-    app: Any = dashboard(fleet, tmp_path)
-    async with app.run_test(size=SIZE) as pilot:
-        await opened(app, pilot)
-        assert app.screen.documents.active == f"document {one.id}"
-        drawn: list[Any] = []
-        watch = DocumentView.watch_reading
-        monkeypatch.setattr(
-            DocumentView, "watch_reading", lambda self, *a: (drawn.append(a), watch(self, *a))
-        )
-        changed = tuple(replace(each, version="other") for each in others)
-        fleet.show(replace(with_events(4), documents=(one, *changed)))
-        await pilot.pause(0.3)
-        assert drawn == []
