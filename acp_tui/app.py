@@ -175,7 +175,7 @@ class AcpApp(PaintingApp):
     def fleet(self) -> Fleet:
         """The collaborations under the paths."""
         from acp_core.fleet import Fleet
-        from acp_core.history.library import Bounds
+        from acp_core.history.bounds import Bounds
         from acp_core.history.recorder import Recorder
 
         bounds = Bounds.of(self.settings.recording)

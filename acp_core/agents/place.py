@@ -158,6 +158,15 @@ def root() -> Path:
     return paths.state_folder() / "loops"
 
 
+def are_any() -> bool:
+    """Whether there is a place of any loop; who has none needs nothing that reads them."""
+    try:
+        with os.scandir(root()) as entries:
+            return any(entry.is_dir() for entry in entries)
+    except OSError:
+        return False
+
+
 def permissions() -> Path:
     """The folder of requests for permission and their answers; it need not exist."""
     return paths.state_folder() / "permissions"

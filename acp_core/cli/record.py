@@ -11,7 +11,7 @@ from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.watch import Watching
 from acp_core.fleet import Fleet
 from acp_core.history import library
-from acp_core.history.library import Bounds
+from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, format
 from acp_core.model.errors import CommandError

@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
 from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
@@ -25,6 +24,7 @@ from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger
 
 if TYPE_CHECKING:
     from acp_core.agents.live.answers import OpenRequest
+    from acp_core.agents.state import RunnerState
 
 _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")

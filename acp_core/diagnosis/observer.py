@@ -102,12 +102,12 @@ class Observer:
             return _changed(before, self._loops or {}) | _changed(asked, self._waiting)
 
     def _read(self) -> None:
-        if self._registry is None:
+        if self._registry is None and place.are_any():
             from acp_core.agents.registry import Registry
 
             self._registry = Registry()
         by_key: dict[str, list[RunnerState]] = {}
-        for loop in self._registry.runners():
+        for loop in self._registry.runners() if self._registry is not None else ():
             by_key.setdefault(loop.folder, []).append(loop)
         self.note = _silence() if by_key else ""
         self._loops = {key: tuple(loops) for key, loops in by_key.items()}

@@ -9,18 +9,20 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 
 from acp_core.agents.command_lines import waiting_processes
 from acp_core.agents.identity import identify
-from acp_core.agents.state import RunnerState
 from acp_core.files import claims
 from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols.kit.diagnosis import Stranger
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
 
 PACE = 10.0  # seconds between two looks at all processes
 _FRESH = 10.0  # seconds before a program's last word in which a busy child may have begun

@@ -5,17 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 from acp_core.fleet.workers import Lane, Urgency
-from acp_core.history.durations import Durations
 from acp_core.history.forecast import Forecast, cases_of
 from acp_core.model import Snapshot
+
+if TYPE_CHECKING:
+    from acp_core.history.durations import Durations
 
 _log = logging.getLogger(__name__)
 
 REST = 2.0  # s after a change until it is learned from: by then most floods are over
+
+
+def late_durations(keep: bool) -> Durations:
+    """A memory of how long things took, imported when it is wanted: what was read is shown before."""
+    from acp_core.history.durations import Durations
+
+    return Durations(keep=keep)
 
 
 class Forecasting:
@@ -36,7 +46,7 @@ class Forecasting:
         mail: Mail,
         lane: Lane,
         members: Mapping[str, Member],
-        make: Callable[[], Durations] = Durations,
+        make: Callable[[], Durations],
     ) -> None:
         self.forecast = Forecast()
         self._mail = mail
@@ -110,7 +120,7 @@ def learn_from(durations: Durations, member: Member, snapshot: Snapshot) -> None
         _log.info("nothing was learned of %s", member.key, exc_info=True)
 
 
-def learn_once(members: Iterable[Member], make: Callable[[], Durations] = Durations) -> Forecast:
+def learn_once(members: Iterable[Member], make: Callable[[], Durations]) -> Forecast:
     """What is known after some collaborations were read once; slow."""
     durations = make()
     durations.read_recordings()

@@ -29,7 +29,7 @@ from acp_core.files.journal import without_collector
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
-from acp_core.fleet.forecasting import Forecasting, learn_once
+from acp_core.fleet.forecasting import Forecasting, late_durations, learn_once
 from acp_core.fleet.kept_rows import KeptRows
 from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
 from acp_core.fleet.loop_watch import LoopWatch
@@ -42,7 +42,6 @@ from acp_core.fleet.recheck import NET, Rechecks, RecheckSchedule
 from acp_core.fleet.running import RunningDiscoverer, find_running
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
-from acp_core.history.durations import Durations
 from acp_core.history.forecast import Forecast
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
@@ -123,7 +122,7 @@ class Fleet:
         self._running_discoverer = RunningDiscoverer(
             self._workers.lane(), self._mail, self._appear, self._watch_list.change
         )
-        self._durations = partial(Durations, keep=recorder is None or recorder.bounds.on)
+        self._durations = partial(late_durations, recorder is None or recorder.bounds.on)
         self._forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
         )

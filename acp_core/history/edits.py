@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.history.observing import LARGEST
 from acp_core.model import Document, Notice, Snapshot
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
@@ -137,6 +136,8 @@ def _differs(
     if not then or not then[-1].present:
         return False
     before = store.content(then[-1].id)
+    from acp_core.history.observing import LARGEST  # late: the first look finds no edit
+
     return collaboration.is_edit(file.document, before, read_bounded(file.path, LARGEST))
 
 

@@ -11,12 +11,14 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.history.clocks import forward
-from acp_core.history.schema import Seen, Span
 from acp_core.model import Phase, PhaseState, Snapshot, Status, Turn, format
 from acp_core.model.story import Story
+
+if TYPE_CHECKING:
+    from acp_core.history.schema import Seen, Span
 
 LEAST = 5
 """How many cases must be known."""

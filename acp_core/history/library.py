@@ -11,39 +11,19 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acp_core.history.bounds import Bounds
 from acp_core.history.store import BadRecording, NoRecording, Store
 from acp_core.history.trimming import trim
 from acp_core.person import paths
 from acp_core.person.paths import key_of
 
 SUFFIX = ".recording"
-DAYS = 90.0
-MEGABYTES = 2_000.0
 _DAY = 86_400.0
 _IN_USE = 3_600.0  # seconds since the last write within which a recording is never thrown away
 _WORD = re.compile(r"[^\w.\-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How long and how much is kept: ``days`` since the last change, ``megabytes`` in all.
-
-    ``on`` False: nothing is recorded at all.
-    """
-
-    on: bool = True
-    days: float = DAYS
-    megabytes: float = MEGABYTES
-
-    @classmethod
-    def of(cls, settings: Mapping[str, float]) -> Bounds:
-        """As the settings' ``[recording]`` table says, which was checked before."""
-        given = {name: value for name, value in settings.items() if name in ("days", "megabytes")}
-        return cls(on=bool(settings.get("on", True)), **given)
 
 
 @dataclass(frozen=True, slots=True)

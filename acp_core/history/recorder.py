@@ -2,7 +2,8 @@
 
 Whoever reads a collaboration says `Recorder.saw`; that costs it next to nothing. What changed
 now goes first; collaborations that were only looked at for the first time are kept slowly, so
-that opening a thousand of them is not slowed down.
+that opening a thousand of them is not slowed down. What keeps it is imported by the thread, when there is
+something to keep: the first picture goes before that too.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from acp_core.agents.state import RunnerState
-from acp_core.history import library
-from acp_core.history.library import Bounds
-from acp_core.history.observing import Observing
-from acp_core.history.serialize import loop_change, seen
-from acp_core.history.store import BadRecording, OutOfStep, Store
+from acp_core.history.bounds import Bounds
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.tracked import TrackedFile
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
+    from acp_core.history.observing import Observing
+    from acp_core.history.store import Store
 
 _log = logging.getLogger(__name__)
 
@@ -163,20 +165,25 @@ class Recorder:
         while (sight := self._next()) is not None:
             began = time.monotonic()
             first = sight.key not in self._files
-            try:
-                self._keep(sight)
-                self.problem = ""
-            except BadRecording as error:
-                self._drop(sight.key)
-                if self.problem != str(error):
-                    self.problem = str(error)
-                    _log.warning("not recorded: %s", error)
-            except Exception:  # a fault here must not end the recording of the others
-                self._drop(sight.key)
-                _log.warning("recording %s failed", sight.key, exc_info=True)
+            self._try_to_keep(sight)
             self._done(first, time.monotonic() - began)
         for store in self._stores.values():
             store.close()
+
+    def _try_to_keep(self, sight: _Sight) -> None:
+        from acp_core.history.store import BadRecording  # late, as everything heavy below
+
+        try:
+            self._keep(sight)
+            self.problem = ""
+        except BadRecording as error:
+            self._drop(sight.key)
+            if self.problem != str(error):
+                self.problem = str(error)
+                _log.warning("not recorded: %s", error)
+        except Exception:  # a fault here must not end the recording of the others
+            self._drop(sight.key)
+            _log.warning("recording %s failed", sight.key, exc_info=True)
 
     def _next(self) -> _Sight | None:
         """What to keep next, waited for; None when it is over."""
@@ -200,6 +207,8 @@ class Recorder:
     def _done(self, first: bool, took: float) -> None:
         now = time.monotonic()
         if now - self._pruned > _PRUNE or not self._pruned:
+            from acp_core.history import library
+
             self._pruned = now
             library.prune(self.bounds, self._clock())
         with self._news:
@@ -209,6 +218,10 @@ class Recorder:
                 self._news.wait_for(lambda: bool(self._urgent) or self._closed, took * _REST)
 
     def _keep(self, sight: _Sight) -> None:
+        from acp_core.history.observing import Observing
+        from acp_core.history.serialize import loop_change, seen
+        from acp_core.history.store import OutOfStep
+
         store = self._store(sight.key)
         files = self._files.get(sight.key)
         if files is None:
@@ -239,6 +252,9 @@ class Recorder:
                 self._urgent[sight.key] = again
 
     def _store(self, key: str) -> Store:
+        from acp_core.history import library
+        from acp_core.history.store import Store
+
         store = self._stores.pop(key, None)
         if store is not None and not store.path.exists():  # it was thrown away
             store.close()

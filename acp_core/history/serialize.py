@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from acp_core.agents.state import Run, RunnerState
 from acp_core.history.schema import LoopChange, Seen
 from acp_core.model import Snapshot
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import Run, RunnerState
 
 
 def seen(snapshot: Snapshot) -> Seen:

@@ -12,13 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.screen import Screen
-
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
+from acp_tui.terminal.compositing import PaintingScreen
 from acp_tui.terminal.editor import EditorProblem, open_folder
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ LABEL = 20
 """Characters of an act's label that a key at the foot shows."""
 
 
-class CollaborationActions(Screen[None]):
+class CollaborationActions(PaintingScreen[None]):
     """The acts on one collaboration."""
 
     app: AcpApp

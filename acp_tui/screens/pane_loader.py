@@ -12,6 +12,7 @@ from acp_tui.actions.collaboration_actions import offered
 from acp_tui.actions.labels import Labels
 from acp_tui.screens.collaboration_source import Source
 from acp_tui.widgets import event_details
+from acp_tui.widgets.documents import PEOPLE
 from acp_tui.widgets.pane_data import PaneData
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class PaneLoader:
         self._start(self._load_loops, "loops", exclusive=True)
 
     def load_loops_soon(self) -> None:
-        """As `load_loops`, in a moment: once for all that happens until then."""
-        if self._loops_soon is None:
+        """As `load_loops`, in a moment, while they show: once for all that happens until then."""
+        if self._loops_soon is None and self._screen.documents.active == PEOPLE:
             self._loops_soon = self._screen.set_timer(SOON, self.load_loops)
 
     async def _load_loops(self) -> None:

@@ -29,7 +29,7 @@ from acp_tui.screens.pane_loader import PaneLoader
 from acp_tui.screens.pane_switcher import PaneSwitcher
 from acp_tui.text import MUTED, line
 from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import STORY, Documents
+from acp_tui.widgets.documents import PEOPLE, STORY, Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.headline_rows import FEW, LOW, MOST, Keys
@@ -280,6 +280,11 @@ class SnapshotScreen(CollaborationActions):
     @on(Documents.Switched)
     def _entitle(self) -> None:
         self.panes.entitle()
+
+    @on(Documents.Switched)
+    def _switched(self) -> None:
+        if self.documents.active == PEOPLE:  # those of other accounts were not looked at meanwhile
+            self.loader.load_loops()
 
     def action_pane(self, pane: str) -> None:
         """Go to a pane."""

@@ -23,8 +23,6 @@ from acp_tui import keys
 from acp_tui.text import MUTED, join, line, plain
 from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
 from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
-from acp_tui.widgets.markdown_blocks import TooDeep, parse
-from acp_tui.widgets.markdown_page import MarkdownPage
 from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
 from acp_tui.widgets.text_view import Marked, TextView
 
@@ -71,6 +69,9 @@ def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: 
         if len(text) > RENDERED_UP_TO:
             why = "too long to render"
         else:
+            from acp_tui.widgets.markdown_blocks import TooDeep, parse  # late: by the thread
+            from acp_tui.widgets.markdown_page import MarkdownPage
+
             try:
                 return Laid(MarkdownPage(parse(text), width), Mode.RENDERED, edits)
             except TooDeep:
@@ -155,6 +156,7 @@ class DocumentView(Vertical):
         self.tree_view = StateTree(id="document-tree")
         self.mode = Mode.RENDERED
         self.past = False  # whether it shows as it was: nothing can be edited or marked as seen
+        self._empty_because = ""
         self._laid: Laid | None = None
         self._line = Content("")
         self._jump: tuple[int, bool] | None = None
@@ -229,8 +231,10 @@ class DocumentView(Vertical):
             words = text.note or (
                 f"{document.title} is empty. The text appears here as soon as it is written."
             )
-        self.set_class(bool(words), "-empty")
-        self.query_one("#document-empty", Static).update(plain(words), layout=False)
+        if words != self._empty_because:
+            self._empty_because = words
+            self.set_class(bool(words), "-empty")
+            self.query_one("#document-empty", Static).update(plain(words), layout=False)
 
     def _lay_out(self) -> None:
         width = self.view.page_width or self.tree_view.size.width

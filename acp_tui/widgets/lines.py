@@ -14,12 +14,13 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
 from acp_tui.text import safe_line, width
+from acp_tui.widgets.scroll_column import ScrollColumn
 
 Piece = tuple[str, str]
 """Text, and the names of its styles (see `Lines.STYLES`) separated by blanks."""
@@ -156,6 +157,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[Row, str], Strip] = LRUCache(1024)
+        self._placed: LRUCache[tuple[Row, str, int, int, int], Strip] = LRUCache(1024)
         self._styles: dict[str, Style] = {}
         self._on_screen: dict[int, tuple[tuple[Row, str] | None, int]] = {}  # by line of the screen
 
@@ -182,6 +184,15 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         else:  # a scroll bar came or went
             self.on_resize()
 
+    @property
+    def vertical_scrollbar(self) -> ScrollColumn:
+        """The bar beside the rows, made when it is first asked for."""
+        bar = super().vertical_scrollbar
+        if not isinstance(bar, ScrollColumn):
+            bar.__class__ = ScrollColumn  # a bar of another class cannot be made by public names
+        assert isinstance(bar, ScrollColumn)
+        return bar
+
     def on_resize(self) -> None:
         """Fit what shows to the width that there is now, where that depends on it."""
         self.redraw()
@@ -189,13 +200,26 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def redraw(self) -> None:
         """Draw those lines again that show something else now."""
         left, top = self.scroll_offset
-        lines = range(self.scrollable_content_region.height)
-        changed = [y for y in lines if self._on_screen.get(y) != (self._key(top + y), left)]
-        if 2 * len(changed) > len(lines):
-            self.refresh()
-        else:
-            for y in changed:
-                self.refresh_line(top + y)
+        _, _, wide, high = self.scrollable_content_region
+        changed = [
+            Region(0, y, wide, 1)  # not as far as the scroll bar, which knows for itself
+            for y in range(high)
+            if self._on_screen.get(y) != (self._key(top + y), left)
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        if self.show_horizontal_scrollbar:
+            self.horizontal_scrollbar.position = new_value
+        if round(old_value) != round(new_value):
+            self.redraw()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = new_value
+        if round(old_value) != round(new_value):
+            self.redraw()
 
     def _key(self, y: int) -> tuple[Row, str] | None:
         """What a row is drawn from; None beyond the last."""
@@ -212,25 +236,60 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     # --- drawing ---------------------------------------------------------------------------
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region, as they are sent to the terminal.
+
+        Textual keeps lines by where they stand in the widget, and makes those that move up anew. Here the
+        same row is the same strip wherever it stands, with all that was worked out of it.
+        """
+        if not self._is_bare:
+            return super().render_lines(crop)
+        filters, (_, background) = self.get_line_filters(), self.background_colors
+        left, top = self.scroll_offset
+        wide, (start, end) = self.scrollable_content_region.width, crop.column_span
+        strips = []
+        for y in crop.line_range:
+            strip = self._line(y, left, top, wide)
+            for each in filters:
+                strip = strip.apply_filter(each, background)
+            strips.append(strip.crop(start, end))
+        return strips
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether its rows are all that there is to draw: no border, and nothing laid over them."""
+        styles = self.styles
+        return not (styles.gutter or styles.tint.a) and self.opacity == styles.text_opacity == 1
+
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
-        wide, row_at = self.scrollable_content_region.width, top + y
-        base = self._style("")
+        return self._line(y, left, top, self.scrollable_content_region.width)
+
+    def _line(self, y: int, left: int, top: int, wide: int) -> Strip:
+        """Line ``y`` of the view, scrolled by ``left`` and ``top``, in ``wide`` cells."""
+        row_at = top + y
         key = self._key(row_at)
         self._on_screen[y] = key, left
         if key is None:
-            return Strip.blank(wide, base)
+            return Strip.blank(wide, self._style(""))
         row, under = key
         selection = self.screen.selections.get(self)
         span = selection.get_span(row_at) if selection is not None else None
-        if span is None:
+        if span is not None:
+            del self._on_screen[y]  # the selection may be another one the next time
+            return self._place(self._selected(row, under, span), under, left, row_at, wide)
+        place = (row, under, left, row_at, wide)
+        placed = self._placed.get(place)
+        if placed is None:
             strip = self._strips.get(key)
             if strip is None:
                 strip = self._strips[key] = self._strip(row, under)
-        else:
-            del self._on_screen[y]  # the selection may be another one the next time
-            strip = self._selected(row, under, span)
-        ground = self._style(under) if under else base
+            placed = self._placed[place] = self._place(strip, under, left, row_at, wide)
+        return placed
+
+    def _place(self, strip: Strip, under: str, left: int, row_at: int, wide: int) -> Strip:
+        """As much of a row as shows, which knows for text selections where it stands."""
+        ground = self._style(under)
         return strip.crop_extend(left, left + wide, ground).apply_offsets(left, row_at)
 
     def _strip(self, row: Row, under: str) -> Strip:
@@ -270,7 +329,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.restyle()
         self._strips.clear()
+        self._placed.clear()
         self._styles.clear()
 
     # --- text selection --------------------------------------------------------------------

@@ -90,6 +90,8 @@ class Timeline(Vertical):
         self._purpose = "search"
         self._opened_event = ""
         self._was_clearable = False
+        self._said = Content("")  # in the status line
+        self._told = ""  # the title that whoever shows it knows
 
     def compose(self) -> ComposeResult:
         yield self.view
@@ -125,6 +127,7 @@ class Timeline(Vertical):
         else:  # a filter at work takes in the newest when it is done
             self.view.settle()
         self._search_again(newest if growth is Growth.GROWN else None)
+        self._told = self.title  # who gave the events asks for it
         self._update_status()
 
     def go_to(self, event: str) -> bool:
@@ -143,6 +146,7 @@ class Timeline(Vertical):
         """Mark what is new since the last visit."""
         self.view.model.unread_from, self.view.visited_at = seen or (None, None)
         self.view.settle()
+        self._update_status()
 
     @property
     def title(self) -> str:
@@ -279,9 +283,14 @@ class Timeline(Vertical):
             parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", MUTED)))
         elif not view.follow and view.model.length:
             parts.append(join(("not following · G", MUTED)))
-        self._status.update(Content("   ").join(parts), layout=False)
+        words = Content("   ").join(parts)
+        if not words.is_same(self._said):
+            self._said = words
+            self._status.update(words, layout=False)
         self.set_class(bool(parts), "-status")
-        self.post_message(self.TitleChanged())
+        if self.title != self._told:
+            self._told = self.title
+            self.post_message(self.TitleChanged())
         if self._clearable != self._was_clearable:  # what escape does is another thing now
             self._was_clearable = self._clearable
             self.refresh_bindings()

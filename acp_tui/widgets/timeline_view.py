@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 
@@ -20,7 +21,7 @@ from acp_tui import keys
 from acp_tui.widgets import timeline_rows as rows
 from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import find_event
-from acp_tui.widgets.timeline_model import Growth, Model, Part
+from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
 
 FULL = 200
 """Cells that a row is measured for."""
@@ -28,6 +29,15 @@ NEWEST = 40
 """Of how many of the newest events the texts are measured, where there are many."""
 SMALL = 200
 """In a log of at most so many events all are measured, and long summaries may be wrapped."""
+
+
+class _Made(NamedTuple):
+    """The rows of an event, and what they were made of; ``marks``: whether unread, and selected."""
+
+    event: Event
+    form: rows.Columns
+    marks: tuple[bool, bool]
+    rows: tuple[Row, ...]
 
 
 class TimelineView(Lines):
@@ -84,6 +94,8 @@ class TimelineView(Lines):
         self._now = utc_now()
         self.actors: tuple[str, ...] = ()
         self._form: rows.Columns | None = None
+        self._last_form: rows.Columns | None = None  # the very object, while it is the same
+        self._made: dict[int, _Made] = {}
         self._measured: list[Event] | None = None
         self._details: tuple[Row, ...] = ()
         self._paused_at = 0
@@ -105,14 +117,17 @@ class TimelineView(Lines):
         return growth
 
     def settle(self) -> None:
-        """Draw what the model holds now, and follow the newest event where that is on."""
+        """Draw what the model holds now, and follow the newest event where that is on.
+
+        Who calls it says what follows from that: there is no `Moved`.
+        """
         if self.follow and len(self.model):
             self.model.cursor = self.model.place(len(self.model) - 1)
         else:
             self.model.cursor = self.model.nearest() if self.model.cursor is not None else None
-        self._arrange()
-        self._stick()
-        self.post_message(self.Moved())
+        with self.vertical_scrollbar.as_one() if self.show_vertical_scrollbar else nullcontext():
+            self._arrange()
+            self._stick()
 
     def tick(self, now: datetime) -> None:
         """The time went on: redraw where that changes what is shown."""
@@ -155,7 +170,8 @@ class TimelineView(Lines):
     def form(self) -> rows.Columns:
         """The columns for the present width."""
         if self._form is None:
-            self._form = self._columns(max(20, self.scrollable_content_region.width))
+            form = self._columns(max(20, self.scrollable_content_region.width))
+            self._form = self._last_form = self._last_form if form == self._last_form else form
         return self._form
 
     @property
@@ -210,30 +226,51 @@ class TimelineView(Lines):
         model.starts = array("l", accumulate(heights, initial=0))
 
     def row(self, y: int) -> Row:
+        return self._row(self.model.spot(y))
+
+    def _row(self, spot: Spot) -> Row:
         model, form = self.model, self.form
-        spot = model.spot(y)
         if spot.part is Part.DETAIL:
             row = self._details[spot.number]
         elif spot.part is Part.RULE:
             unread = model.length - (model.unread_from or 0)
             return rows.rule_row(form, unread, self.visited_at, self._now)
         else:
-            place = model.place(spot.number)
-            made = rows.event_rows(
-                model.events[place],
-                form,
-                self._now,
-                unread=model.is_unread(place),
-                selected=place == model.cursor,
-            )
-            row = made[spot.line]
+            row = self._event_rows(model.place(spot.number))[spot.line]
         return mark(row, find(text_of(row), self.words), "match") if self.words else row
 
+    def _event_rows(self, place: int) -> tuple[Row, ...]:
+        """The rows of an event: those of the last time where it would look the same."""
+        model, form = self.model, self.form
+        event, unread, selected = model.events[place], model.is_unread(place), place == model.cursor
+        known = self._made.get(place)
+        if (
+            known is not None
+            and known.event is event
+            and known.form is form
+            and known.marks == (unread, selected)
+        ):
+            return known.rows
+        made = rows.event_rows(event, form, self._now, unread=unread, selected=selected)
+        if not form.relative:  # ages go on
+            if len(self._made) >= rows.KEPT:
+                self._made.clear()
+            self._made[place] = _Made(event, form, (unread, selected), made)
+        return made
+
     def row_style(self, y: int) -> str:
-        spot = self.model.spot(y)
+        return self._style_of(self.model.spot(y))
+
+    def _style_of(self, spot: Spot) -> str:
         if spot.part is Part.EVENT and spot.number == self.model.cursor_position:
             return "cursor" if self.has_focus else "cursor-blurred"
         return ""
+
+    def _key(self, y: int) -> tuple[Row, str] | None:
+        if y >= self.virtual_size.height:
+            return None
+        spot = self.model.spot(y)
+        return self._row(spot), self._style_of(spot)
 
     def _arrange(self) -> None:
         """Make the selected event's details, and tell how many rows there are."""
@@ -249,8 +286,9 @@ class TimelineView(Lines):
         self.set_extent(self.model.rows)
 
     def redraw(self) -> None:
-        """Draw everything: whatever comes, all rows move."""
-        self.refresh()
+        """Draw all rows: whatever comes, they move. None of them is compared, nor made anew."""
+        _, _, wide, high = self.scrollable_content_region
+        self.refresh(Region(0, 0, wide, high))
 
     # --- following -------------------------------------------------------------------------
 

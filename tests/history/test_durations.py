@@ -12,6 +12,7 @@ import pytest
 
 from acp_core.fleet import Fleet
 from acp_core.history import library
+from acp_core.history.bounds import Bounds
 from acp_core.history.durations import Durations
 from acp_core.history.forecast import TURN, Forecast
 from acp_core.history.recorder import Recorder
@@ -147,6 +148,6 @@ def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_not_recorded_by_choice_is_not_kept(work: Path) -> None:
-    recorder = Recorder("dashboard", library.Bounds(on=False))
+    recorder = Recorder("dashboard", Bounds(on=False))
     assert learned(work, recorder).usual("folder", TURN, "drafting") is not None
     assert not Durations().path.exists()

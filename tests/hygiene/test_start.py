@@ -88,6 +88,53 @@ def test_nothing_but_settings_is_imported_before_the_dashboard_draws() -> None:
     assert heavy(modules) == set()
 
 
+OPENED = """
+import asyncio, json, sys
+from pathlib import Path
+from acp_core.person.settings import Settings
+from acp_tui.app import AcpApp
+
+async def main():
+    app = AcpApp([sys.argv[1]], settings=Settings())
+    seen = []
+    drawn = app.post_display_hook
+    def look():
+        drawn()
+        shown = getattr(app.screen, "timeline", None)
+        if not seen and shown is not None and shown.view.model.length:
+            seen.extend(sys.modules)
+    app.post_display_hook = look
+    async with app.run_test(size=(120, 36)) as pilot:
+        while not seen:
+            await pilot.pause(0.01)
+    print(json.dumps(sorted(seen)))
+
+asyncio.run(main())
+"""
+AFTERWARDS = {
+    "acp_core.agents.registry": "there are no loops",
+    "acp_core.agents.state": "there are no loops",
+    "acp_core.history.serialize": "recording goes after the picture",
+    "acp_tui.widgets.markdown_page": "the text of a document comes after the picture",
+}
+
+
+def test_what_the_first_picture_of_a_collaboration_does_not_show_is_imported_after_it(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "c"
+    who = ["--participant", "writer", "--participant", "reader"]
+    run("init", "--folder", str(folder), *who, "--objective", "Choose", "--completion", "Chosen")
+    own = {f"ACP_{name}": str(tmp_path / name) for name in ("STATE", "CONFIG", "CACHE")}
+    ran = subprocess.run(
+        [sys.executable, "-c", OPENED, str(folder)],
+        capture_output=True, text=True, check=True, env={**os.environ, **own, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    modules = set(json.loads(ran.stdout.splitlines()[-1]))
+    assert "acp_tui.screens.collaboration" in modules
+    assert modules & AFTERWARDS.keys() == set()
+
+
 def test_the_portable_rooms_import_under_a_bare_python() -> None:
     """``-I -S``: no installed package, no environment, nothing of the user's."""
     lines = [

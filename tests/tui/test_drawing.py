@@ -98,16 +98,16 @@ async def test_the_first_picture_of_a_collaboration_has_its_newest_event(
     app: Any = dashboard(
         StageFleet(snapshot("a", events=events, documents=make_documents())), tmp_path
     )
-    render = TimelineView.render_line
+    render = TimelineView.render_lines
 
-    def drawn(view: TimelineView, y: int) -> Strip:
-        strip = render(view, y)
-        seen.append(strip.text)
-        return strip
+    def drawn(view: TimelineView, crop: Region) -> list[Strip]:
+        strips = render(view, crop)
+        seen.extend(strip.text for strip in strips)
+        return strips
 
     async with app.run_test(size=(160, 36)) as pilot:
         await until(pilot, lambda: "1 live" in screen_text(app))
-        monkeypatch.setattr(TimelineView, "render_line", drawn)
+        monkeypatch.setattr(TimelineView, "render_lines", drawn)
         monkeypatch.setattr(app, "post_display_hook", lambda: seen.append("picture"))
         monkeypatch.setattr(PaneLoader, "load_text", lambda loader, document: seen.append("text"))
         monkeypatch.setattr(PaneLoader, "load_loops", lambda loader: seen.append("loops"))

@@ -68,7 +68,7 @@ def test_an_appended_event_is_shown_and_the_rest_stays_the_same(tmp_path: Path) 
     assert (second.verdict, second.as_of) == (Verdict.VALID, after(1))
     assert second.phases is first.phases and second.gates is first.gates
     assert second.findings is first.findings
-    assert second.document("proposal.md") == first.document("proposal.md")
+    assert second.document("proposal.md") is first.document("proposal.md")
     changed = {d.id for d, e in zip(first.documents, second.documents, strict=True) if d != e}
     assert changed == {"review.md", "protocol.json", "events.jsonl"}
 

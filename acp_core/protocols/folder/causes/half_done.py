@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from acp_core.agents.state import RunnerState
 from acp_core.files.text import clean_line
 from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.format import dated
@@ -16,6 +16,9 @@ from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.view.documents import INFERRED, TOLERANCE, trusted_after
 from acp_core.protocols.folder.view.participants import event_of_turn
 from acp_core.protocols.kit.diagnosis import Case
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
 
 _HEADING = ("ACP301", "ACP304")
 _NO_EVENT = ("ACP302", "ACP303")

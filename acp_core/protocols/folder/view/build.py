@@ -185,9 +185,18 @@ def _sharing(old: Snapshot, new: Snapshot) -> Snapshot:
             kept[each.name] = before
         elif each.name != "as_of":
             changed = True
+            if each.name == "documents":  # a pane shows one of them
+                kept[each.name] = _same_where_equal(before, after)
     if not changed:
         return old
     return replace(new, **kept) if kept else new
+
+
+def _same_where_equal(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
+    """``after`` with the very objects of ``before`` where those at the same place are equal."""
+    pairs = zip(before, after, strict=False)
+    same = tuple(old if old == new else new for old, new in pairs)
+    return same + after[len(same) :]
 
 
 def _source(facts: Facts) -> Source:
