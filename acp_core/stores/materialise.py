@@ -20,7 +20,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore, SharingError
+from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore, SharingError, Tip
 from acp_core.stores.known import Known
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
@@ -97,6 +97,8 @@ def bring(
                 f"the shared history was rewritten: what came up to seq {seen.seq} here is not what the store holds"
             )
         before = b""
+    elif base and len(before + commit.added) < len(local) and _says_less(engine, commit.tip):
+        base, commit, before = None, engine.read(None), b""
     log = before + commit.added
     may = allowed(commit.protocol, log)
     old = dict(base.files) if base else {}
@@ -145,6 +147,15 @@ def bring(
         write_base(folder, now)
         reach("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
+
+
+def _says_less(engine: Engine, tip: Tip) -> bool:
+    """Whether the manifest's tip names less of the log than the store has there: somebody wrote it.
+
+    Lines that the store has had for long would be taken for new ones of this folder.
+    """
+    now = engine.read(None).tip
+    return now.id == tip.id and now != tip
 
 
 def _keep_before(tree: Tree, engine: Engine, base: Base | None, path: str, kept: str) -> None:
