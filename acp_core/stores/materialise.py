@@ -20,7 +20,15 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore, SharingError, Tip
+from acp_core.stores.engine import (
+    Commit,
+    Engine,
+    HistoryRewritten,
+    NotInStore,
+    SharingError,
+    Tip,
+    rewritten,
+)
 from acp_core.stores.known import Known
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
@@ -93,9 +101,7 @@ def bring(
         seen, base = base.tip, None  # the local log is not what was read: all is read anew
         commit = engine.read(None)
         if digest(commit.added[: seen.size]) != seen.sha256:
-            raise HistoryRewritten(
-                f"the shared history was rewritten: what came up to seq {seen.seq} here is not what the store holds"
-            )
+            raise rewritten(seen.seq)
         before = b""
     elif base and len(before + commit.added) < len(local) and _says_less(engine, commit.tip):
         base, commit, before = None, engine.read(None), b""
@@ -105,7 +111,7 @@ def bring(
     wanted = _wanted(commit, may, old)
     if commit.whole:
         wanted |= dict.fromkeys(old.keys() - wanted.keys() - {PROTOCOL})
-    notes = [*_left_out(commit, may)]
+    notes = [*commit.remarks, *_left_out(commit, may)]
     kept: dict[str, str] = {}
     written: list[str] = []
     files = dict(old)
