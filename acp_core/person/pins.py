@@ -7,24 +7,23 @@ says, is held against this. Standard library only.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from acp_core.person.paths import config_folder
+from acp_core.person.places import config_place
 
 
-def pins_folder() -> Path:
+def pins_folder() -> str:
     """The folder of all pins. It need not exist."""
-    return config_folder() / "shared"
+    return os.path.join(config_place(), "shared")
 
 
-def pin_of(folder: str | os.PathLike[str]) -> Path:
+def pin_of(folder: str | os.PathLike[str]) -> str:
     """The file in which this account agreed to a folder's store. It need not exist."""
     from hashlib import sha256  # late: accounts that share nothing never need it
 
     name = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-    return pins_folder() / f"{name}.json"
+    return os.path.join(pins_folder(), f"{name}.json")
 
 
 def is_pinned(folder: str | os.PathLike[str]) -> bool:
     """Whether this account has shared or joined a folder, whatever the folder says by now."""
-    return pins_folder().is_dir() and os.path.lexists(pin_of(folder))
+    return os.path.isdir(pins_folder()) and os.path.lexists(pin_of(folder))

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from acp_core.files import atomic, modes, run_folder
@@ -158,7 +159,7 @@ def pin(
         OSError: the configuration cannot be written.
     """
     place = pin_of(folder)
-    modes.private_folder(place.parent)
+    modes.private_folder(Path(pins_folder()))
     value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
     value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
     value |= {"reads": reads} if reads else {}
@@ -168,7 +169,7 @@ def pin(
 def unpin(folder: str) -> None:
     """Take the agreement to a folder's store back."""
     with contextlib.suppress(FileNotFoundError):
-        pin_of(folder).unlink()
+        os.unlink(pin_of(folder))
 
 
 def is_exclusive(folder: str) -> bool:
@@ -214,7 +215,7 @@ def pinned_folders() -> dict[str, Address]:
             with contextlib.suppress(
                 Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress
             ):
-                value = json.loads(read_bounded(place / name, _LIMIT))
+                value = json.loads(read_bounded(os.path.join(place, name), _LIMIT))
                 found[str(value["folder"])] = parse(str(value["address"]))
     return found
 

@@ -76,7 +76,7 @@ def put_back(seq: int, seen: int) -> HistoryRewritten:
     """
     return HistoryRewritten(
         f"the store holds seq {seq}, less than the {seen} that this folder has seen: it was put back; ask the others "
-        "who has the most; there, `acp unshare` and `acp share --id NAME` share it anew"
+        "who has the most; there, `acp unshare` and `acp share --id NAME` share it again"
     )
 
 

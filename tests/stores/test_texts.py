@@ -213,7 +213,7 @@ def test_deliverables_that_are_not_here(tmp_path: Path) -> None:
     assert "the deliverables are in a repository that is not on this host (" in ran.stderr
 
 
-def test_what_was_put_back_is_shared_anew(tmp_path: Path) -> None:
+def test_what_was_put_back_is_shared_again(tmp_path: Path) -> None:
     """The way out that the message names: from the host that has the most, under another name."""
     store, (a, b) = shared(tmp_path, "a", "b")
     first = git("-C", str(store), "rev-parse", REF)
@@ -221,7 +221,7 @@ def test_what_was_put_back_is_shared_anew(tmp_path: Path) -> None:
     git("-C", str(store), "update-ref", REF, first)
     ran = a.acp("sync", str(a.folder), "--once")
     assert ran.returncode == 9
-    assert "there, `acp unshare` and `acp share --id NAME` share it anew" in ran.stderr
+    assert "there, `acp unshare` and `acp share --id NAME` share it again" in ran.stderr
     a.done("unshare", str(a.folder), "--yes")
     a.done("share", str(a.folder), str(store), "--id", "checkout-2", "--yes")
     b.folder = b.home / "c-2"

@@ -7,6 +7,7 @@ would then say 0 of an event that no store has. Standard library only.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from acp_core.files import atomic, modes
@@ -39,7 +40,7 @@ def is_forged(folder: str, id: str, answer: bytes) -> bool:
 
 
 def _place(folder: str) -> Path:
-    return state_folder() / "answers" / pin_of(folder).name
+    return state_folder() / "answers" / os.path.basename(pin_of(folder))
 
 
 def _noted(place: Path) -> dict[str, str]:
