@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.write import handover
+from tests.stores import mirrors
 from tests.stores.hosts import ID, Host, git, repository, shared, started
 from tests.stores.test_shared_folder import REF, proposed, reviewed, together
 from tests.support import forked
@@ -86,6 +89,27 @@ def test_who_removes_the_name_of_the_store_makes_the_folder_no_plain_one(
     a.appended("writer", "blocked", "--reply-to", "2")
     b.sync()
     assert len(a.log()) == 3 and len(b.log()) == 2
+
+
+@pytest.mark.slow
+def test_the_way_out_that_is_named_works_for_a_mirror(tmp_path: Path) -> None:
+    """On the host that controls the run, and on one that looks on."""
+    store = f"git+file://{repository(tmp_path)}"
+    alpha = mirrors.conductor(tmp_path, mirrors.gated_run)
+    alpha.done("share", str(alpha.folder), store, "--id", mirrors.ID, "--yes")
+    try:
+        beta = mirrors.reader(tmp_path, store)
+        for host in (alpha, beta):
+            (host.folder / ".acp" / "share.json").unlink()
+            ran = host.acp("sync", str(host.folder), "--once")
+            assert ran.returncode == 2 and "is gone: another program removed it" in ran.stderr
+            named = re.search(r"`acp ((?:share|join) [^`]*)`", ran.stderr)
+            assert named, ran.stderr
+            host.done(*shlex.split(named[1]), *(["--yes"] if host is alpha else []))
+            host.sync()
+        mirrors.follow(alpha, beta)
+    finally:
+        alpha.acp("unshare", str(alpha.folder), "--yes")
 
 
 IMPOSTOR = """
