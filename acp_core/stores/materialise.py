@@ -94,14 +94,16 @@ def bring(
     tree = Tree(folder)
     local = tree.read(LOG) or b""
     commit = known.at(base.tip) if known and base else None
-    if commit is None:
-        commit = _read(engine, base)
+    try:
+        commit = commit or _read(engine, base)
+    except HistoryRewritten as error:
+        base, commit = None, _despite(engine, local, error)
     before = local[: base.tip.size] if base else b""
     if base and (len(before) < base.tip.size or digest(before) != base.tip.sha256):
         seen, base = base.tip, None  # the local log is not what was read: all is read anew
         commit = engine.read(None)
         if digest(commit.added[: seen.size]) != seen.sha256:
-            raise rewritten(seen.seq)
+            commit = _despite(engine, local, rewritten(seen.seq))
         before = b""
     elif base and len(before + commit.added) < len(local) and _says_less(engine, commit.tip):
         base, commit, before = None, engine.read(None), b""
@@ -153,6 +155,21 @@ def bring(
         write_base(folder, now)
         reach("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
+
+
+def _despite(engine: Engine, local: bytes, error: HistoryRewritten) -> Commit:
+    """All that the store holds, where it continues the local log: then the manifest is not as acp wrote it.
+
+    Raises:
+        HistoryRewritten: it does not.
+    """
+    try:
+        found = engine.read(None)
+    except NotInStore:
+        raise error from None
+    if not local or not found.added.startswith(local):
+        raise error
+    return found
 
 
 def _says_less(engine: Engine, tip: Tip) -> bool:

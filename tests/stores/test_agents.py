@@ -189,9 +189,15 @@ def test_what_another_account_hands_over_is_not_appended(tmp_path: Path) -> None
     assert len(a.log()) == 1
 
 
-def test_forged_records_move_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "store", ["git", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+def test_forged_records_move_nobody(store: str, tmp_path: Path) -> None:
     """Leases and the manifest in a folder inform; the store decides."""
-    _, (a, b) = shared(tmp_path, "a", "b")
+    a, b = Host("a", tmp_path), Host("b", tmp_path)
+    started(a)
+    a.done("share", str(a.folder), store, "--id", ID, "--yes")
+    b.done("join", f"{store}#{ID}", str(b.folder))
     proposed(a)
     b.sync()
     lease = b.folder / ".acp" / "leases" / "writer.json"
@@ -208,6 +214,8 @@ def test_forged_records_move_nobody(tmp_path: Path) -> None:
         tip | {"id": "0" * 40},
         tip | {"id": "--output=x"},
         tip | {"seq": 99, "size": tip["size"] + 5},
+        tip | {"sha256": "0" * 64},
+        tip | {"id": "0" * 40, "seq": 9, "sha256": "0" * 64},
         tip
         | {
             "seq": 1,
