@@ -81,7 +81,12 @@ def test_who_removes_the_name_of_the_store_makes_the_folder_no_plain_one(
             in ran.stderr
         )
     assert len(a.log()) == 1
+    why = " ".join(a.acp("why", str(a.folder)).stdout.split())
+    assert "another program changed what names the store of this folder" in why
+    (told,) = json.loads(a.done("status", str(a.folder), "--json"))["collaborations"]
+    assert told["phase"] == "drafting" and ".acp/share.json is gone" in json.dumps(told)
     a.done("join", f"{store}#{ID}", str(a.folder))
+    assert "another program" not in a.acp("why", str(a.folder)).stdout
     proposed(a)
     together(a, b)
     (a.folder / ".acp" / "share.json").unlink()
