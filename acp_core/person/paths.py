@@ -7,11 +7,12 @@ here with the standard library, because commands that run under a bare Python ne
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
+from acp_core.person.places import CONFIG_VARIABLE as CONFIG_VARIABLE
+from acp_core.person.places import config_place, place_of
+
 STATE_VARIABLE = "ACP_STATE"
-CONFIG_VARIABLE = "ACP_CONFIG"
 CACHE_VARIABLE = "ACP_CACHE"
 
 
@@ -22,7 +23,7 @@ def state_folder() -> Path:
 
 def config_folder() -> Path:
     """The user's configuration folder, which holds ``config.toml``. It need not exist."""
-    return _folder(CONFIG_VARIABLE, "XDG_CONFIG_HOME", ".config")
+    return Path(config_place())
 
 
 def cache_folder() -> Path:
@@ -36,14 +37,4 @@ def key_of(folder: str) -> str:
 
 
 def _folder(own: str, shared: str, below_home: str) -> Path:
-    """``$own``; else "acp" in ``$shared`` (only an absolute one counts) or below the home folder."""
-    if os.environ.get(own):
-        return Path(os.path.abspath(os.path.expanduser(os.environ[own])))
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-        return Path(base, "acp", "acp")
-    if sys.platform == "darwin" and not os.path.isabs(os.environ.get(shared, "")):
-        return Path(home, "Library", "Application Support", "acp")
-    base = os.environ.get(shared, "")
-    return Path(base if os.path.isabs(base) else os.path.join(home, below_home), "acp")
+    return Path(place_of(own, shared, below_home))

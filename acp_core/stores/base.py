@@ -20,7 +20,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
-from acp_core.person.paths import config_folder
+from acp_core.person.pins import pin_of, pins_folder
 from acp_core.stores import exclusive
 from acp_core.stores.address import Address, BadAddress, parse
 from acp_core.stores.engine import Lease, Tip
@@ -44,7 +44,7 @@ class NewerManifest(Refused):
 
 
 class NotPinned(Refused):
-    """The folder names a store that this account has not agreed to. Nothing was asked of it."""
+    """The folder does not name the store that this account agreed to. Nothing was asked of any."""
 
 
 class Entry(NamedTuple):
@@ -80,28 +80,67 @@ def pinned_address(folder: str) -> Address:
         NewerManifest: a newer acp wrote share.json.
         BadManifest: share.json cannot be read.
     """
+    if not is_shared(folder) and (pinned := agreed_address(folder)):
+        raise NotPinned(
+            f"{folder} is shared at {clean_line(pinned.text, 300)}, but {SHARE} is gone: another program removed it; "
+            f"{_cures(folder, pinned)}"
+        )
     there = _address_in(folder)
-    pin = _pin_of(folder)
-    try:
-        value = json.loads(read_bounded(pin, _LIMIT))
-        pinned = parse(str(value["address"]))
-    except Unreadable as error:
-        if not error.missing:
-            raise BadManifest(f"{pin}: {error}") from None
+    pinned = agreed_address(folder)
+    if pinned is None:
         raise NotPinned(
             f"{folder} says that it is shared at {clean_line(there.text, 300)}, but this account has not "
             f"joined it: `acp join {clean_line(there.text, 300)} {folder}`"
-        ) from None
+        )
+    if pinned != there:
+        raise NotPinned(
+            f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
+            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither; "
+            f"{_cures(folder, pinned)}"
+        )
+    return pinned
+
+
+def _cures(folder: str, pinned: Address) -> str:
+    verb = "share" if pinned_mark(folder) else "join"
+    address = clean_line(pinned.text, 300)
+    again = f"acp join {address} {folder}" if verb == "join" else f"acp share {folder} {address}"
+    return f"`{again}` puts it back, `acp unshare {folder}` ends the sharing"
+
+
+def agreed_address(folder: str) -> Address | None:
+    """Where this account has agreed to share a folder, whatever the folder says; None for nowhere.
+
+    Raises:
+        BadManifest: the agreement cannot be read.
+    """
+    pin = pin_of(folder)
+    try:
+        return parse(str(json.loads(read_bounded(pin, _LIMIT))["address"]))
+    except Unreadable as error:
+        if not error.missing:
+            raise BadManifest(f"{pin}: {error}") from None
+        return None
     except (ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
         raise BadManifest(
             f"{pin} cannot be read ({error}): remove it, and `acp join` again"
         ) from None
-    if pinned != there:
-        raise NotPinned(
-            f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
-            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither"
-        )
-    return pinned
+
+
+def put_back(folder: str, address: Address) -> None:
+    """Have the folder name the store again that this account agreed to, where it does not.
+
+    Raises:
+        NewerManifest: a newer acp wrote share.json: it is left alone.
+        Refused: acp cannot coordinate there.
+        OSError: it cannot be written.
+    """
+    try:
+        if _address_in(folder) == address:
+            return
+    except BadManifest:
+        pass
+    write_share(folder, address)
 
 
 def pin(
@@ -119,8 +158,8 @@ def pin(
     Raises:
         OSError: the configuration cannot be written.
     """
-    place = _pin_of(folder)
-    modes.private_folder(place.parent)
+    place = pin_of(folder)
+    modes.private_folder(Path(pins_folder()))
     value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
     value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
     value |= {"reads": reads} if reads else {}
@@ -130,7 +169,7 @@ def pin(
 def unpin(folder: str) -> None:
     """Take the agreement to a folder's store back."""
     with contextlib.suppress(FileNotFoundError):
-        _pin_of(folder).unlink()
+        os.unlink(pin_of(folder))
 
 
 def is_exclusive(folder: str) -> bool:
@@ -150,7 +189,7 @@ def pinned_reads(folder: str) -> str:
 
 def _pinned(folder: str) -> dict[str, Any]:
     try:
-        value = json.loads(read_bounded(_pin_of(folder), _LIMIT))
+        value = json.loads(read_bounded(pin_of(folder), _LIMIT))
     except (Unreadable, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -159,7 +198,7 @@ def _pinned(folder: str) -> dict[str, Any]:
 def pins_changed() -> int:
     """When this account last agreed to a store, or took that back; 0 where it never did."""
     try:
-        return os.stat(config_folder() / "shared").st_mtime_ns
+        return os.stat(pins_folder()).st_mtime_ns
     except OSError:
         return 0
 
@@ -170,13 +209,13 @@ def pinned_folders() -> dict[str, Address]:
     A folder may be gone, or name another store by now: `pinned_address` tells.
     """
     found: dict[str, Address] = {}
-    place = config_folder() / "shared"
+    place = pins_folder()
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(place)):
             with contextlib.suppress(
                 Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress
             ):
-                value = json.loads(read_bounded(place / name, _LIMIT))
+                value = json.loads(read_bounded(os.path.join(place, name), _LIMIT))
                 found[str(value["folder"])] = parse(str(value["address"]))
     return found
 
@@ -310,8 +349,3 @@ def newer_share(value: Any) -> str:
         f"the folder was shared by a newer acp (format {int(version[:9])}, this one knows {_SHARE_VERSION}): "
         "update acp on this machine"
     )
-
-
-def _pin_of(folder: str) -> Path:
-    name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-    return config_folder() / "shared" / f"{name}.json"

@@ -67,6 +67,26 @@ class HistoryRewritten(SharingError):
         super().__init__(message, code)
 
 
+def put_back(seq: int, seen: int) -> HistoryRewritten:
+    """What is said where a store holds less than was seen here.
+
+    Args:
+        seq: of its last event.
+        seen: of the last event that was seen.
+    """
+    return HistoryRewritten(
+        f"the store holds seq {seq}, less than the {seen} that this folder has seen: it was put back; ask the others "
+        "who has the most; there, `acp unshare` and `acp share --id NAME` share it again"
+    )
+
+
+def rewritten(seen: int) -> HistoryRewritten:
+    """What is said where a store's log is another one than that which was seen here, up to an event."""
+    return HistoryRewritten(
+        f"the shared history was rewritten: what came up to seq {seen} here is not what the store holds"
+    )
+
+
 class NotInStore(SharingError):
     """The store holds no collaboration of that id."""
 
@@ -150,6 +170,7 @@ class Commit(NamedTuple):
         leases: all that are held, now, by participant.
         whole: ``documents`` are all that there are, not only those that changed: the engine cannot
             tell what changed (and where there was no earlier tip, everything did).
+        remarks: sentences about what is not taken over as the store has it.
     """
 
     tip: Tip
@@ -158,6 +179,7 @@ class Commit(NamedTuple):
     documents: Mapping[str, bytes | None]
     leases: Mapping[str, Lease]
     whole: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 class HostState(NamedTuple):

@@ -29,7 +29,6 @@ from acp_core.stores.engine import (
     Change,
     Commit,
     Heard,
-    HistoryRewritten,
     HostState,
     Lease,
     NotInStore,
@@ -37,6 +36,8 @@ from acp_core.stores.engine import (
     StoreUnreachable,
     Tip,
     TipMoved,
+    put_back,
+    rewritten,
 )
 from acp_core.stores.git_hosts import Chains
 from acp_core.stores.git_objects import ObjectStore
@@ -190,9 +191,13 @@ class GitEngine:
         }
         tip = Tip(commit, _last_seq(log), len(log), hashlib.sha256(log).hexdigest())
         added = log[since.size :] if since else log
-        return Commit(
-            tip, added, contents.get(PROTOCOL) or b"", documents, _leases(contents), whole
+        programs = sorted(p for p in wanted if p in tree and tree[p][0] == git_making.PROGRAM)
+        remarks = tuple(
+            f"{clean_line(each, 200)} is executable in the store: it is not here"
+            for each in programs
         )
+        protocol = contents.get(PROTOCOL) or b""
+        return Commit(tip, added, protocol, documents, _leases(contents), whole, remarks)
 
     def _changed(
         self, commit: str, since: Tip | None, listed: Mapping[str, str]
@@ -308,14 +313,7 @@ def _must_continue(log: bytes, since: Tip) -> None:
     if hashlib.sha256(log[: since.size]).hexdigest() == since.sha256 and len(log) >= since.size:
         return
     seq = _last_seq(log)
-    if seq < since.seq:
-        raise HistoryRewritten(
-            f"the store holds seq {seq}, less than the {since.seq} that this folder has seen: it "
-            "was put back; ask the other hosts what happened"
-        )
-    raise HistoryRewritten(
-        f"the shared history was rewritten: what came up to seq {since.seq} here is not what the store holds"
-    )
+    raise put_back(seq, since.seq) if seq < since.seq else rewritten(since.seq)
 
 
 def _last_seq(log: bytes) -> int:

@@ -20,7 +20,15 @@ from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
-from acp_core.stores.engine import Commit, Engine, HistoryRewritten, NotInStore, SharingError
+from acp_core.stores.engine import (
+    Commit,
+    Engine,
+    HistoryRewritten,
+    NotInStore,
+    SharingError,
+    Tip,
+    rewritten,
+)
 from acp_core.stores.known import Known
 from acp_core.stores.steps import reach
 from acp_core.stores.tree import Tree
@@ -86,24 +94,26 @@ def bring(
     tree = Tree(folder)
     local = tree.read(LOG) or b""
     commit = known.at(base.tip) if known and base else None
-    if commit is None:
-        commit = _read(engine, base)
+    try:
+        commit = commit or _read(engine, base)
+    except HistoryRewritten as error:
+        base, commit = None, _despite(engine, local, error)
     before = local[: base.tip.size] if base else b""
     if base and (len(before) < base.tip.size or digest(before) != base.tip.sha256):
         seen, base = base.tip, None  # the local log is not what was read: all is read anew
         commit = engine.read(None)
         if digest(commit.added[: seen.size]) != seen.sha256:
-            raise HistoryRewritten(
-                f"the shared history was rewritten: what came up to seq {seen.seq} here is not what the store holds"
-            )
+            commit = _despite(engine, local, rewritten(seen.seq))
         before = b""
+    elif base and len(before + commit.added) < len(local) and _says_less(engine, commit.tip):
+        base, commit, before = None, engine.read(None), b""
     log = before + commit.added
     may = allowed(commit.protocol, log)
     old = dict(base.files) if base else {}
     wanted = _wanted(commit, may, old)
     if commit.whole:
         wanted |= dict.fromkeys(old.keys() - wanted.keys() - {PROTOCOL})
-    notes = [*_left_out(commit, may)]
+    notes = [*commit.remarks, *_left_out(commit, may)]
     kept: dict[str, str] = {}
     written: list[str] = []
     files = dict(old)
@@ -145,6 +155,30 @@ def bring(
         write_base(folder, now)
         reach("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
+
+
+def _despite(engine: Engine, local: bytes, error: HistoryRewritten) -> Commit:
+    """All that the store holds, where it continues the local log: then the manifest is not as acp wrote it.
+
+    Raises:
+        HistoryRewritten: it does not.
+    """
+    try:
+        found = engine.read(None)
+    except NotInStore:
+        raise error from None
+    if not local or not found.added.startswith(local):
+        raise error
+    return found
+
+
+def _says_less(engine: Engine, tip: Tip) -> bool:
+    """Whether the manifest's tip names less of the log than the store has there: somebody wrote it.
+
+    Lines that the store has had for long would be taken for new ones of this folder.
+    """
+    now = engine.read(None).tip
+    return now.id == tip.id and now != tip
 
 
 def _keep_before(tree: Tree, engine: Engine, base: Base | None, path: str, kept: str) -> None:

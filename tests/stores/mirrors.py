@@ -115,3 +115,16 @@ def follow(alpha: Host, beta: Host) -> None:
         return same_files(alpha, beta)
 
     until(same, "the mirror to follow")
+
+
+def done_by(name: str, host: Host, *words: str) -> bool:
+    """Ask the host that controls a run, from another one; whether it did it, however long that takes."""
+    said = host.done(*words)
+    if "has not answered yet" not in said:
+        return f"{name}: done" in said
+
+    def answered() -> str:
+        asked = json.loads(host.done("hosts", str(host.folder), "--json"))["requests"]
+        return str(asked[-1]["state"])
+
+    return until(answered, f"the answer of {name}") == "done"

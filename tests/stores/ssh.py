@@ -35,8 +35,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(place: Path) -> Iterator[Server]:
-    """Run a server whose only key is the one that was made for it."""
+def server(place: Path, home: Path | None = None) -> Iterator[Server]:
+    """Run a server whose only key is the one that was made for it.
+
+    Args:
+        place: for its files.
+        home: where the commands of its guests run, in place of the account's home.
+    """
     place.mkdir(mode=0o700)
     for name in ("host", "key"):
         subprocess.run(
@@ -48,7 +53,8 @@ def server(place: Path) -> Iterator[Server]:
     (place / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {place}/host\nAuthorizedKeysFile {place}/key.pub\n"
         f"PidFile {place}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
-        "MaxStartups 100\n",
+        "MaxStartups 100\n"
+        + (f'ForceCommand cd {home} && exec sh -c "$SSH_ORIGINAL_COMMAND"\n' if home else ""),
         encoding="utf-8",
     )
     key = (place / "host.pub").read_text(encoding="utf-8").split()

@@ -96,7 +96,7 @@ def test_a_gate_is_approved_from_another_host_by_who_is_proven(
     configured(beta, sign=own)
     configured(alpha, accept=["decide"], deciders=[f"anna {public}", admin])
     assert "Ask alpha, which controls this run" in beta.done(*approve, "--dry-run")
-    assert "alpha: done" in beta.done(*approve, "--yes")
+    assert mirrors.done_by("alpha", beta, *approve, "--yes")
     assert state(alpha)["phase"] == "implementation"
     ledger = (alpha.folder / ".agentxchain/decision-ledger.jsonl").read_text(encoding="utf-8")
     assert ('"anna"' if is_git else f'"{admin}"') in ledger, ledger
@@ -130,7 +130,7 @@ Decided = Callable[..., tuple[Host, Host]]
 def test_a_decision_of_a_cycle_is_made_from_another_host(decided: Decided) -> None:
     alpha, beta = decided(undecided_cycle, "decide")
     words = ("--decision", "DEC-001", "--choice", "1", "--rationale", "The smaller one", "--yes")
-    assert "alpha: done" in beta.done("act", str(beta.folder), "decide", *words)
+    assert mirrors.done_by("alpha", beta, "act", str(beta.folder), "decide", *words)
     held = json.loads((alpha.folder / cycles.STATE).read_bytes())
     (made,) = held["coordination"]["pending_decisions"]
     assert made["rationale"] == "The smaller one", made
@@ -142,8 +142,16 @@ def test_a_barrier_of_an_initiative_is_approved_from_another_host(decided: Decid
     alpha, beta = decided(initiative_at_barrier, "decide")
     alpha.done("governed", "coordinator", "step", str(alpha.folder))
     mirrors.follow(alpha, beta)
-    said = beta.done("act", str(beta.folder), "approve_barrier", "--comment", "One format", "--yes")
-    assert "alpha: done" in said
+    assert mirrors.done_by(
+        "alpha",
+        beta,
+        "act",
+        str(beta.folder),
+        "approve_barrier",
+        "--comment",
+        "One format",
+        "--yes",
+    )
     phases = [multi.state(alpha.folder, name)["phase"] for name in multi.NAMES]
     assert phases == ["implementation"] * 3
 
@@ -173,7 +181,9 @@ def test_an_agent_of_workspaces_is_stopped_from_another_host(
     until(offered, "what can be asked for")
     refused = beta.acp("act", str(beta.folder), "triage", "--yes")
     assert refused.returncode == 2
-    assert "alpha: done" in beta.done("act", str(beta.folder), "stop", "--agent", "ann", "--yes")
+    assert mirrors.done_by(
+        "alpha", beta, "act", str(beta.folder), "stop", "--agent", "ann", "--yes"
+    )
     assert claims.seen(alpha.folder, claim).child is None
 
 

@@ -524,6 +524,7 @@ def test_continuing_a_shared_collaboration_tells_the_others(tmp_path: Path) -> N
     assert "refs/heads/acp/c-2/log" in refs and f"refs/heads/acp/{ID}/host/a" in refs
     together(a, b)
     assert b"continued_by" in b.read("protocol.json")
+    assert f"; continues at git+file://{store}#c-2" in b.done("hosts", str(b.folder))
     b.done("join", f"{store}#c-2", str(b.home / "c-2"))
     assert (b.home / "c-2" / "proposal.md").read_bytes() == (
         a.home / "c-2" / "proposal.md"

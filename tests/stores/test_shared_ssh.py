@@ -90,8 +90,9 @@ def test_a_mirror_over_ssh_and_a_decision_from_there(
         beta.env["GIT_SSH_COMMAND"] = server.command
         beta.done("join", f"{url}#{mirrors.ID}", str(beta.folder))
         assert mirrors.same_files(alpha, beta)
-        said = beta.done("act", str(beta.folder), "approve_gate", "--comment", "Agreed", "--yes")
-        assert "alpha: done" in said
+        assert mirrors.done_by(
+            "alpha", beta, "act", str(beta.folder), "approve_gate", "--comment", "Agreed", "--yes"
+        )
         mirrors.follow(alpha, beta)
     finally:
         alpha.acp("unshare", str(alpha.folder), "--yes")

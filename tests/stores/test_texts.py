@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from acp_core.stores.git import GitEngine
 from tests.bench.collaborations import of_length
 from tests.stores.hosts import ID, Host, git, repository, shared, started
 from tests.stores.test_shared_folder import proposed, script
+from tests.support import forked
+from tests.support.waiting import until
 
 REF = f"refs/heads/acp/{ID}/log"
 PROPOSING = ("writer", "proposal_submitted", "--reply-to", "1")
@@ -207,3 +211,90 @@ def test_deliverables_that_are_not_here(tmp_path: Path) -> None:
     ran = host.acp("share", str(host.folder), str(repository(tmp_path)), "--yes")
     assert ran.returncode == 2
     assert "the deliverables are in a repository that is not on this host (" in ran.stderr
+
+
+def test_what_was_put_back_is_shared_again(tmp_path: Path) -> None:
+    """The way out that the message names: from the host that has the most, under another name."""
+    store, (a, b) = shared(tmp_path, "a", "b")
+    first = git("-C", str(store), "rev-parse", REF)
+    proposed(a)
+    git("-C", str(store), "update-ref", REF, first)
+    ran = a.acp("sync", str(a.folder), "--once")
+    assert ran.returncode == 9
+    assert "there, `acp unshare` and `acp share --id NAME` share it again" in ran.stderr
+    a.done("unshare", str(a.folder), "--yes")
+    a.done("share", str(a.folder), str(store), "--id", "checkout-2", "--yes")
+    b.folder = b.home / "c-2"
+    b.done("join", f"{store}#checkout-2", str(b.folder))
+    assert b.files() == a.files() and len(b.log()) == 2
+    assert b.appended("reader", "review_submitted", "--reply-to", "2", "--review", "Fine.") == 3
+
+
+def test_files_that_are_executable_or_not_shared(tmp_path: Path) -> None:
+    """Somebody who can push makes a document a program, and puts a file beside it."""
+    store, (a,) = shared(tmp_path, "a")
+    blob = git("-C", str(store), "hash-object", "-w", "--stdin", given=b"#!/bin/sh\n")
+    listed = git("-C", str(store), "ls-tree", "-r", REF).splitlines()
+    kept = [each for each in listed if not each.endswith("\tproposal.md") and "/" not in each]
+    kept += [f"100755 blob {blob}\tproposal.md", f"100755 blob {blob}\tinstall.sh"]
+    tree = git("-C", str(store), "mktree", given="".join(f"{each}\n" for each in kept).encode())
+    made = git("-C", str(store), "commit-tree", tree, "-p", REF, "-m", "planted")
+    git("-C", str(store), "update-ref", REF, made)
+    said = a.sync()
+    assert "proposal.md is executable in the store: it is not here" in said
+    assert (
+        "the store also holds 1 file(s) that this collaboration does not share: install.sh" in said
+    )
+    assert a.read("proposal.md") == b"#!/bin/sh\n"
+    assert not (a.folder / "proposal.md").stat().st_mode & 0o111
+    assert not (a.folder / "install.sh").exists()
+
+
+def test_a_repository_of_too_many(tmp_path: Path) -> None:
+    store, host = repository(tmp_path), Host("a", tmp_path)
+    tree = git("-C", str(store), "mktree")
+    made = git("-C", str(store), "commit-tree", tree, "-m", "x")
+    listed = "".join(f"create refs/heads/acp/c{number}/log {made}\n" for number in range(500))
+    git("-C", str(store), "update-ref", "--stdin", given=listed.encode())
+    started(host)
+    said = host.done("share", str(host.folder), str(store), "--id", ID, "--yes")
+    assert "The repository holds 501 collaborations, and each push lists them all" in said
+    assert "use one repository for each project" in said
+
+
+def test_a_process_that_cannot_reach_its_store(tmp_path: Path) -> None:
+    """It goes on, says when it tries again, and does so later each time."""
+    store, (a,) = shared(tmp_path, "a")
+    process = forked.start(("sync", str(a.folder)), a.home, a.env)
+    try:
+        assert "synchronizing" in process.line()
+        store.rename(tmp_path / "away.git")
+        for seconds in (2, 4):
+            told = f"cannot be reached (there is no such repository); the next attempt is in {seconds} s"
+            until(lambda told=told: told in process.said(), told)
+        (tmp_path / "away.git").rename(store)
+        proposed(a)
+    finally:
+        process.end(2)
+
+
+def test_an_event_that_nobody_takes_up(tmp_path: Path) -> None:
+    """The process of ``acp sync`` ends before it looks at what was handed over."""
+    _, (a,) = shared(tmp_path, "a")
+    a.done("sync", str(a.folder), "--once")
+    run = a.folder / ".acp" / "run"
+    (run / "out").mkdir(parents=True, exist_ok=True)
+    with (run / "sync.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def ends() -> None:
+            until(lambda: list((run / "out").glob("*.json")), "what is handed over")
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        thread = threading.Thread(target=ends)
+        thread.start()
+        ran = a.append(*PROPOSING)
+        thread.join()
+    assert ran.returncode == 6
+    assert "not appended: `acp sync` ended before it took the event up" in ran.stderr
+    assert not list((run / "out").iterdir()) and len(a.log()) == 1

@@ -16,11 +16,12 @@ from acp_core.stores.engine import (
     MAX_BYTES,
     MAX_FILES,
     Commit,
-    HistoryRewritten,
     Lease,
     NotInStore,
     StoreRefused,
     Tip,
+    put_back,
+    rewritten,
 )
 from acp_core.stores.postgres.tips import parts, tip_id
 
@@ -156,16 +157,11 @@ def _compared(connection: Connection, row: _Row, since: Tip, leases: Mapping[str
         HistoryRewritten: the log does not begin with what was seen of it.
     """
     if row.seq < since.seq:
-        raise HistoryRewritten(
-            f"the store holds seq {row.seq}, less than the {since.seq} that this folder has seen: it "
-            "was put back; `acp share --again` after asking the others"
-        )
+        raise put_back(row.seq, since.seq)
     log = _log(connection, row, 0, 0)
     _must_be_whole(log, row)
     if len(log) < since.size or hashlib.sha256(log[: since.size]).hexdigest() != since.sha256:
-        raise HistoryRewritten(
-            f"the shared history was rewritten: what came up to seq {since.seq} here is not what the store holds"
-        )
+        raise rewritten(since.seq)
     documents = _documents(connection, row.id, 0)
     return Commit(row.tip, log[since.size :], row.protocol, documents, leases, whole=True)
 

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import psutil
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 150.0
+PATIENCE = 300.0  # more than acp itself waits for an answer of `acp sync`
 _IMPORTED = (
     "acp_core.stores",
     "acp_core.cli",

@@ -32,7 +32,7 @@ from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.printing import say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
-from acp_core.stores import asking, hosts
+from acp_core.stores import asking, crowd, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.opening import open_engine
 
@@ -159,7 +159,8 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
         said.append("Only acp can append now.")
     if done:
         said.append(_shared_sentence(done))
-    return safe(" ".join(said)), done
+        said.append(crowd.advice(done.address))
+    return safe(" ".join(filter(None, said))), done
 
 
 def join(values: Values) -> int:

@@ -19,6 +19,8 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """Every text that waits to be settled, and a store that only a newer acp can use."""
     if facts.newer_share:
         yield _newer(facts.newer_share)
+    if facts.strange_share:
+        yield _strange(facts.strange_share)
     for each in facts.kept:
         yield _events(each) if each.document == schema.LOG_FILE else _document(each)
 
@@ -30,6 +32,16 @@ def _newer(reason: str) -> Cause:
         advice="update acp on this machine; until then, what is here is as it was when it was read last",
         evidence=(reason,),
         key="newer-share",
+    )
+
+
+def _strange(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "another program changed what names the store of this folder",
+        advice="put it back with `acp join`, or end the sharing with `acp unshare`; find the program that changed it",
+        evidence=(clean_line(reason, 1_000),),
+        key="strange-share",
     )
 
 

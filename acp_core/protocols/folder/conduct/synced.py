@@ -26,7 +26,6 @@ from acp_core.protocols.folder.conduct import following, syncing
 from acp_core.protocols.folder.mirror.process import process_for
 from acp_core.protocols.folder.write import Refused, handover
 from acp_core.protocols.folder.write import shared_documents as documents
-from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -271,7 +270,7 @@ class Store:
             elif known is None and (held or looped or self._is_new(file)):
                 self._begin(path, now)
         for path, each in list(self._folders.items()):
-            if now >= each.wanted_at + _ALONE or not is_shared(path):
+            if now >= each.wanted_at + _ALONE or not manifests.is_shared(path):
                 self._let_go(path)
 
     def _conducts(self, path: str, known: Folder | None) -> bool:
@@ -289,7 +288,7 @@ class Store:
         return False
 
     def _begin(self, path: str, now: float) -> None:
-        if now < self._retry.get(path, 0.0) or not is_shared(path):
+        if now < self._retry.get(path, 0.0) or not manifests.is_shared(path):
             return
         stack = contextlib.ExitStack()
         try:
@@ -323,7 +322,7 @@ def main(folder: str) -> int:
     """Keep a folder and its store the same while that is wanted; the exit code."""
 
     def work(ready: background.Ready) -> int:
-        if not is_shared(folder):
+        if not manifests.is_shared(folder):
             raise Refused(f"{folder} is not shared")
         address = manifests.pinned_address(folder)
         following.note(folder, address, hold=False)

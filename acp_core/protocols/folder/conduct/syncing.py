@@ -28,7 +28,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import Requests
-from acp_core.protocols.folder.write import Refused, handover, shared, synchronizing
+from acp_core.protocols.folder.write import Refused, answered, handover, shared, synchronizing
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import Appended, Request
 from acp_core.protocols.folder.write.opened import is_shared
@@ -88,7 +88,7 @@ def run(
         process.say(f"synchronizing {folder} with {address.text}")
         ready()
         try:
-            while is_shared(folder) and goes_on():
+            while manifests.is_shared(folder) and goes_on():
                 process.step()
                 time.sleep(_STEP)
         except KeyboardInterrupt:
@@ -334,7 +334,9 @@ class Process:
             answer = {"error": f"not appended: {error.strerror or error}"}
         with contextlib.suppress(OSError):
             done = f"{asked.removesuffix('.json')}.done"
-            atomic.create(done, json.dumps(answer).encode(), sync=False)  # for who waits just now
+            data = json.dumps(answer).encode()
+            answered.note(self.folder, name.removesuffix(".json"), data)
+            atomic.create(done, data, sync=False)  # for who waits just now
             os.unlink(taken)
 
 

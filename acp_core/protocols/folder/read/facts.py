@@ -16,7 +16,7 @@ from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
-from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept
+from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept, strange_share
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
@@ -61,6 +61,7 @@ class Facts:
         obsolete: files that must not be there.
         kept: texts of a shared folder that gave way to another host's.
         newer_share: why only a newer acp can share the folder, where one has done so; else "".
+        strange_share: why the store of the folder is not used, where a program changed what names it; else "".
         pairing: reviews in the log and their headings in review.md.
         deliverables: what protocol.json declares, with its files.
         unsettled: why the last look could not tell, "" where it could: a file is being
@@ -110,6 +111,7 @@ class Facts:
         self.obsolete: tuple[str, ...] = ()
         self.kept: tuple[KeptText, ...] = ()
         self.newer_share = ""
+        self.strange_share = ""
         self.deliverables: tuple[Declared, ...] = ()
         self._deliverables_for: tuple[object, ...] = ()
         self.pairing = Pairing()
@@ -123,7 +125,13 @@ class Facts:
 
     def refresh(self, now: float) -> bool:
         """Read what changed; returns whether anything did. ``now``: seconds since 1970."""
-        before = (self.unsettled, self.obsolete, self.kept, self.newer_share)
+        before = (
+            self.unsettled,
+            self.obsolete,
+            self.kept,
+            self.newer_share,
+            self.strange_share,
+        )
         self.recheck = None
         unsettled: list[str] = []
         changed = self._look_at_protocol(now, unsettled)
@@ -137,7 +145,14 @@ class Facts:
         )
         self.kept = read_kept(self.folder)
         self.newer_share = newer_share(self.folder)
-        after = (self.unsettled, self.obsolete, self.kept, self.newer_share)
+        self.strange_share = strange_share(self.folder)
+        after = (
+            self.unsettled,
+            self.obsolete,
+            self.kept,
+            self.newer_share,
+            self.strange_share,
+        )
         return changed or before != after
 
     def suppose(self, protocol: dict[str, Any], item: Entry, contents: Mapping[str, bytes]) -> None:

@@ -11,7 +11,9 @@ import os
 import re
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.model.light import NamedTuple
+from acp_core.person.pins import is_pinned
 
 FOLDER = os.path.join(".acp", "kept")
 _SHARE = os.path.join(".acp", "share.json")
@@ -55,6 +57,19 @@ def newer_share(folder: str) -> str:
         return base.newer_share(json.loads(read_bounded(path, _LIMIT)))
     except (Unreadable, ValueError, RecursionError):
         return ""  # whoever wants to publish says so
+
+
+def strange_share(folder: str) -> str:
+    """Why a folder that this account shares is not used with its store: what names that is not as agreed; else ""."""
+    if not is_pinned(folder) or newer_share(folder):
+        return ""
+    from acp_core.stores import base  # late: most folders are not shared
+
+    try:
+        base.pinned_address(folder)
+    except Refused as error:
+        return str(error)
+    return ""
 
 
 def _document(folder: str, plain: str) -> str:

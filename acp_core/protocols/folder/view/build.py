@@ -211,6 +211,8 @@ def _source(facts: Facts) -> Source:
         problems.append(f"events.jsonl: {facts.log_problem}")
     if facts.newer_share:
         problems.append(facts.newer_share)
+    if facts.strange_share:
+        problems.append(facts.strange_share)
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
     return Source()

@@ -18,7 +18,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write import Refused, answered
 
 try:
     import fcntl
@@ -87,7 +87,7 @@ def hand_over(request: Request, make: type[Appended]) -> Appended:
     step = _FIRST_STEP
     while time.monotonic() < until:
         with contextlib.suppress(Unreadable):
-            return _answered(json.loads(read_bounded(answer, LIMIT)), answer, make)
+            return _answered(folder, id, read_bounded(answer, LIMIT), make)
         if not is_synced(folder) and not os.path.lexists(answer):
             break
         time.sleep(step)
@@ -102,9 +102,16 @@ def hand_over(request: Request, make: type[Appended]) -> Appended:
     )
 
 
-def _answered(value: Any, path: str, make: type[Appended]) -> Appended:
+def _answered(folder: str, id: str, data: bytes, make: type[Appended]) -> Appended:
     with contextlib.suppress(OSError):
-        os.unlink(path)
+        os.unlink(os.path.join(folder, OUT, f"{id}.done"))
+    if answered.is_forged(folder, id, data):
+        raise Refused(
+            f"another program answered in place of `acp sync`: it is not known whether the event is appended; end what "
+            f"has locked {os.path.join(folder, LOCK)}, and run the same command again",
+            UNREACHABLE,
+        )
+    value: Any = json.loads(data)
     if "error" in value:
         raise Refused(str(value["error"]), int(value.get("code", 2)))
     entry = Entry(**value["entry"])

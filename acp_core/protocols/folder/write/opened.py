@@ -16,6 +16,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
+from acp_core.person.pins import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import list_in
@@ -97,8 +98,11 @@ def path_of(folder: str, name: str) -> str:
 
 
 def is_shared(folder: str) -> bool:
-    """Whether the folder is shared with other hosts: then its store has the say."""
-    return os.path.lexists(path_of(folder, SHARE))
+    """Whether the folder is shared with other hosts: then its store has the say.
+
+    One that this account shares stays so, whatever a program removes there.
+    """
+    return os.path.lexists(path_of(folder, SHARE)) or is_pinned(folder)
 
 
 class Held(NamedTuple):

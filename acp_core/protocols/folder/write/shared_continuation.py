@@ -9,7 +9,7 @@ from acp_core.files import owners
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.write import Refused, sharing, synchronizing
-from acp_core.protocols.folder.write.opened import is_shared, lock, open_locked
+from acp_core.protocols.folder.write.opened import lock, open_locked
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -42,7 +42,9 @@ def after(old: str, new: str) -> None:
         with open_engine(address) as engine:
             leases = _publish_protocol(old, engine)
             there = (
-                manifests.pinned_address(new) if is_shared(new) else _share(new, address, leases)
+                manifests.pinned_address(new)
+                if manifests.is_shared(new)
+                else _share(new, address, leases)
             )
             engine.tell(
                 HostState(

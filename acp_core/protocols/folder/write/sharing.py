@@ -24,7 +24,14 @@ from acp_core.protocols.folder.read.standing import list_state
 from acp_core.protocols.folder.schema import deliverables
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write import shared_documents as documents
-from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, open_unlocked, take
+from acp_core.protocols.folder.write.opened import (
+    Opened,
+    is_shared,
+    lock,
+    open_locked,
+    open_unlocked,
+    take,
+)
 from acp_core.stores import address as addresses
 from acp_core.stores import base as manifests
 from acp_core.stores import exclusive, hosts, mirror, names
@@ -186,9 +193,16 @@ def join(url: str, folder: str) -> Done:
     if not address.id:
         raise Refused(f"{clean_line(url, 300)} names no collaboration: add #ID")
     refuse_near(folder, address)
-    if manifests.is_shared(folder):
-        return _pin_too(folder, address)
-    if os.path.isdir(folder) and os.listdir(folder):
+    has_content = os.path.isdir(folder) and bool(os.listdir(folder))
+    agreed = manifests.agreed_address(folder) if has_content else None
+    if agreed not in (None, address):
+        raise Refused(
+            f"this account shares {folder} at {clean_line(agreed.text, 300)}: `acp unshare {folder}` ends that first"
+        )
+    is_agreed = agreed is not None
+    if is_agreed or manifests.is_shared(folder):
+        return _pin_too(folder, address, is_agreed=is_agreed)
+    if has_content:
         raise Refused(f"{folder} has other content: join into a new or empty folder")
     with open_engine(address) as engine:
         commit = engine.read(None)
@@ -234,27 +248,54 @@ def judged(commit: Commit, folder: str) -> Opened:
     return opened
 
 
-def _pin_too(folder: str, address: Address) -> Done:
-    """Another account has joined this very folder: this one agrees to its store, too."""
+def _pin_too(folder: str, address: Address, *, is_agreed: bool) -> Done:
+    """Agree to the store of a folder that is shared already: by another account, or by this one.
+
+    Args:
+        folder: the shared folder.
+        address: of its store.
+        is_agreed: this account has agreed to that before: what a program has made of the folder's word
+            since is put right.
+    """
     if manifests.pinned_mark(folder):
         raise Refused(f"{folder} holds the run itself, and fills the mirror: join it elsewhere")
-    manifests.pin(folder, address)
     try:
-        manifests.pinned_address(folder)
+        if not is_agreed:
+            manifests.pin(folder, address)
+            manifests.pinned_address(folder)
         with open_engine(address) as engine, manifests.held(folder):
             base = manifests.read_base(folder)
             commit = engine.read(None)
+            reads = ""
             if mirror.is_manifest(commit.protocol):
                 if not os.path.lexists(os.path.join(folder, FILE)):
                     raise Refused(f"{folder} holds the run itself: only its owner shares it")
                 reads = mirror.decode(commit.protocol).mark
                 manifests.pin(folder, address, reads=reads)
+            else:
+                judged(commit, folder)
+                _refuse_another(folder, commit)
+            if is_agreed:
+                manifests.put_back(folder, address)
+            if reads:
                 bring_mirror(folder, engine, commit)
                 return Done(Base(commit.tip, {}), commit, b"")
             return bring(folder, engine, base, hosts.this_host(), documents.is_shared_name)
     except BaseException:
-        manifests.unpin(folder)
+        if not is_agreed:
+            manifests.unpin(folder)
         raise
+
+
+def _refuse_another(folder: str, commit: Commit) -> None:
+    """Refuse a folder that holds another collaboration than the store, of the same place.
+
+    Raises:
+        Refused: its log begins with another event.
+    """
+    log = Tree(folder).read(schema.LOG_FILE) or b""
+    if log and log.partition(b"\n")[0] != commit.added.partition(b"\n")[0]:
+        raise Refused(f"{folder} has other content: join into a new or empty folder")
 
 
 def _clear(folder: str, made: bool) -> None:
@@ -317,7 +358,7 @@ def unshare(folder: str) -> tuple[str, ...]:
         Refused: it is not shared.
         OSError: a file could not be removed.
     """
-    if not manifests.is_shared(folder):
+    if not is_shared(folder):
         raise Refused(f"{folder} is not shared")
     said: tuple[str, ...] = ()
     try:
@@ -333,7 +374,8 @@ def unshare(folder: str) -> tuple[str, ...]:
     for name in (manifests.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
-    atomic.sync_folder(os.path.join(folder, ".acp"))
+    with contextlib.suppress(FileNotFoundError):
+        atomic.sync_folder(os.path.join(folder, ".acp"))
     manifests.unpin(folder)
     return said
 
