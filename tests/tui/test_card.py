@@ -138,6 +138,7 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
     (root / ".planning/SYSTEM_SPEC.md").write_text("## Purpose\n\nLight.\n")
     async with dashboard(root, tmp_path) as pilot:
         screen = await open_card(pilot)
+        assert seen(pilot).count("ROADMAP.md") == 1, "the gate names it, and the files need not"
         shown = seen(pilot)
         assert "pm asks to enter implementation" in shown
         assert "enter: open" in shown  # the row says which document
