@@ -123,7 +123,7 @@ def test_a_stop_ends_the_runs_of_all_tasks(project: Path) -> None:
 
 def test_a_number_of_jobs_that_makes_no_sense_is_refused(project: Path) -> None:
     said = refused(project, "start", "Export", "--command", "true", "--jobs", "0")
-    assert "--jobs is from 1 to 32" in said
+    assert "--jobs must be from 1 to 32" in said
 
 
 def task(id: str, *needs: str, files: tuple[str, ...] = (), status: str = "pending") -> Task:
