@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
 
+NO_ACTION = "No single action resolves this"
+"""What the key that fixes says of a need without an action, before the way to go instead."""
+
 LABEL = 20
 """Characters of an act's label that a key at the foot shows."""
 
@@ -53,19 +56,21 @@ class CollaborationActions(PaintingScreen[None]):
             self.refresh_bindings()
 
     def fix_words(self) -> tuple[str, str] | None:
-        """What the key that fixes does now, and what for; None where there is nothing to fix."""
-        for snapshot, need in self.asking():
-            if need.action:
-                return self.called(snapshot.key, need.action), need.text
-        return None
+        """What the key that fixes does now, and what for; None where it does nothing."""
+        shown = self.need_in_hand()
+        if shown is None or not shown[1].action:
+            return None
+        snapshot, need = shown
+        return self.called(snapshot.key, need.action or ""), need.text
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""
         return action.replace("_", " ")
 
     def _is_fixable(self) -> bool:
-        """Whether something needs the person that an action settles."""
-        return any(need.action for _, need in self.asking())
+        """Whether an action settles the need that is in hand."""
+        shown = self.need_in_hand()
+        return shown is not None and bool(shown[1].action)
 
     def offers_known(self) -> None:
         """More is known of what the collaboration in hand offers."""
@@ -176,24 +181,32 @@ class CollaborationActions(PaintingScreen[None]):
         """Which of the needs is in hand: the one that is shown with the key that helps."""
         return 0
 
-    def _need_in_hand(self) -> tuple[Snapshot, Need] | None:
+    def need_in_hand(self) -> tuple[Snapshot, Need] | None:
+        """The need that is shown with the key that helps, and whose it is; None where there is none."""
+        asked = self.asking()
+        return asked[min(self.place_of_need, len(asked) - 1)] if asked else None
+
+    def _need_to_act_on(self) -> tuple[Snapshot, Need] | None:
         """The need in hand with whose it is; None, which is told, where nothing needs the person."""
         if self.in_hand() is None:
             return None
-        asked = self.asking()
-        if not asked:
+        shown = self.need_in_hand()
+        if shown is None:
             self.app.tell("Nothing here needs you.")
-            return None
-        return asked[min(self.place_of_need, len(asked) - 1)]
+        return shown
 
     def action_remedy(self) -> None:
         """Do what the need in hand asks for."""
-        if wanted := self._need_in_hand():
+        if wanted := self._need_to_act_on():
             whose, need = wanted
             if need.action:
                 self.app.perform(whose.key, need.action, self.performed, dict(need.given))
             else:
-                self.app.tell("No single action fixes this: open the collaboration for details.")
+                self.show_need(whose, need)
+
+    def show_need(self, whose: Snapshot, need: Need) -> None:
+        """Show what to do about a need that no single action settles."""
+        self.app.tell(f"{NO_ACTION}: press {called(self.app, 'fleet.open')} to open it.")
 
     def action_launch(self) -> None:
         """Start loops for its participants, or what else runs it."""
@@ -208,7 +221,7 @@ class CollaborationActions(PaintingScreen[None]):
 
     def action_acknowledge(self) -> None:
         """Take a need off the top, with a note."""
-        if wanted := self._need_in_hand():
+        if wanted := self._need_to_act_on():
             whose, need = wanted  # a part's needs are acknowledged part by part
             self.app.perform(whose.key, ACK.name, self.performed, {"need": need.key})
 

@@ -114,7 +114,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             action = await offered_named(self.app, self.collaboration, self._wanted)
             others = () if action else await offered(self.app, self.collaboration)
         except Refused as refused:
-            self.cannot(f"“{self._wanted_words}” is not possible here now: {refused}")
+            self.cannot(f"“{self._wanted_words}” is not possible now: {refused}")
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self.cannot(f"Could not load the actions: {why}")
@@ -124,7 +124,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
                 return
             known = ", ".join(each.label for each in others)
             instead = f" Possible now: {known}." if known else ""
-            self.cannot(f"“{self._wanted_words}” is not possible here now.{instead}")
+            self.cannot(f"“{self._wanted_words}” is not possible now.{instead}")
 
     @property
     def _wanted_words(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -190,7 +191,14 @@ class CardScreen(ModalScreen[Outcome | None]):
             frame.fit(self.size.height - 1)
 
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:
-        self.query_one("#card-why", Static).update(text.plain(sentence, style))
+        self._show_why(text.plain(sentence, style), shown=bool(sentence))
+
+    def _show_why(self, words: Content, *, shown: bool = True) -> None:
+        """Show words below the verdicts; a narrow card keeps no row for them while there are none."""
+        self.query_one("#card-why", Static).update(words)
+        if shown is not self.has_class("-explained"):
+            self.set_class(shown, "-explained")
+            self.call_after_refresh(self._fit)
 
     def _fail(self, sentence: str) -> None:
         self.add_class("-over")
@@ -344,7 +352,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             self._load()
         else:
             self.add_class("-over")
-            self.query_one("#card-why", Static).update(outcome_content(result))
+            self._show_why(outcome_content(result))
 
     def _show_wrong(self, errors: Mapping[str, str]) -> None:
         """Say what is wrong with the inputs, beside each and below them."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from acp_core.model import Need, Snapshot, Target
+from acp_tui import keys
+from acp_tui.actions.collaboration_actions import NO_ACTION
 from acp_tui.screens.collaboration_source import FleetSource
 from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
@@ -174,6 +176,7 @@ class CollaborationScreen(SnapshotScreen):
             current = after % len(data.needs)
             self._need = need_key(data.needs[current])
             self.data = data._replace(current=current)
+            self.ask_what_it_offers()
 
     # --- what only the present has ---------------------------------------------------------
 
@@ -188,6 +191,15 @@ class CollaborationScreen(SnapshotScreen):
     def action_replay(self) -> None:
         """Show its past, moment by moment."""
         self.app.open_replay(self.key)
+
+    def show_need(self, whose: Snapshot, need: Need) -> None:
+        """Show the problem that the need is of, with its steps."""
+        if whose.key == self.key and any(cause.key == need.key for cause in whose.causes):
+            self.action_why()
+        elif whose.key != self.key:
+            self.app.open_collaboration(whose.key)
+        else:
+            self.app.tell(f"{NO_ACTION}: {keys.called(self.app, 'act.actions')} lists all actions.")
 
     def action_why(self) -> None:
         """Show why it does not go on."""

@@ -124,7 +124,9 @@ class Navigation:
 
         screen = self._screen
         for tab in screen.documents.all_tabs:
-            yield Offer(f"Go to {tab.label}", tab.id, partial(screen.show_tab, tab.id))
+            kind, _, path = tab.id.partition(" ")
+            about = path if kind == "document" else ""
+            yield Offer(f"Go to {tab.label}", about, partial(screen.show_tab, tab.id))
         for pane in PANES:
             yield Offer(f"Pane: {pane}", "", partial(screen.action_pane, pane))
         yield Offer("Zoom this pane", "Use the whole screen", screen.action_zoom)

@@ -19,6 +19,7 @@ from acp_tui import text
 from acp_tui.keys import called
 
 if TYPE_CHECKING:
+    from acp_tui.actions.collaboration_actions import CollaborationActions
     from acp_tui.app import AcpApp
 
 SHOWN = 30
@@ -115,12 +116,18 @@ class ActionsProvider(OffersProvider):
 
     async def startup(self) -> None:
         """Find out what can be done, in a worker thread."""
-        in_hand = getattr(self.screen, "in_hand", None)
-        self._subject = in_hand() if in_hand else None
+        screen = self._acting()
+        self._subject = screen.in_hand() if screen else None
         if self._subject is not None:
             from acp_tui.actions.collaboration_actions import offered
 
             self._actions = await offered(self.acp, self._subject.key)
+
+    def _acting(self) -> CollaborationActions | None:
+        """The screen beneath, where one can act on a collaboration there."""
+        from acp_tui.actions.collaboration_actions import CollaborationActions
+
+        return self.screen if isinstance(self.screen, CollaborationActions) else None
 
     def offers(self) -> Iterable[Offer]:
         """In the order in which the protocol offers them: the most useful first."""
@@ -141,7 +148,7 @@ class ActionsProvider(OffersProvider):
         ids = {LAUNCH: "act.launch", STOP_LOOP: "act.stop"}
         if halt := halting(self._actions):
             ids[halt.name] = "act.block"
-        needs = self.acp.attention.open_needs(subject)
-        if fix := next((need.action for need in needs if need.action), None):
-            ids[fix] = "act.remedy"
+        shown = screen.need_in_hand() if (screen := self._acting()) else None
+        if shown and shown[0].key == subject.key and shown[1].action:
+            ids[shown[1].action] = "act.remedy"
         return {name: called(self.acp, id) for name, id in ids.items()}

@@ -179,8 +179,7 @@ def sections(
         )
         _add(into, made)
     everywhere.append(Entry("^p", "Palette", "Find any action, pane or collaboration by name"))
-    digits = Entry("1, 2, 3 …", "Select the item with this number",
-                   "A pane; on a card, a verdict")  # fmt: skip
+    digits = Entry("1, 2, 3 …", "Go to a pane", "On a card: give the verdict with this number")
     signs = [
         Entry(place, "  ".join(f"{sign} {words}".replace(" ", HARD) for sign, words in each))
         for place, each in LEGEND

@@ -22,6 +22,7 @@ from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
 from acp_tui import keys
+from acp_tui.actions.collaboration_actions import NO_ACTION
 from acp_tui.actions.labels import Labels
 from acp_tui.arranging import Arranging
 from acp_tui.text import MUTED, Part, join
@@ -98,6 +99,7 @@ class InboxScreen(Screen[None]):
             self, lambda: self.app.fleet.snapshots.values(), self._seen, self._arranged
         )
         self._words = ""  # of the filter
+        self._first = ""  # selected by itself, as the person selected nothing yet
 
     def compose(self) -> ComposeResult:
         """A line on top, the list, the keys."""
@@ -151,11 +153,18 @@ class InboxScreen(Screen[None]):
                 last = entry.snapshot.key
                 items.append(_heading(entry))
             items.append(_item(entry, now, answer, self._labels))
+        selected, place = self.list.selected, self.list.cursor
+        is_chosen = selected is not None and selected.key != self._first
+        if is_chosen:
+            self._first = ""
         self.list.items = tuple(items)
         acts = ((entry.snapshot, entry.what.action) for entry in entries)
         self._labels.want((snapshot, action) for snapshot, action in acts if action)
-        if self.list.cursor is None and items:
+        if items and not is_chosen:
             self.list.action_first()
+            self._first = self.list.selected.key if self.list.selected else ""
+        elif items and self.list.cursor != place:
+            self.list.select(self.list.cursor)  # others came above it: it stays in sight
         self.query_one("#counts", Static).update(_counts(every))
         self.refresh_bindings()
 
@@ -211,7 +220,7 @@ class InboxScreen(Screen[None]):
         if entry.what.action:
             self.app.perform(entry.snapshot.key, entry.what.action, given=dict(entry.what.given))
         else:
-            self.app.tell("No single action resolves this: press enter to open it.")
+            self.app.tell(f"{NO_ACTION}: press {keys.called(self.app, 'list.choose')} to open it.")
 
     def action_acknowledge(self) -> None:
         """Take it off the list, with a note."""

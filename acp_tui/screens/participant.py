@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,6 +38,8 @@ from acp_tui.widgets.session_view import SessionRows, panel
 from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
+    from textual.binding import ActiveBinding
+
     from acp_core.agents.live.feed import Feed, Picture
     from acp_core.agents.reading import Line, LoopLog
     from acp_core.agents.state import RunnerState
@@ -52,6 +55,12 @@ _NARROW_LINES = 6  # of the session's state where it stands above what happens
 _WIDE = 110  # columns from which on the session's state stands beside what happens in it
 
 _STYLES = {"loop": "accent", "out": "", "err": "warning"}
+
+
+_OF_A_LOOP = frozenset(
+    f"participant.{each}" for each in ("search", "follow", "wrap", "raw", "nudge", "cancel", "stop")
+)
+"""The keys that are of use only where there is a loop, or its log."""
 
 
 class ParticipantScreen(CollaborationActions):
@@ -80,6 +89,7 @@ class ParticipantScreen(CollaborationActions):
         """How the session stands that is shown."""
         self._loops: Loops = ()
         self._known = False  # whether the loops were looked at
+        self._without_loop = False  # as it was drawn
         self._log: LoopLog | None = None
         self._feed: Feed | None = None
         self._rows: SessionRows | None = None
@@ -108,6 +118,16 @@ class ParticipantScreen(CollaborationActions):
         self._find()
         self._draw()
         self.ask_what_it_offers()
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys that work now; those for a loop and its log are shown only where there is one."""
+        active = super().active_bindings
+        if self._without_loop:
+            for key, entry in active.items():
+                if entry.binding.id in _OF_A_LOOP:
+                    active[key] = entry._replace(binding=replace(entry.binding, show=False))
+        return active
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
@@ -218,6 +238,10 @@ class ParticipantScreen(CollaborationActions):
     # --- drawing ---------------------------------------------------------------------------
 
     def _draw(self) -> None:
+        without = self._known and self.loop is None and self._log is None
+        if without is not self._without_loop:
+            self._without_loop = without
+            self.refresh_bindings()
         self._put("#facts", self._facts())
         if self._rows is not None:
             asked = self._asked()

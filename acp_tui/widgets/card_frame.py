@@ -67,7 +67,8 @@ class CardFrame(Vertical):
             if each.display and each not in scrolling
         )
         shown = [each for each in scrolling if each.display]
-        room = height - self.gutter.height - fixed - len(shown)
+        blank = sum(each.styles.margin.height for each in shown)
+        room = height - self.gutter.height - fixed - blank
         for each in shown:
             rows = room // len(shown) if each.id != "card-inputs" else room - room // len(shown)
             each.styles.max_height = max(3, rows)

@@ -27,8 +27,10 @@ class CardFacts(RowList):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the selected row leads to a document or to a difference."""
-        if action != "choose" or self.selected is None:
+        if action != "choose":
             return super().check_action(action, parameters)
+        if self.selected is None:
+            return False
         target = self.selected.target
         return target.change is not None or target.document is not None
 

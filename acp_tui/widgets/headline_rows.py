@@ -164,9 +164,10 @@ def _source(data: PaneData) -> Iterator[_Row]:
     if data.gone:
         yield _Row(_warning("Folder not found. Showing the last version read."))
     elif source.state is not SourceState.LIVE:
-        read = f"last read {age(data.snapshot.as_of, data.now)} ago"
         note = f": {source.note}" if source.note else ""
-        yield _Row(_warning(f"{source.state.value}, {read}{note}", SOURCE[source.state]))
+        read = "" if data.past else f", last read {age(data.snapshot.as_of, data.now)} ago"
+        state = "not readable at this step" if data.past else source.state.value
+        yield _Row(_warning(f"{state}{read}{note}", SOURCE[source.state]))
 
 
 def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]) -> Sequence[_Row]:

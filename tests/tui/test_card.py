@@ -15,6 +15,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from acp_tui.widgets.card_rows import verdict_content
+from tests.golden.states import all_states
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
@@ -256,3 +257,24 @@ async def test_a_card_that_takes_long_says_so_and_can_be_left(
             await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
         finally:
             held.set()
+
+
+async def test_a_card_without_facts_offers_nothing_to_open(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    root = all_states()["cycle/decision_open"].build(tmp_path / "work")
+    async with dashboard(root, tmp_path, (80, 24)) as pilot:
+        await open_card(pilot)
+        assert "2  Semicolon" in seen(pilot) and "enter Open" not in seen(pilot)
+
+
+@pytest.mark.slow
+async def test_all_facts_of_an_initiatives_gate_are_in_sight_on_a_small_terminal(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work").mkdir()
+    root = all_states()["governed/initiative-gate-open"].build(tmp_path / "work")
+    async with dashboard(root, tmp_path, (80, 24)) as pilot:
+        card = await open_card(pilot)
+        assert "Both workstreams ask to leave planning" in seen(pilot)
+        assert seen(pilot).count("ROADMAP.md") == 2, "each file stands once, at its gate"
+        assert card.facts.max_scroll_y == 0 and "4  Send web back" in seen(pilot)

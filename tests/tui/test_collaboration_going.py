@@ -228,6 +228,8 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
 async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
     async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
+        about = {each.label: each.about for each in screen.navigation.places()}
+        assert about["Go to Gates"] == "" and about["Go to Proposal"] == "proposal.md"
         await pilot.press("ctrl+p", *"Go to Gates")
         listed = pilot.app.screen.query(OptionList)
         await until(pilot, lambda: listed.first().option_count)

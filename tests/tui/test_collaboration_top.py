@@ -10,9 +10,11 @@ import pytest
 
 from acp_core import model
 from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status, Turn
+from acp_tui.widgets.headline_rows import Keys, headlines
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import rail
 from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
 from tests.tui.stage import until
@@ -56,6 +58,13 @@ async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> 
             assert lines[0].endswith("files valid") and len(lines) == rows + 1
             assert "".join(lines[:rows]).count("Waiting.") == min(number, 13)
             assert lines[rows].startswith("waiting for reader 48m")
+
+
+def test_a_step_of_the_past_that_cannot_be_read_is_not_called_stale() -> None:
+    snapshot = make_snapshot(source=Source(SourceState.STALE, "events.jsonl: missing"))
+    data = PaneData(snapshot, (), NOW, past=True)
+    rows = [row.plain for row in headlines(data, 120, Keys(), str).rows]
+    assert "~ not readable at this step: events.jsonl: missing" in [row.strip() for row in rows]
 
 
 async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(

@@ -378,7 +378,7 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
         await pilot.press("escape")
         await pilot.pause()
         app.perform("/work/a", "[/block]")
-        await until(pilot, lambda: "“[/block]” is not possible here now." in screen_text(app))
+        await until(pilot, lambda: "“[/block]” is not possible now." in screen_text(app))
         await until(pilot, lambda: "Possible now: Try it." in screen_text(app))
         await pilot.press("enter")
         await pilot.pause()

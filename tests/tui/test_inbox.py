@@ -144,6 +144,26 @@ def test_what_is_put_off_does_not_pile_up(tmp_path: Path) -> None:
     assert len(attention.acknowledged(KEY)) == 1
 
 
+async def test_the_selected_item_is_in_sight_whatever_comes_above_it(tmp_path: Path) -> None:
+    def many(first: int) -> Snapshot:
+        asked = [replace(ASKED, key=f"q{n}", text=f"Question {n}?") for n in range(first, 100)]
+        return make_snapshot(questions=tuple(asked))
+
+    app = make_app(many(40), folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        assert "❯ ? reviewer asks: Question 40?" in seen(pilot)
+        change(app, many(20))  # nothing was chosen yet: the first one stays selected
+        await settle(pilot)
+        assert "❯ ? reviewer asks: Question 20?" in seen(pilot)
+        await pilot.press("down")
+        change(app, many(0))
+        await settle(pilot)
+        assert "❯ ? reviewer asks: Question 21?" in seen(pilot)
+
+
 async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:
     many = tuple(
         replace(ASKED, key=f"question:{n}", text=f"Question {n}: " + "how is it? " * 12)

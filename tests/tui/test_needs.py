@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.diagnosis.idle import is_idle
 from acp_core.diagnosis.next_step import NextStep
-from acp_core.model import Need, Outcome, OutcomeState, Participant, Runner, Status
+from acp_core.model import Cause, Need, Outcome, OutcomeState, Participant, Runner, Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -70,6 +70,37 @@ async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Pat
         await until(pilot, lambda: "Which store?" in top(app))
         await until(pilot, lambda: "reader has not reviewed" in seen(pilot))
         assert seen(pilot).count("Which store?") == 1
+
+
+async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_go_without_an_action(
+    tmp_path: Path,
+) -> None:
+    by_hand = Cause(
+        "W1", "the agent is stopped", "start it: acp agent", ("open: task 1",), key="stuck:1"
+    )
+    stopped = Need(by_hand.key, "W1", by_hand.headline, None, NOW - timedelta(minutes=9))
+    asks = Need("asks:2", "ASKS", "Which store?", "server", NOW, "answer_it")
+    a = needy("a", needs=(stopped, asks), causes=(by_hand,))
+    app: Any = dashboard(StageFleet(a), tmp_path, paths=("/work",))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "→ enter: open" in seen(pilot))
+        assert " f Fix" not in seen(pilot)
+        await pilot.press("f")
+        (told,) = (each.message for each in app._notifications)
+        assert told.endswith("press enter to open it.")
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "What you can do here now" in seen(pilot))
+        assert "Fix:" not in seen(pilot)
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: "w: why" in top(app))
+        assert " f Fix" not in seen(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: "start it: acp agent" in seen(pilot))  # what w shows
+        assert isinstance(app.screen, CollaborationScreen)
+        await pilot.press("J")
+        await until(pilot, lambda: "f: answer it" in top(app) and " f Fix" in seen(pilot))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Fix: answer it  Which store?" in seen(pilot))
 
 
 @pytest.mark.slow

@@ -168,8 +168,10 @@ async def test_who_has_no_loop_has_no_log_and_the_next_one_is_a_key_away(tmp_pat
     app, _ = stage(tmp_path, "I read the proposal.")
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_log(pilot)
+        assert "S Stop loop" in seen(pilot) and "m Message" in seen(pilot)
         await pilot.press("right_square_bracket")
-        await settle(pilot)
+        await until(pilot, lambda: "S Stop loop" not in seen(pilot))
+        assert "m Message" not in seen(pilot) and "L Start loop" in seen(pilot)
         assert screen.participant == "server"
         assert "No log: the participant has no loop on this machine" in seen(pilot)
         await pilot.press("left_square_bracket")

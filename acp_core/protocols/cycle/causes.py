@@ -13,7 +13,7 @@ from pathlib import Path
 from acp_core.files import claims
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
-from acp_core.model.format import dated
+from acp_core.model.format import count, dated
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions.names import (
     ACCEPT,
@@ -148,7 +148,10 @@ def _again(cycle: Cycle, name: str) -> tuple[str | None, str]:
     """What has an agent run again, as the cycle stands, and the same in words."""
     busy = [each for each in AGENTS[AGENTS.index(name) :] if each in state.running(cycle)]
     if busy:
-        return None, f"{busy[0]} is working and depends on it: rerun it when {busy[0]} has finished"
+        return (
+            None,
+            f"{busy[0]} is working and depends on {name}: wait until {busy[0]} has finished",
+        )
     if cycle.status == "created":
         return RESUME, "start the cycle: the agent runs again"
     return RERUN, "rerun it with instructions"
@@ -201,7 +204,7 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
         cycle,
         "E8",
         f"limit:{cycle.iteration}",
-        f"Iteration {cycle.iteration} of {limit} ended with {found.failed} failing tests",
+        f"Iteration {cycle.iteration} of {limit} ended with {count(found.failed, 'failing test')}",
         advice="allow more iterations, or stop the cycle",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy=LIMIT,

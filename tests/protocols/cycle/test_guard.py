@@ -94,7 +94,7 @@ def test_what_acp_wrote_last_is_put_back_and_what_stood_there_is_kept(tmp_path: 
     torn = path(tmp_path).read_text()
     code, out, _ = acp("rebuild", "--folder", str(tmp_path))
     assert code == 0
-    assert "Restored as acp wrote it last" in out
+    assert "Restored the state that acp wrote last" in out
     assert state(tmp_path)["coordination"]["feedback_log"] == held["coordination"]["feedback_log"]
     (kept,) = path(tmp_path).parent.glob("*.before-rebuild-*")
     assert kept.read_text() == torn

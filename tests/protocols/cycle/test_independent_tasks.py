@@ -142,7 +142,7 @@ def test_after_a_cancelled_task_none_is_begun_until_a_person_decides(project: Pa
 
 def test_a_number_of_jobs_that_makes_no_sense_is_refused(project: Path) -> None:
     said = refused(project, "start", "Export", "--command", "true", "--jobs", "0")
-    assert "--jobs is from 1 to 32" in said
+    assert "--jobs must be from 1 to 32" in said
 
 
 def task(id: str, *needs: str, files: tuple[str, ...] = (), status: str = "pending") -> Task:

@@ -132,6 +132,14 @@ def test_nobody_is_waited_for_at_a_barrier_nor_after_the_end(tmp_path: Path) -> 
     assert all(turn.ended for turn in turns)
 
 
+def test_the_last_phase_of_a_completed_run_lasts_until_its_end(tmp_path: Path) -> None:
+    ended = (*EVENTS, event(95, "run_completed"), event(99, "turn_checkpointed"))
+    run = opened(tmp_path, *ended, status="completed", active_turns={})
+    (visit,) = next(each.visits for each in run.refresh(NOW).phases if each.id == "implementation")
+    assert visit.entered is not None and visit.left is not None
+    assert (visit.left - visit.entered).total_seconds() == 45 * 60
+
+
 def test_a_turn_that_was_given_up_lasts_no_longer(tmp_path: Path) -> None:
     run = opened(tmp_path, *EVENTS[:-1], active_turns={})
     dropped = {"timestamp": at(85), "decision": "escalation_resolved", "turn_dropped": True}

@@ -76,9 +76,11 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
         budget=tuple(str(cap) for cap in caps_of({}, values.budget)),
     )
     if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
-        raise Refused(f"--timeout is at most 7d and more than 0, --retries from 0 to {_MOST - 1}")
+        raise Refused(
+            f"--timeout must be above 0 and at most 7d, and --retries from 0 to {_MOST - 1}"
+        )
     if not 1 <= spec.jobs <= AT_MOST:
-        raise Refused(f"--jobs is from 1 to {AT_MOST}")
+        raise Refused(f"--jobs must be from 1 to {AT_MOST}")
     chosen = {name: spec.preset(name) for name in AGENTS} if before else {}
     chosen |= _chosen(values, offered)
     missing = ", ".join(name for name in AGENTS if name not in chosen)
@@ -145,4 +147,4 @@ def _command(words: str) -> Preset:
     try:
         return presets.command_here(shlex.split(words))
     except ValueError as error:
-        raise Refused(f"the command's words: {error} ({words!r})") from None
+        raise Refused(f"invalid command: {error} ({words!r})") from None

@@ -25,7 +25,7 @@ from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values
 
-_RESTORED = "Restored as acp wrote it last"
+_RESTORED = "Restored the state that acp wrote last"
 _REBUILT = "Rebuilt from the agents' documents, and paused"
 _ASIDE = "the old file is kept beside it."
 
@@ -99,7 +99,7 @@ def _made(opened: OpenProject, id: str) -> _Made:
     check(guard.of_state(store.root, store.id), REBUILD)
     last = kept.whole(store.root, store.id) if found.problem else None
     if last is not None:
-        note(last, utc_now(), "user", "the state was restored as acp wrote it last")
+        note(last, utc_now(), "user", "the state that acp wrote last was restored")
         return _Made(store, found.state, last, f"{_RESTORED}; {_ASIDE}")
     after = rebuild_state.rebuilt(store.progress, store.id, utc_now(), found.state)
     return _Made(store, found.state, after, f"{_REBUILT}; {_ASIDE}")

@@ -44,9 +44,9 @@ STARTING = ActionSpec(
     ),
     Intent.CREATE,
     command="cycle start",
-    help="Its orchestrator outlives this terminal. Give the agents' programs by their presets, or word by "
-    "word after `--`; the prompt goes to the standard input, or where the words say {prompt} or "
-    "{prompt_file}.",
+    help="The orchestrator keeps running when you close the terminal. Name the preset of each agent, or "
+    "write a command after `--`: acp replaces {prompt} or {prompt_file} in it, or writes the prompt to its standard "
+    "input.",
     aliases=("create",),
     examples=('acp cycle start "Export the report as CSV" --agent claude --agent cd=codex',),
     exits=CONDUCTED,

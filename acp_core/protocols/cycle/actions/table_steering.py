@@ -83,7 +83,7 @@ RESOLUTION = _act(
               metavar="ID"),
         Field("resolution", "Resolution", "How you resolved it.", Kind.LINES,
               required=True, position=True),
-        Field("workaround", "Only worked around", "Mark it as worked around only.", Kind.FLAG),
+        Field("workaround", "Only worked around", "Mark the blocker as worked around, not resolved.", Kind.FLAG),
     ),
     Intent.ANSWER,
     'acp cycle resolve BLK-001 "The account is there now"',
@@ -151,7 +151,7 @@ ACCEPTANCE = _act(
 REPEAT = _act(
     RERUN,
     "Rerun an agent",
-    "Rerun an agent and those that depend on it.",
+    "Rerun an agent, and the agents that depend on it.",
     (
         given.AGENT,
         given.REASON._replace(title="Instructions", help="Instructions for the new run.",

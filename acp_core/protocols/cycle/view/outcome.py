@@ -14,7 +14,7 @@ NAMES = (ID, "decisions", "tests")
 _RESULTS = ("vas/summary.md", "vas/validation.md", "cd/implementation.md")
 """The documents that tell the result, in the order in which a reader wants them."""
 _VERDICTS = {
-    state.OK: ("the tests show that it is done", Tone.DONE),
+    state.OK: ("done: the tests pass", Tone.DONE),
     state.FAILURES: ("tests or agents failed", Tone.BLOCKED),
 }
 
@@ -24,7 +24,7 @@ def panels(cycle: Cycle) -> tuple[Panel, ...]:
     if cycle.status != "completed":
         return ()
     rows = (*_facts(cycle), *_documents(cycle))
-    return (Panel(ID, "Outcome", "table", ("what", "outcome"), rows),)
+    return (Panel(ID, "Outcome", "table", ("item", "outcome"), rows),)
 
 
 def _facts(cycle: Cycle) -> Iterator[Row]:

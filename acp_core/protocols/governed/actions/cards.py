@@ -284,12 +284,13 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     demanded = gates.predicates(opened.root, opened.config, request.gate, verification)
     role = text(asked, "role", 80)
     to = f"enter {request.to}" if request.to else "complete the run"
+    gate = CardSection("Gate", _predicate_rows(demanded, known))
     sections = (
-        CardSection("Gate", _predicate_rows(demanded, known)),
+        gate,
         CardSection("Objections", tuple(open_rows(opened.run.objections)[:MOST])),
         CardSection("Decisions", decision_rows(asked)),
         CardSection("Tests", test_rows(asked)),
-        CardSection("Files", _named_files(asked, known)),
+        besides(CardSection("Files", _named_files(asked, known)), gate),
     )
     return Card(
         f"gate:{request.kind}:{request.gate}:{request.turn}",
@@ -318,6 +319,13 @@ def _named_files(asked: Object, known: dict[str, Document]) -> tuple[Row, ...]:
         Row((safe(name),), target=_document(name, known))
         for name in strings(asked, "files_changed")[:MOST]
     )
+
+
+def besides(files: CardSection, gate: CardSection) -> CardSection:
+    """The files without those that rows of the gate name already: each stands once on a card."""
+    named = {each.cells[:length] for each in gate.rows for length in (1, 2)}
+    others = tuple(each for each in files.rows if each.cells not in named)
+    return CardSection("Files" if len(others) == len(files.rows) else "Other files", others)
 
 
 # --- a block ---------------------------------------------------------------------------------

@@ -64,17 +64,22 @@ def _gate_card(whole: Whole) -> Card | None:
     planned = opened.plan.barrier(pending.gate) if opened else None
     blocking = resync.problems(opened, planned) if opened and planned else []
     readable = [each for each in streams if each.run and not each.run.state.reason]
+    gate = _of_each("Gate", readable, lambda run: _predicates(run, pending.phase))
+    files = _of_each("Files", readable, lambda run: _files(_asking(run)))
     sections = (
         CardSection("Obstacles", tuple(map(_problem, blocking))),
         CardSection("Workstreams", tuple(_stream(each, pending) for each in streams[: cards.MOST])),
-        _of_each("Gate", readable, lambda run: _predicates(run, pending.phase)),
+        gate,
         _of_each("Objections", readable, lambda run: cards.open_rows(run.objections)),
         _of_each("Decisions", readable, lambda run: cards.decision_rows(_asking(run))),
         _of_each("Tests", readable, lambda run: cards.test_rows(_asking(run))),
-        _of_each("Files", readable, lambda run: _files(_asking(run))),
+        cards.besides(files, gate),
     )
     at = len([each for each in streams if each.status == "blocked:barrier"])
-    who = f"All {at} workstreams ask" if at == len(streams) else "The initiative asks"
+    every = {1: "The workstream asks", 2: "Both workstreams ask"}.get(
+        at, f"All {at} workstreams ask"
+    )
+    who = every if at == len(streams) else "The initiative asks"
     return Card(
         f"gate:{pending.gate}:{pending.since}",
         safe(f"{who} to leave {pending.phase} ({gate_called(pending.gate)})"),

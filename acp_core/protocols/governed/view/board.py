@@ -158,7 +158,7 @@ def _gate(initiative: Initiative) -> model.Panel:
         for stream in initiative.workstreams:
             if stream.run is not None:
                 rows += _evidence(stream.name, stream.run, pending.phase)
-    columns = ("workstream", "what", "is", "evidence")
+    columns = ("workstream", "item", "value", "evidence")
     return model.Panel("gate", "Cross-repo gate", "table", columns, tuple(rows), "No pending gate.")
 
 

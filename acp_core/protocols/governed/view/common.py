@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -82,10 +83,28 @@ def status_of(status: str) -> model.Status:
     return _STATUS.get(status.partition(":")[0], model.Status.ACTIVE)
 
 
+def ended(events: Sequence[model.Event]) -> datetime | None:
+    """When what these are the events of was completed: the time of the last one that says so."""
+    return next((each.at for each in reversed(events) if each.tone is model.Tone.DONE), None)
+
+
 def rail(
-    names: tuple[str, ...], current: str, completed: bool, entered: dict[str, datetime | None]
+    names: tuple[str, ...],
+    current: str,
+    entered: dict[str, datetime | None],
+    *,
+    completed: bool,
+    ended: datetime | None = None,
 ) -> tuple[model.Phase, ...]:
-    """The phases in order with where the run stands."""
+    """The phases in order with where the run stands.
+
+    Args:
+        names: Of the phases.
+        current: The name of the one that the run is in, or that it was completed in.
+        entered: When it entered each phase, as far as that is known.
+        completed: Whether it is completed.
+        ended: When it was; None where no event says so.
+    """
     place = names.index(current) if current in names else -1
     phases = []
     for index, name in enumerate(names):
@@ -96,7 +115,7 @@ def rail(
             state = model.PhaseState.CURRENT
         left = next((entered.get(later) for later in names[index + 1 :] if later in entered), None)
         if name == current:
-            left = None
+            left = ended if completed else None
         visits = (model.Visit(entered[name], left),) if name in entered else ()
         phases.append(model.Phase(name, name, state, visits))
     return tuple(phases)

@@ -65,7 +65,13 @@ def initiative_snapshot(
         else model.Source(),
         verdict=common.verdict_of(troubles),
         progress=1.0 if done else place / max(len(phases), 1),
-        phases=common.rail(phases, initiative.phase, done, _entered(initiative)),
+        phases=common.rail(
+            phases,
+            initiative.phase,
+            _entered(initiative),
+            completed=done,
+            ended=common.ended(events),
+        ),
         participants=(
             model.Participant(YOU, "human", "Approver"),
             *(model.Participant(w.name, "agent", "workstream") for w in initiative.workstreams),

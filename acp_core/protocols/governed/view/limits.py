@@ -36,7 +36,7 @@ def limits(run: Run) -> model.Panel:
         *_delegations(state),
         *_decisions(run.root),
     ]
-    columns = ("what", "is", "about")
+    columns = ("item", "value", "about")
     return model.Panel("limits", "Limits", "table", columns, tuple(rows[: 3 * _MOST]), "No limits.")
 
 

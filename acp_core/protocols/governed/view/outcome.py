@@ -30,7 +30,7 @@ def of_run(run: Run) -> tuple[model.Panel, ...]:
     rows = (
         *_result(run), *_approvals(run), *_left_open(run), *_final_gate(run), *_changed(run),
     )  # fmt: skip
-    return (model.Panel(ID, "Outcome", "table", ("what", "outcome"), rows),)
+    return (model.Panel(ID, "Outcome", "table", ("item", "outcome"), rows),)
 
 
 def of_initiative(initiative: Initiative) -> tuple[model.Panel, ...]:

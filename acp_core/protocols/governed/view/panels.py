@@ -59,7 +59,7 @@ def _gate(run: Run) -> model.Panel:
             if not gate.label.endswith(BY_A_HUMAN)
         ]
     return model.Panel(
-        "gate", "Pending gate", "table", ("what", "is"), tuple(rows), "No pending gate."
+        "gate", "Pending gate", "table", ("item", "value"), tuple(rows), "No pending gate."
     )
 
 

@@ -71,7 +71,9 @@ def run_snapshot(
         else model.Source(),
         verdict=common.verdict_of(troubles),
         progress=1.0 if done else place / len(run.phases),
-        phases=common.rail(run.phases, run.phase, done, entered(run)),
+        phases=common.rail(
+            run.phases, run.phase, entered(run), completed=done, ended=common.ended(events)
+        ),
         participants=_participants(run, events),
         turns=turns,
         next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),

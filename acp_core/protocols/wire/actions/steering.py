@@ -45,7 +45,7 @@ class OpenAgent:
             Refused: it cannot be asked now.
         """
         if self.reading.reach is None:
-            raise Refused("the agent cannot be reached now")
+            raise Refused("the agent cannot be reached")
         return self.reading.reach
 
     @property

@@ -161,7 +161,7 @@ def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
         if asking and not received:
             continue  # a need of the person's
         who = (peer if asking else own) if received else (peer or own)
-        what = f"{'answer' if asking else 'do'} {task.id}: {task.about}"
+        what = f"{'answer' if asking else 'work on'} {task.id}: {task.about}"
         turns.append(Turn(who or "somebody", clean_line(what), task.since))
     return tuple(turns)
 

@@ -194,7 +194,8 @@ class Facts(Evidence):
 
     def unsettled(self) -> CardSection:
         """Where outputs may contradict each other, and nobody said whether they do."""
-        return texts("Open", [e.question for e in state.open_hints(self.run.run)], Tone.REVIEW)
+        hints = state.open_hints(self.run.run)
+        return texts("Open", [f"{each.id}: {each.question}" for each in hints], Tone.REVIEW)
 
     def problems(self, findings: Iterable[Finding]) -> CardSection:
         """What the validator calls wrong."""

@@ -91,7 +91,7 @@ ADDITION = ActionSpec(
 DISPATCHING = ActionSpec(
     DISPATCH,
     "Dispatch",
-    "Start the agents that can begin; their programs outlive the dashboard.",
+    "Start the agents that can begin; their programs keep running when you quit.",
     f"{_ROOM}.dispatching:dispatching",
     (
         given.PROGRAM_FIELDS[0],
