@@ -98,7 +98,8 @@ class Readings:
 
     def _recall(self, number: int, members: Sequence[Member], urgency: Urgency) -> None:
         """In a worker: show what is as it was, and have the others read."""
-        known, others = [], []
+        known: list[Member] = []
+        others: list[Member] = []
         for member in members:
             (others if member.recall(self._clock()) is None else known).append(member)
         self._mail.post(partial(self._recalled, number, known))
