@@ -17,7 +17,7 @@ QUIET = 0.02  # s after a picture: then nobody waits
 YOUNG = 50_000  # new objects that start a search in any moment (Python's own: 700)
 OLDER, OLDEST = 20, 10  # searches among the younger ones, after which the older are searched
 MANY = 2_000  # events of a log that are worth being put aside
-SOME = 100  # collaborations that are, however short their logs
+SOME = 25  # collaborations that are, however short their logs
 
 
 class Heap:
