@@ -98,7 +98,7 @@ class Member:
     @cached_property
     def real(self) -> str:
         """The name by which its loops know it."""
-        return key_of(self.key)
+        return (self._found.real if self._found else "") or key_of(self.key)
 
     def opened(self) -> Collaboration:
         """The collaboration.

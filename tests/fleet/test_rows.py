@@ -218,3 +218,25 @@ def test_paths_of_a_collaboration_are_seldom_resolved(
     monkeypatch.setattr(os.path, "realpath", noted)
     look(work)
     assert len(resolved) <= 3, resolved
+
+
+async def test_the_thread_that_draws_resolves_no_path(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discovery knows where each collaboration really is; one that is reached by a link, too."""
+    look(work)
+    link = work.parent / "link"
+    link.symlink_to(work)
+    resolved: list[str] = []
+    resolve = os.path.realpath
+
+    def noted(path: Any, **given: Any) -> Any:
+        if threading.current_thread() is threading.main_thread() and "/c" in str(path):
+            resolved.append(str(path))
+        return resolve(path, **given)
+
+    monkeypatch.setattr(os.path, "realpath", noted)
+    async with watching(link, rows=True) as reader:
+        found = [reader.fleet._members[key].real for key in sorted(reader.shown)]
+    assert found == [str(work / f"c{number:02}") for number in range(SIZE)]
+    assert resolved == []

@@ -11,6 +11,7 @@ from acp_core.files import mounts
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.write import shared, sharing
 from acp_core.protocols.folder.write.append import Request
+from acp_core.stores.engine import Change, Tip
 from acp_core.stores.opening import open_engine
 from tests.bench.collaborations import OWNER, READER, of_length
 from tests.stores.hosts import repository
@@ -40,7 +41,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="tells which file is synced")
 def test_the_key_is_synced_before_the_event_is_published_and_the_mounts_are_listed_once(
-    tmp_path: Path, called: list[str]
+    tmp_path: Path, called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside an unshared append, which syncs its document and not its key, it is one sync more."""
     folder = of_length(tmp_path / "folder", 10)
@@ -49,13 +50,20 @@ def test_the_key_is_synced_before_the_event_is_published_and_the_mounts_are_list
         review.write(f"\n## 2026-01-01T00:00:00Z - {READER} - seq 11\n\nPosition:\n- Fine.\n")
     at = str(folder)
     with open_engine(address) as engine:
+        publish = engine.publish
+
+        def noted(tip: Tip | None, change: Change) -> Tip:
+            called.append("published")
+            return publish(tip, change)
+
+        monkeypatch.setattr(engine, "publish", noted)
         for request in (
             Request(at, READER, "review_submitted", "Fine", "review.md", 10),
             Request(at, OWNER, "proposal_submitted", "Again", "proposal.md", 11),
         ):
             called.clear()
             shared.publish(request, address, engine, now=utc_now, before_write=lambda: None)
-    pending, run, log, protocol, home = (each for each in called if each != "mounts")
-    assert (run, log, home) == ("run", "events.jsonl", "folder")
+    pending, run, published, log, protocol, home = (each for each in called if each != "mounts")
+    assert (run, published, log, home) == ("run", "published", "events.jsonl", "folder")
     assert pending.startswith("pending.json") and protocol.startswith("protocol.json")
     assert called.count("mounts") == 1
