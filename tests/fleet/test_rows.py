@@ -166,7 +166,8 @@ async def test_rows_that_come_together_are_recalled_in_one_job(
     monkeypatch.setattr(Watcher, "replace", lambda *given: None)  # which has all of them read again
     async with watching(work, rows=True) as reader:
         assert len(reader.shown) == SIZE
-        assert all(isinstance(each, CachedSnapshot) for each in reader.shown.values())
+        for number in range(FIRST, SIZE):
+            assert isinstance(reader.shown[str(work / f"c{number:02}")], CachedSnapshot)
     alone = [f"c{number:02}" for number in range(FIRST)]  # until it is known that there are many
     assert sorted(refreshed) == alone
 
@@ -191,13 +192,16 @@ async def test_one_that_hangs_while_many_are_recalled_keeps_none_of_them(
     monkeypatch.setattr(workers, "STUCK", 0.2)
     try:
         async with watching(work, rows=True) as reader:
-            shown = {Path(key).name: one for key, one in reader.shown.items()}
-            waiting = shown.pop(f"c{FIRST}")
-            assert "still reading" in waiting.source.note
-            assert len(shown) == SIZE - 1
-            assert all(isinstance(each, CachedSnapshot) for each in shown.values())
+            waiting = str(work / f"c{FIRST}")
+
+            together = [str(work / f"c{number}") for number in range(FIRST + 1, SIZE)]
+            await reader.until(
+                lambda: all(isinstance(reader.shown[each], CachedSnapshot) for each in together)
+            )
+            assert len(reader.shown) == SIZE
+            assert "still reading" in reader.shown[waiting].source.note
             hangs.set()
-            await reader.until(lambda: isinstance(reader.shown[waiting.key], CachedSnapshot))
+            await reader.until(lambda: isinstance(reader.shown[waiting], CachedSnapshot))
     finally:
         hangs.set()
 

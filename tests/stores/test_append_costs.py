@@ -35,7 +35,12 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     noted("fsync")
     noted("fdatasync")
     here = mounts.here
-    monkeypatch.setattr(mounts, "here", lambda: (found.append("mounts"), here())[1])
+
+    def listed() -> tuple[mounts.Mount, ...]:
+        found.append("mounts")
+        return here()
+
+    monkeypatch.setattr(mounts, "here", listed)
     return found
 
 
