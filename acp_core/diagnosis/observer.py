@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.agents import place
-from acp_core.files.run_folder import run_folder
+from acp_core.files import run_folder
 from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Collaboration
@@ -66,8 +66,7 @@ class Observer:
         with self._lock:
             if self._loops is None:
                 self._read()
-            assert self._loops is not None
-            return self._loops.get(key_of(key), ())
+            return self._loops.get(key_of(key), ()) if self._loops else ()
 
     def at_rest(self, key: str) -> str | None:
         """What is known of a collaboration's loops where none is at work, and nothing is asked.
@@ -157,7 +156,7 @@ class Observer:
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 strangers = self._processes().of(snapshot.key, loops)
             runners = _runners(snapshot, loops, strangers)
-            waiting = self._waiting.get(key_of(snapshot.key), ())
+            waiting = self._waiting.get(key_of(snapshot.key), ()) if self._waiting else ()
             return diagnosis.diagnose(
                 collaboration, snapshot, loops, strangers, now, runners, waiting
             )
@@ -206,7 +205,8 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> froze
 def _runners(snapshot: Snapshot, loops: Loops, strangers: Sequence[Stranger]) -> tuple[Runner, ...]:
     """Who runs the collaboration now: loops, those of others by their claims, and other agents."""
     running = [loop for loop in loops if loop.alive]
-    if "://" not in snapshot.key and run_folder(snapshot.key).is_dir():
+    there = "://" not in snapshot.key and run_folder.exists(snapshot.key)
+    if there and run_folder.run_folder(snapshot.key).is_dir():
         from acp_core.agents.conductor import seen_of_others
 
         known = {loop.pid for loop in loops}

@@ -54,7 +54,7 @@ class Strangers:
             if time.monotonic() - self._looked >= PACE:
                 self._found = _scan_processes()
                 self._looked = time.monotonic()
-            here = self._found.get(key_of(key), ())
+            here = self._found.get(key_of(key), ()) if self._found else ()
         own = _own(loops)
         found = _one_each(seen for seen in here if own.isdisjoint(seen.line))
         seen = {each.participant for each in found}  # what a loop runs names its participant, too

@@ -25,8 +25,8 @@ from acp_core.files import atomic, mirrored, modes, mounts, owners
 from acp_core.files.owners import Owner as Owner
 from acp_core.files.owners import Process, read_record
 from acp_core.files.owners import write_record as write_record
+from acp_core.files.run_folder import HOME, prepare, run_folder, settle
 from acp_core.files.run_folder import ClaimError as ClaimError
-from acp_core.files.run_folder import prepare, run_folder, settle
 from acp_core.files.text import clean_line
 
 try:
@@ -283,7 +283,7 @@ def seen(project: str | os.PathLike[str], name: str) -> Seen:
 def listed(project: str | os.PathLike[str], kind: str) -> list[Seen]:
     """The claims of a kind (``loops`` or ``turns``) that anybody ever took here; never raises."""
     try:
-        names = sorted(os.listdir(run_folder(project) / kind))
+        names = sorted(os.listdir(os.path.join(project, HOME, "run", kind)))
     except OSError:
         return []
     locks = [name.removesuffix(".lock") for name in names if name.endswith(".lock")]

@@ -84,6 +84,25 @@ def kind(path: str | os.PathLike[str], mounts: Iterable[Mount]) -> str:
     return found.kind
 
 
+class Kinds:
+    """The kinds of file systems as they are mounted now, looked up once for every device."""
+
+    def __init__(self) -> None:
+        self._mounts = here()
+        self._by_device: dict[int, str] = {}
+
+    def of(self, path: str | os.PathLike[str], device: int) -> str:
+        """The kind of the file system that ``path`` is on, "" where unknown.
+
+        Args:
+            path: a file or folder.
+            device: its device, as a stat call gives it.
+        """
+        if device not in self._by_device:
+            self._by_device[device] = kind(path, self._mounts)
+        return self._by_device[device]
+
+
 def is_shared(kind: str) -> bool:
     """Whether others can change this kind of file system without the kernel here seeing it."""
     return kind in SHARED or (kind.startswith("fuse.") and kind not in _LOCAL_FUSE)

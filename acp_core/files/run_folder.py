@@ -29,6 +29,11 @@ def run_folder(project: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(project), HOME, "run")
 
 
+def exists(project: str | os.PathLike[str]) -> bool:
+    """Whether acp, or a claim, has left anything in a folder; asked of every collaboration."""
+    return os.path.isdir(os.path.join(project, HOME))
+
+
 def prepare(project: str | os.PathLike[str], *below: str) -> Path:
     """Make the folder and what is to be ``below`` it, ignored by git first; its path.
 

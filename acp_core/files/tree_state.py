@@ -25,11 +25,13 @@ class TreeState(NamedTuple):
         names: everything in and below it, as paths from it.
         digest: another one whenever anything may have changed.
         newest: when the last change was, in nanoseconds since 1970.
+        device: that of the folder.
     """
 
     names: tuple[str, ...]
     digest: bytes
     newest: int
+    device: int
 
     def is_settled(self, began: float) -> bool:
         """Whether whatever changes from now on is certain to show.
@@ -68,7 +70,7 @@ def read(folder: str, most: int = MOST) -> TreeState | None:
     if all(each.st_ctime_ns % _SECOND == 0 for each in stamps):
         return None
     newest = max(max(each.st_mtime_ns, each.st_ctime_ns) for each in stamps)
-    return TreeState(tuple(names), _digest(stamps), newest)
+    return TreeState(tuple(names), _digest(stamps), newest, stamps[0].st_dev)
 
 
 def digest_of(folder: str, names: Iterable[str]) -> bytes | None:

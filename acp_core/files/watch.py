@@ -134,7 +134,7 @@ class Watcher:
         self._drop()
         wanted = self._wanted
         self._stale = False
-        kinds = _Kinds() if self._poll is None else None
+        kinds = mounts.Kinds() if self._poll is None else None
         by_identity: dict[Identity, list[Path]] = defaultdict(list)
         polled: list[Path] = []
         shared: set[str] = set()
@@ -142,7 +142,7 @@ class Watcher:
         for folder, identity in self._identities.items():
             if identity is None:
                 continue
-            kind = kinds.of(folder, identity) if kinds else ""
+            kind = kinds.of(folder, identity[0]) if kinds else ""
             if mounts.is_shared(kind):
                 shared.add(kind)
             if self._poll or mounts.is_shared(kind) or not _is_watchable(folder):
@@ -267,20 +267,6 @@ class Watcher:
     def _say(self, report: Report) -> None:
         if not self._closing:
             self._report(report)
-
-
-class _Kinds:
-    """The kinds of file systems, looked up once for every device."""
-
-    def __init__(self) -> None:
-        self._mounts = mounts.here()
-        self._by_device: dict[int, str] = {}
-
-    def of(self, folder: Path, identity: Identity) -> str:
-        device = identity[0]
-        if device not in self._by_device:
-            self._by_device[device] = mounts.kind(folder, self._mounts)
-        return self._by_device[device]
 
 
 def _identity(folder: Path) -> Identity | None:

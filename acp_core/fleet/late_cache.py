@@ -43,6 +43,10 @@ class LateCache:
         self._lock = threading.Lock()
         self._cache: SnapshotCache | None = None
 
+    def is_of_use(self) -> bool:
+        """Whether `get` gives one; costs nothing."""
+        return (self._rows or not self._is_live()) and self._size() >= MANY
+
     def get(self) -> SnapshotCache | None:
         """The cache; None while there are few collaborations, and for who needs all of them."""
         if self._is_live() and not self._rows:

@@ -107,7 +107,7 @@ class Fleet:
         self._watch_list = WatchList(self._mail, self._others)
         self._readings = Readings(
             self._mail, self._workers, clock, self._members, self._snapshots, self._watch_list,
-            self._show,
+            self._show, lambda: self._rows.cache.is_of_use(),
         )  # fmt: skip
         self._rechecks = Rechecks(
             RecheckSchedule(self._observer.patience.scaled(NET)), self._mail, self._members,
@@ -349,12 +349,10 @@ class Fleet:
         self._problems = {root: clean_line(known[root]) for root in roots if root in known}
 
     def _appear(self, found: Iterable[tuple[str, DiscoveredCollaboration | None]]) -> None:
-        for key, one in found:
-            if key not in self._members:
-                urgency = Urgency.IDLE if self._looking else Urgency.CHANGE
-                member = self._member(key, one)
-                self._watch_list.claim(member)
-                self._readings.schedule(member, urgency)
+        new = [self._member(key, one) for key, one in found if key not in self._members]
+        for member in new:
+            self._watch_list.claim(member)
+        self._readings.appeared(new, Urgency.IDLE if self._looking else Urgency.CHANGE)
 
     def _member(self, key: str, found: DiscoveredCollaboration | None) -> Member:
         if key not in self._members:

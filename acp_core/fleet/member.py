@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.files import tree_state
-from acp_core.files.run_folder import run_folder
+from acp_core.files import run_folder, tree_state
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
 from acp_core.fleet.progress import Progress
@@ -99,7 +98,7 @@ class Member:
     @cached_property
     def real(self) -> str:
         """The name by which its loops know it."""
-        return key_of(self.key)
+        return (self._found.real if self._found else "") or key_of(self.key)
 
     def opened(self) -> Collaboration:
         """The collaboration.
@@ -268,9 +267,9 @@ class Member:
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""
-        if is_link(self.key):
+        if is_link(self.key) or not run_folder.exists(self.key):
             return frozenset()
-        run = run_folder(self.key)
+        run = run_folder.run_folder(self.key)
         return frozenset(each for each in (run, run / "loops") if each.is_dir()) or frozenset(
             {run.parent} if run.parent.is_dir() else ()
         )

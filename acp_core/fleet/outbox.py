@@ -13,6 +13,8 @@ from acp_core.model import Snapshot
 PACE = 1 / 30  # s between two batches: more cannot be seen
 FIRST = 25  # snapshots that make a batch during the first look,
 FIRST_WAIT = 0.05  # or the seconds that the first of them waits
+PART = 4  # of what the reader knows already: one part in so many makes a batch, once that is more,
+LONGEST_WAIT = 0.5  # and is waited for longer: with each batch the whole fleet is arranged anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Outbox:
         self._gone: dict[str, None] = {}
         self._loops: dict[str, None] = {}
         self._told: set[str] = set()  # the keys that the reader knows
+        self._changed = False  # one of those has news
         self._said: tuple[bool, str] = (False, "")
         self._batch_at = self._fresh_at = float("-inf")
 
@@ -49,6 +52,7 @@ class Outbox:
         if not self._fresh:
             self._fresh_at = now
         self._gone.pop(key, None)
+        self._changed = self._changed or key in self._told
         self._fresh[key] = snapshot
 
     def tell_loops(self, key: str) -> None:
@@ -70,9 +74,12 @@ class Outbox:
         if complete and not self._said[0]:
             return float("-inf")
         if not complete:
-            if len(self._fresh) >= FIRST:
+            known = len(self._told)
+            if len(self._fresh) >= max(FIRST, known // PART):
                 return float("-inf")
-            return self._fresh_at + FIRST_WAIT if self._fresh else None
+            grown = 1.0 if self._changed else max(1.0, known / (FIRST * PART))
+            wait = min(LONGEST_WAIT, FIRST_WAIT * grown)
+            return self._fresh_at + wait if self._fresh else None
         if self._fresh or self._gone or self._loops or note != self._said[1]:
             return self._batch_at + PACE
         return None
@@ -84,6 +91,6 @@ class Outbox:
         batch = Batch(snapshots, tuple(self._gone), complete, note, loops)
         self._told.difference_update(self._gone)
         self._told.update(self._fresh)
-        self._fresh, self._gone, self._loops = {}, {}, {}
+        self._fresh, self._gone, self._loops, self._changed = {}, {}, {}, False
         self._said, self._batch_at = (complete, note), now
         return batch

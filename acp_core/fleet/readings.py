@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -33,6 +34,7 @@ class Readings:
         snapshots: what is shown of them, by key.
         watch_list: told which folders a reading made worth watching.
         show: takes a Snapshot that is news.
+        recalls: tells whether rows of an earlier run may be known.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Readings:
         snapshots: Mapping[str, Snapshot],
         watch_list: WatchList,
         show: Callable[[Member, Snapshot], None],
+        recalls: Callable[[], bool],
     ) -> None:
         self._mail = mail
         self._workers = workers
@@ -52,6 +55,9 @@ class Readings:
         self._snapshots = snapshots
         self._watch_list = watch_list
         self._show = show
+        self._recalls = recalls
+        self._numbers = itertools.count()
+        self._recalling: dict[int, tuple[float, Sequence[Member]]] = {}  # since when, and which
 
     def begin(self) -> None:
         """Look for readings that do not end, from now on."""
@@ -72,10 +78,44 @@ class Readings:
             again = partial(self.changed, member)
             self._mail.later(("change", member.key), member.not_before - now, again)
 
+    def appeared(self, members: Sequence[Member], urgency: Urgency) -> None:
+        """Read these for the first time.
+
+        Where an earlier run may tell of them, one job looks whether all is as it was: to look costs
+        less than a job for each.
+        """
+        if len(members) > 1 and self._recalls():
+            number = next(self._numbers)
+            self._recalling[number] = time.monotonic(), members
+            self._workers.lane().submit(partial(self._recall, number, members, urgency), urgency)
+        else:
+            self._schedule_all(members, urgency)
+
+    def _schedule_all(self, members: Iterable[Member], urgency: Urgency) -> None:
+        for member in members:
+            if self._members.get(member.key) is member:
+                self.schedule(member, urgency)
+
+    def _recall(self, number: int, members: Sequence[Member], urgency: Urgency) -> None:
+        """In a worker: show what is as it was, and have the others read."""
+        known: list[Member] = []
+        others: list[Member] = []
+        for member in members:
+            (others if member.recall(self._clock()) is None else known).append(member)
+        self._mail.post(partial(self._recalled, number, known))
+        if others:
+            self._mail.post(partial(self._schedule_all, others, urgency))
+
+    def _recalled(self, number: int, members: Iterable[Member]) -> None:
+        self._recalling.pop(number, None)
+        for member in members:
+            self._refreshed(member)
+
     def schedule(self, member: Member, urgency: Urgency) -> None:
         """Read it when its turn comes."""
         if member.queued:
-            member.lane.hurry(urgency)
+            if urgency is not Urgency.IDLE:  # else it waits in its place already
+                member.lane.hurry(urgency)
         else:
             member.queued = True
             member.lane.submit(partial(self._refresh, member), urgency)
@@ -115,6 +155,13 @@ class Readings:
 
     def _find_stuck(self) -> None:
         self._workers.help()
+        for number, (since, members) in list(self._recalling.items()):
+            if (
+                time.monotonic() - since > PATIENCE
+            ):  # one of them hangs: the others wait for it no longer
+                del self._recalling[number]
+                waiting = (each for each in members if not each.progress.seconds())
+                self._schedule_all(waiting, Urgency.IDLE)
         for member in self._members.values():
             shown = self._snapshots.get(member.key)
             late = member.progress.seconds() > PATIENCE

@@ -147,7 +147,7 @@ class SnapshotCache:
             or tree_state.digest_of(key, before.names) != before.digest
             or any(each.late for each in snapshot.documents)
             or len(snapshot.events) > _EVENTS
-            or mounts.is_shared(mounts.kind(key, _mounts()))
+            or mounts.is_shared(_kinds().of(key, before.device))
         ):
             return
         evidence, told = self._evidence(key, before.names, before.digest), plain(snapshot)
@@ -248,8 +248,8 @@ def _code() -> str:
 
 
 @cache
-def _mounts() -> tuple[mounts.Mount, ...]:
-    return mounts.here()
+def _kinds() -> mounts.Kinds:
+    return mounts.Kinds()
 
 
 def _trim(folder: Path) -> None:

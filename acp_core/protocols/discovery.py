@@ -27,10 +27,14 @@ _TICK = 2_000_000_000  # ns: the coarsest time stamps of a file system
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredCollaboration:
-    """A collaboration that discovery found, not yet opened. ``key`` is its identity."""
+    """A collaboration that discovery found, not yet opened.
+
+    ``key`` is its identity, ``real`` the same path without symbolic links; "" where nobody looked.
+    """
 
     key: str
     protocol: registry.Protocol
+    real: str = ""
 
     def open(self) -> Collaboration:
         """Open it. Never raises for what the folder holds."""
@@ -210,7 +214,7 @@ class Explorer:
                 continue
             names, subfolders = listed
             self._descend(look, subfolders, places)
-            here = _identify(place.folder, names, self._known)
+            here = _identify(place.folder, names, self._known, place.real)
             if here:
                 self._found[here.key] = here
                 yield here
@@ -246,7 +250,10 @@ class Explorer:
         for vanished in look.below.difference(subfolders):
             changes.vanished.extend(self._forget(vanished))
         self._descend(look, subfolders, new)
-        before, here = self._found.get(str(folder)), _identify(folder, names, self._known)
+        before, here = (
+            self._found.get(str(folder)),
+            _identify(folder, names, self._known, look.place.real),
+        )
         if before == here:
             return
         if before:
@@ -280,7 +287,7 @@ class Explorer:
 
 
 def _identify(
-    folder: Path, names: frozenset[str], known: Iterable[registry.Protocol]
+    folder: Path, names: frozenset[str], known: Iterable[registry.Protocol], real: str = ""
 ) -> DiscoveredCollaboration | None:
     for protocol in known:
         if names.isdisjoint(protocol.markers):
@@ -290,7 +297,7 @@ def _identify(
         except Exception:  # a fault of one protocol must not hide the others
             continue
         if detected:
-            return DiscoveredCollaboration(key=str(folder), protocol=protocol)
+            return DiscoveredCollaboration(str(folder), protocol, real)
     return None
 
 

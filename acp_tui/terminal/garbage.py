@@ -1,8 +1,8 @@
 """When Python looks for garbage while the dashboard runs: after a picture, not in the midst of one.
 
 A search goes through every lasting object: the modules, the stylesheets, each event of a log.
-With 100,000 events that stops the program for 150 ms at a time: what stays is put aside. And
-Python searches when much was made, which is while a picture is worked out: so the search is
+With 100,000 events that stops the program for 150 ms at a time: what stays is put aside, long logs
+and large fleets as they are read. And Python searches when much was made, which is while a picture is worked out: so the search is
 done before that, when the last picture is out.
 """
 
@@ -17,13 +17,16 @@ QUIET = 0.02  # s after a picture: then nobody waits
 YOUNG = 50_000  # new objects that start a search in any moment (Python's own: 700)
 OLDER, OLDEST = 20, 10  # searches among the younger ones, after which the older are searched
 MANY = 2_000  # events of a log that are worth being put aside
+SOME = 25  # collaborations that are, however short their logs
 
 
 class Heap:
     """Puts what stays aside, from where it is freed as ever, but no longer searched."""
 
     def __init__(self) -> None:
-        self._aside: set[str] = set()
+        self._aside: set[str] = set()  # of a long log
+        self._known: set[str] = set()
+        self._new = 0  # those that were read for the first time since the last were put aside
         self._begun = self._due = False
 
     @staticmethod
@@ -51,8 +54,16 @@ class Heap:
         gc.collect(0 if middle <= OLDER else 1 if old <= OLDEST else 2)
 
     def read(self, logs: Iterable[tuple[str, int]]) -> None:
-        """Of these collaborations so many events are held: put those of a long log aside once."""
-        new = {key for key, events in logs if events >= MANY and key not in self._aside}
-        if new and self._begun:
-            self._aside |= new
+        """Of these collaborations so many events are held: put them aside once.
+
+        A long log at once, and shorter ones when there are `SOME` of them: a first look at
+        thousands would be searched again and again while it goes on.
+        """
+        held = dict(logs)
+        self._new += len(held.keys() - self._known)
+        self._known |= held.keys()
+        long = {key for key, events in held.items() if events >= MANY} - self._aside
+        if self._begun and (long or self._new >= SOME):
+            self._aside |= long
+            self._new = 0
             gc.freeze()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.fleet.outbox import FIRST, FIRST_WAIT, PACE, Batch, Outbox
+from acp_core.fleet.outbox import FIRST, FIRST_WAIT, LONGEST_WAIT, PACE, Batch, Outbox
 from acp_core.model import Snapshot
 from tests.support import toy
 
@@ -82,3 +82,19 @@ def test_what_vanished_and_came_back_in_between_is_only_new(snapshot: Snapshot) 
     outbox.drop("1")
     outbox.show("1", snapshot, 2.0)
     assert outbox.take(True, "", 2.0, order) == Batch((snapshot,))
+
+
+def test_the_larger_a_fleet_has_become_the_more_its_first_look_gathers(snapshot: Snapshot) -> None:
+    """With each batch the whole fleet is arranged anew: thousands come in some dozens of batches."""
+    outbox, batches = Outbox(), 0
+    for number in range(5_000):
+        outbox.show(str(number), snapshot, 1.0)
+        if outbox.due(False, "") == float("-inf"):
+            batches += 1
+            outbox.take(False, "", 1.0, order)
+    assert batches < 40
+    outbox.take(False, "", 1.0, order)
+    outbox.show("5001", snapshot, 2.0)
+    assert outbox.due(False, "") == 2.0 + LONGEST_WAIT, "and a slow reading, too"
+    outbox.show("7", snapshot, 2.0)
+    assert outbox.due(False, "") == 2.0 + FIRST_WAIT, "news of what is shown do not wait for others"

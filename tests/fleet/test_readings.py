@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.diagnosis.observer import Observer
 from acp_core.fleet import live, recheck
+from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.member import Member
 from acp_core.fleet.outbox import PACE
+from acp_core.fleet.readings import Readings
+from acp_core.fleet.watch_list import WatchList
+from acp_core.fleet.workers import Lane, Urgency, Workers
 from acp_core.model import Snapshot
+from acp_core.model.clock import utc_now
 from tests.fleet.test_fleet import PATIENCE, only_toys, watching
 from tests.support import toy
 
@@ -43,3 +50,19 @@ async def test_what_changes_while_it_is_read_is_read_again(
         await asyncio.sleep(10 * PACE)  # so that the change is heard while it is still being read
         may_end.set()
         await seen
+
+
+def test_what_waits_to_be_read_is_not_put_in_the_queue_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first look at thousands is checked for unseen changes again and again while they wait."""
+    hurried: list[Urgency] = []
+    monkeypatch.setattr(Lane, "hurry", lambda lane, urgency: hurried.append(urgency))
+    workers, mail = Workers(threads=0), Mail()
+    readings = Readings(
+        mail, workers, utc_now, {}, {}, WatchList(mail, lambda: ()), lambda *given: None, lambda: False
+    )  # fmt: skip
+    member = Member(str(tmp_path), None, 0, workers.lane(), Observer())
+    for urgency in (Urgency.IDLE, Urgency.IDLE, Urgency.CALL, Urgency.IDLE, Urgency.CHANGE):
+        readings.schedule(member, urgency)
+    assert hurried == [Urgency.CALL, Urgency.CHANGE]

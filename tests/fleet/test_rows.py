@@ -6,16 +6,21 @@ import json
 import os
 import threading
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acp_core.files import tree_state
-from acp_core.fleet import Fleet, cached_snapshot, live, snapshot_cache
+from acp_core.files.watch import Watcher
+from acp_core.fleet import Fleet, cached_snapshot, live, readings, recheck, snapshot_cache, workers
 from acp_core.fleet.cached_snapshot import CachedSnapshot
+from acp_core.fleet.member import Member
+from acp_core.fleet.outbox import FIRST
 from acp_core.history import archive, transfer
 from acp_core.history.recorder import Recorder
+from acp_core.model import Snapshot
 from acp_core.protocols.locations import find
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.fleet.test_snapshot_cache import NOW, afresh, look, tick
@@ -144,3 +149,98 @@ def test_an_import_that_brings_a_recording_has_its_folder_read_again(
     now = tree_state.read(str(folder))
     assert seen[0] is not None and now is not None
     assert now.digest != seen[0].digest
+
+
+async def test_rows_that_come_together_are_recalled_in_one_job(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(work)
+    refreshed: list[str] = []
+    refresh = Member.refresh
+
+    def noted(self: Member, now: datetime) -> Snapshot:
+        refreshed.append(Path(self.key).name)
+        return refresh(self, now)
+
+    monkeypatch.setattr(Member, "refresh", noted)
+    monkeypatch.setattr(Watcher, "replace", lambda *given: None)  # which has all of them read again
+    async with watching(work, rows=True) as reader:
+        assert len(reader.shown) == SIZE
+        for number in range(FIRST, SIZE):
+            assert isinstance(reader.shown[str(work / f"c{number:02}")], CachedSnapshot)
+    alone = [f"c{number:02}" for number in range(FIRST)]  # until it is known that there are many
+    assert sorted(refreshed) == alone
+
+
+async def test_one_that_hangs_while_many_are_recalled_keeps_none_of_them(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(work)
+    hangs, recall = threading.Event(), snapshot_cache.SnapshotCache.recall
+
+    def slow(self: snapshot_cache.SnapshotCache, key: str, *rest: Any) -> Any:
+        if key.endswith(f"c{FIRST}"):
+            assert hangs.wait(PATIENCE)
+        return recall(self, key, *rest)
+
+    monkeypatch.setattr(snapshot_cache.SnapshotCache, "recall", slow)
+    monkeypatch.setattr(Watcher, "replace", lambda *given: None)  # nor do other looks help
+    monkeypatch.setattr(recheck, "LEAST", 10 * PATIENCE)
+    monkeypatch.setattr(live, "NET", 10 * PATIENCE)
+    monkeypatch.setattr(readings, "PATIENCE", 0.2)
+    monkeypatch.setattr(readings, "HELP", 0.05)
+    monkeypatch.setattr(workers, "STUCK", 0.2)
+    try:
+        async with watching(work, rows=True) as reader:
+            waiting = str(work / f"c{FIRST}")
+
+            together = [str(work / f"c{number}") for number in range(FIRST + 1, SIZE)]
+            await reader.until(
+                lambda: all(isinstance(reader.shown[each], CachedSnapshot) for each in together)
+            )
+            assert len(reader.shown) == SIZE
+            assert "still reading" in reader.shown[waiting].source.note
+            hangs.set()
+            await reader.until(lambda: isinstance(reader.shown[waiting], CachedSnapshot))
+    finally:
+        hangs.set()
+
+
+def test_paths_of_a_collaboration_are_seldom_resolved(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at each folder above costs as much as reading a document: one for the recording is
+    made, and two for deliverables."""
+    resolved: list[str] = []
+    resolve = os.path.realpath
+
+    def noted(path: Any, **given: Any) -> Any:
+        if str(path).startswith(str(work / "c05")):
+            resolved.append(str(path))
+        return resolve(path, **given)
+
+    monkeypatch.setattr(os.path, "realpath", noted)
+    look(work)
+    assert len(resolved) <= 3, resolved
+
+
+async def test_the_thread_that_draws_resolves_no_path(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discovery knows where each collaboration really is; one that is reached by a link, too."""
+    look(work)
+    link = work.parent / "link"
+    link.symlink_to(work)
+    resolved: list[str] = []
+    resolve = os.path.realpath
+
+    def noted(path: Any, **given: Any) -> Any:
+        if threading.current_thread() is threading.main_thread() and "/c" in str(path):
+            resolved.append(str(path))
+        return resolve(path, **given)
+
+    monkeypatch.setattr(os.path, "realpath", noted)
+    async with watching(link, rows=True) as reader:
+        found = [reader.fleet._members[key].real for key in sorted(reader.shown)]
+    assert found == [str(work / f"c{number:02}") for number in range(SIZE)]
+    assert resolved == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from acp_core.diagnosis.observer import Observer
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
-from acp_core.fleet.watch_list import WatchList
+from acp_core.fleet.watch_list import EACH, PACE, WatchList
 from acp_core.fleet.workers import Workers
 
 HOME, INSIDE, ELSEWHERE = Path("/fleet/one"), Path("/fleet/one/.state"), Path("/fleet/two")
@@ -62,3 +63,20 @@ def test_the_watcher_is_told_of_all_folders_at_once_when_they_are_others() -> No
     watched.settle()
     assert told == [{HOME, ELSEWHERE}, {HOME, INSIDE, ELSEWHERE}, {ELSEWHERE}]
     watcher.close()
+
+
+def test_the_more_folders_there_are_the_less_often_all_are_watched_anew() -> None:
+    """Every replacement looks at each folder, and has every collaboration read again."""
+    pauses: list[float] = []
+
+    class Paces(Mail):
+        def later(self, name: Hashable, delay: float, function: Callable[[], object]) -> None:
+            pauses.append(delay)
+
+    watcher = Watcher(lambda report: None)
+    watcher.replace = lambda folders: None  # type: ignore[method-assign]
+    for many in (10, 10_000):
+        watched = WatchList(Paces(), lambda many=many: [HOME / str(n) for n in range(many)])  # type: ignore[misc]
+        watched.begin(watcher)
+        watched.settle()
+    assert pauses == [PACE, 10_000 * EACH]

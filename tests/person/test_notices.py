@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Cause, Need, Snapshot, Status
+from acp_core.person.notices import news as news_module
 from acp_core.person.notices import ways
 from acp_core.person.notices.news import Message, News, is_quiet
 from acp_core.person.settings import SettingsError, load
@@ -201,3 +202,28 @@ def test_the_settings_say_which_kinds_are_told(tmp_path: Path) -> None:
     assert wanted.command == ("mine", "{text}") and wanted.quiet == "22:00-07:00"
     told = {kind: wanted.tells(kind) for kind in ("stuck", "blocked", "need", "completed")}
     assert told == {"stuck": True, "blocked": True, "need": False, "completed": True}
+
+
+def test_a_notice_is_only_worded_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of needs stand in a large fleet, and are looked at with every change."""
+    worded: list[Need] = []
+    word = news_module.message
+
+    def noted(snapshot: Snapshot, need: Need) -> Message:
+        worded.append(need)
+        return word(snapshot, need)
+
+    monkeypatch.setattr(news_module, "message", noted)
+    news, old, new = (
+        News(),
+        Need("old", "turn", "kim must act"),
+        Need("new", "turn", "pat must act"),
+    )
+    one = make_snapshot("one")
+    for _ in range(3):
+        news.update(NOW, [(one, (old,))], complete=True)
+    assert worded == []
+    assert [each.reason for each in news.update(NOW, [(one, (old, new))], complete=True)] == [
+        new.text
+    ]
+    assert worded == [new]

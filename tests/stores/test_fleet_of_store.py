@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from acp_core.model.clock import utc_now
+from acp_core.protocols.folder.read import stores
 from acp_core.stores.address import parse
+from acp_core.stores.listing import Listed
 from acp_core.stores.postgres import link, schema
 from acp_core.stores.postgres.overview import Overview
 from tests.stores.databases import prepared
@@ -289,3 +292,31 @@ def test_nothing_is_kept_where_others_can_read(store: str, people: tuple[Host, H
     joined = ben.home / "cache" / "joined"
     assert os.stat(joined).st_mode & 0o077 == 0
     assert [each.name for each in joined.glob("*/*")] == ["checkout"]
+
+
+def test_the_settings_are_looked_at_once_for_all_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once for each of ten thousand, in the order of which people come first."""
+    people = {"people": [["reader", "human", 1, "2026-01-01T00:00:00Z"]], "phase": "reviewing"}
+    rows = {f"c{n}": Listed(f"c{n}", 1, 1, "reviewing", standing=people) for n in range(50)}
+    rows["c7"] = rows["c7"]._replace(standing={})
+
+    class Listing:
+        listed, note = rows, ""
+
+        def refresh(self) -> frozenset[str]:
+            return frozenset(rows)
+
+    asked: list[int] = []
+
+    def of_settings() -> frozenset[str]:
+        asked.append(1)
+        return frozenset()
+
+    monkeypatch.setattr(stores, "open_listing", lambda *given: Listing())
+    monkeypatch.setattr(stores, "people_of_settings", of_settings)
+    listing = stores.StoreListing(parse(f"git+file://{tmp_path}/store.git"))
+    shown = listing.refresh(utc_now()).snapshots
+    assert [each.name for each in shown][-1] == "c7" and len(shown) == len(rows)
+    assert len(asked) <= 2

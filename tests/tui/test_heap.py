@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_tui.terminal.garbage import FEW, OLDER, QUIET, YOUNG, Heap
+from acp_tui.terminal.garbage import FEW, OLDER, QUIET, SOME, YOUNG, Heap
 
 
 class Ring:
@@ -82,3 +82,21 @@ async def test_nothing_is_searched_before_the_start_is_over() -> None:
     gc.unfreeze()
     gc.collect()
     assert many() is None
+
+
+async def test_a_large_fleet_is_put_aside_as_it_is_read() -> None:
+    """Nothing of it is searched again with every picture of the first look."""
+    heap = Heap()
+    heap.settle()
+    held = [Ring() for _ in range(FEW)]
+    heap.read((str(number), 10) for number in range(SOME - 1))
+    assert gc.get_count()[0] >= FEW // 2
+    heap.read([("0", 10), ("1", 10)])
+    assert gc.get_count()[0] >= FEW // 2, "it is no larger than before"
+    heap.read([("another", 10)])
+    assert gc.get_count()[0] < FEW // 10
+    await after_a_picture(heap)
+    aside = gc.get_freeze_count()
+    held.append(Ring())
+    heap.read((str(number), 11) for number in range(SOME))
+    assert gc.get_freeze_count() <= aside, "changes put nothing aside"

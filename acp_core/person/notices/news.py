@@ -69,7 +69,7 @@ class News:
             fleet: Every collaboration that is not put away, with the needs that count there.
             complete: The first look at everything is over.
         """
-        needs: dict[tuple[str, str], Message] = {}
+        needs: dict[tuple[str, str], tuple[Snapshot, Need]] = {}
         over: dict[str, Snapshot] = {}
         known: set[str] = set()
         for snapshot, wanted in fleet:
@@ -77,10 +77,10 @@ class News:
             if snapshot.status is Status.COMPLETED:
                 over[snapshot.key] = snapshot
             for need in wanted:
-                needs[snapshot.key, need.key] = message(snapshot, need)
+                needs[snapshot.key, need.key] = snapshot, need
         told: list[Message] = []
         if self._begun:
-            told = [needs[each] for each in needs if self._is_new(each, now)]
+            told = [message(*needs[each]) for each in needs if self._is_new(each, now)]
             ended = over.keys() & self._known - self._over
             told += [_ended(over[key]) for key in over if key in ended]
         for gone in self._needs - needs.keys():

@@ -13,6 +13,7 @@ from acp_core.model import Panel
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.read.collaboration import open_folder
 from acp_core.protocols.folder.schema import documents as scans
+from acp_core.protocols.folder.view import disagreement as derived
 from acp_core.protocols.folder.view.disagreement import (
     Course,
     Documents,
@@ -248,3 +249,25 @@ def test_words_in_common_are_no_answer() -> None:
     assert begins_with("What is the key? The path.", "*What is the key*?")
     assert not begins_with("Cost of the move", "Cost")
     assert not begins_with("Rollout order", "Rollout order and cost")
+
+
+def test_each_text_is_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many points and answers there are: every collaboration of a fleet has its panel made."""
+    texts: list[str] = []
+    fold = derived.folded
+
+    def noted(text: str) -> str:
+        texts.append(text)
+        return fold(text)
+
+    monkeypatch.setattr(derived, "folded", noted)
+    text = f"# Reviews\n\n## 2026-01-02T03:04:05Z - ann - seq 2\n\n{READER}"
+    readiness = scans.scan_readiness("- [resolved] Who starts the rollout? Ben.\n")
+    headings = scans.scan_review(text).headings
+    raised = points(text, {each.line: seq for seq, each in headings.items()})
+    decided = [("Two paths may share a key: no.", 3)]
+    found = disagreement(
+        Documents(headings, raised, items=readiness.items, decisions=decided), Course({})
+    )
+    assert [each.state for each in found.points].count("open") == 2
+    assert len(texts) == len(found.points) + len(readiness.items) + len(decided)

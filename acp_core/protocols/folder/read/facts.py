@@ -73,7 +73,6 @@ class Facts:
         self, folder: str | os.PathLike[str], *, grace: float = PATIENCE, verify: bool = True
     ) -> None:
         self.folder = os.fspath(folder)
-        self._real = os.path.realpath(self.folder)
         self._grace = grace
         self.protocol: dict[str, Any] | None = None
         self.protocol_problem = MISSING
@@ -105,7 +104,7 @@ class Facts:
         self.bare_returns = False
         self.files: dict[str, File[Any]] = {}
         self.others: dict[str, File[None]] = {
-            name: File(name, self.path(name), self._real)
+            name: File(name, self.path(name), self.folder)
             for name in (README, schema.PROTOCOL_FILE, schema.LOG_FILE)
         }
         self.obsolete: tuple[str, ...] = ()
@@ -351,7 +350,7 @@ class Facts:
                 "conclusion.md": lambda text: documents.scan_conclusion(text, reference),
             }
             self.files = {
-                name: File(name, self.path(name), self._real, scan) for name, scan in scans.items()
+                name: File(name, self.path(name), self.folder, scan) for name, scan in scans.items()
             }
         changes = [file.refresh() for file in (*self.files.values(), *self.others.values())]
         return any(changes)

@@ -120,5 +120,5 @@ class File(Generic[T]):
 def _leads_out(path: str, root: str) -> bool:
     if not os.path.islink(path):
         return False
-    real = os.path.realpath(path)
-    return not real.startswith(os.path.join(root, ""))
+    within = os.path.realpath(root) if root else ""
+    return not os.path.realpath(path).startswith(os.path.join(within, ""))

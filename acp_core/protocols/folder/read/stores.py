@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from acp_core.files import modes
@@ -95,7 +95,8 @@ class StoreListing:
             }
             listed = self._listing.listed
             tell = (i for i in listed if (i in changed or i in moved) and i not in self._here)
-            self._waiting = sorted(tell, key=self._is_quiet)
+            humans = people_of_settings()
+            self._waiting = sorted(tell, key=lambda i: self._is_quiet(i, humans))
             gone = [*(changed - listed.keys()), *(i for i in moved if i in self._here)]
             left = [before[i] for i in moved if i in before and before[i] != self._here.get(i)]
             folders = [self._here[i] for i in moved if i in self._here and i in listed]
@@ -110,11 +111,10 @@ class StoreListing:
         note = clean_line(self._listing.note, 300)
         return Rows(shown, folders, gone, note, more=bool(self._waiting))
 
-    def _is_quiet(self, id: str) -> bool:
+    def _is_quiet(self, id: str, humans: Collection[str]) -> bool:
         """Whether nobody is needed there, as it seems."""
         row = self._listing.listed[id]
         people = row.standing.get("people", ())
-        humans = people_of_settings()
         return row.phase != "blocked" and not any(
             len(each) > 2 and (each[1] == "human" or str(each[0]) in humans)
             for each in (people if isinstance(people, list) else ())

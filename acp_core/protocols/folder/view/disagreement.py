@@ -119,13 +119,13 @@ def disagreement(documents: Documents, course: Course) -> Disagreement:
     of_decisions = _Beginnings(documents.decisions)
     matched: set[Item] = set()
     found = []
-    for (by, part, _), raisings in _gathered(documents).items():
-        own = of_items.matching(raisings[0].text)
+    for (by, part, words), raisings in _gathered(documents).items():
+        own = of_items.matching(words)
         matched.update(own)
         answers = [
             *_in_readiness(own),
             *_in_review(raisings[-1], documents),
-            *_in_decisions(of_decisions.matching(raisings[0].text)),
+            *_in_decisions(of_decisions.matching(words)),
             *_in_log(by, raisings[-1].seq, course),
         ]
         found.append(_point(by, part, raisings, answers, course))
@@ -134,7 +134,7 @@ def disagreement(documents: Documents, course: Course) -> Disagreement:
 
 
 def _gathered(documents: Documents) -> dict[tuple[str, str, str], list[_Raising]]:
-    """The points by reviewer, part and words: what is raised again is the same point."""
+    """The points by reviewer, part and folded words: what is raised again is the same point."""
     found: dict[tuple[str, str, str], list[_Raising]] = {}
     for seq in sorted(documents.raised):
         heading = documents.headings.get(seq)
@@ -196,9 +196,8 @@ class _Beginnings(Generic[T]):
     def __init__(self, texts: Iterable[tuple[str, T]]) -> None:
         self._texts = sorted(((folded(text), what) for text, what in texts), key=itemgetter(0))
 
-    def matching(self, point: str) -> list[T]:
-        """What stands for the texts that begin with the words of a point."""
-        words = folded(point)
+    def matching(self, words: str) -> list[T]:
+        """What stands for the texts that begin with the words of a point, as `folded` gives them."""
         start = bisect_left(self._texts, words, key=itemgetter(0))
         near = takewhile(lambda each: each[0].startswith(words), islice(self._texts, start, None))
         return [what for whole, what in near if _begins(whole, words)]

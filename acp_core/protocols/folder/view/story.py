@@ -225,7 +225,7 @@ def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) ->
                 seq = None
             part = ""
             continue
-        if seq is None or (part not in parts and ":" not in line):
+        if not line or seq is None or (part not in parts and ":" not in line):
             continue  # nothing that is read, and no title of a part
         title = _PART.fullmatch(line.rstrip()[:400])
         bullet = _BULLET.fullmatch(line.strip()) if not line.startswith(("    ", "\t")) else None

@@ -113,8 +113,13 @@ class Held(NamedTuple):
 
 
 @contextlib.contextmanager
-def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
+def lock(folder: str, *, force: bool = False, judged: bool = False) -> Iterator[Held]:
     """Hold the collaboration's lock.
+
+    Args:
+        folder: the collaboration.
+        force: write even where a lock protects nothing.
+        judged: the caller has asked already what a lock is worth here.
 
     Raises:
         Refused: there is no collaboration here, its log cannot be locked, or the body of the
@@ -126,7 +131,7 @@ def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
         raise Refused(f"missing protocol.json in {folder}")
     if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
         raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
-    doubt = refuse_lockless(folder, force)
+    doubt = "" if judged else refuse_lockless(folder, force)
     try:
         log_file = path_of(folder, schema.LOG_FILE)
         with locked(log_file, force=force, reads=is_shared(folder)) as log:

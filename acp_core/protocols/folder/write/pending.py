@@ -12,7 +12,7 @@ import json
 import os
 from typing import Any
 
-from acp_core.files import atomic, run_folder
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.folder.write.append import Request
 
@@ -33,12 +33,11 @@ def keyed(request: Request) -> Request:
 
 
 def keep(request: Request) -> None:
-    """Keep the key of a request that is published now.
+    """Keep the key of a request that is published now; the caller holds the folder.
 
     Raises:
         OSError: it cannot be kept; then nothing may be published.
     """
-    run_folder.prepare(request.folder)
     value = _read(request.folder)
     value[request.participant] = {"words": _words(request._replace(key=None)), "key": request.key}
     _write(request.folder, value, sync=True)

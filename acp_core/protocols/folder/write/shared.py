@@ -143,7 +143,7 @@ def _ready(
     if request.doc in done.kept:
         raise Refused(f"not appended: {done.notes[-1]}")
     tree = Tree(folder)
-    with lock(folder, force=request.force) as held:
+    with lock(folder, force=request.force, judged=True) as held:  # by who holds the folder
         opened = open_locked(folder, held.log)
     first = existing_event(opened, request)
     request = pending.keyed(request)
@@ -238,7 +238,7 @@ def _write(request: Request, ready: Ready, tip: Tip) -> None:
     for edit in prepared.edits:
         reach("before document")
         edit.apply()
-    with lock(request.folder, force=request.force) as held:
+    with lock(request.folder, force=request.force, judged=True) as held:
         reach("before log")
         held.log.append(prepared.line, ready.opened.size)
         reach("before protocol")
