@@ -122,6 +122,8 @@ def test_a_lost_state_starts_no_second_initiative(
 ) -> None:
     begin(tmp_path)
     lose(tmp_path, None)
+    snapshot = open_folder(str(tmp_path)).refresh(NOW)
+    assert snapshot.headline == "Its state is lost." and snapshot.turns == ()
     assert coordinator(["init", str(tmp_path), *YES]) == 2
     assert "its state is lost" in capsys.readouterr().err
     assert not (tmp_path / ".coordinator/state.json").exists()
