@@ -83,7 +83,7 @@ class LogEvent(NamedTuple):
 def is_lost(state: Loaded, obstacles: tuple[model.Obstacle, ...]) -> bool:
     """Whether a state is missing that was there once: nothing is known then of who is waited for."""
     return state.missing and any(
-        each.code == "A1" and each.document.endswith("state.json") for each in obstacles
+        each.code == "A1" and (each.document or "").endswith("state.json") for each in obstacles
     )
 
 
