@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,18 +61,6 @@ def test_unknown_fields_are_kept_and_the_rest_is_brought_up_to_date(store: Store
     assert after["agents"]["ra"]["mood"] == "good"  # type: ignore[index]
     assert after["status"] == "paused"
     assert after["updated_at"] == "2026-03-02T18:00:00+08:00"
-
-
-def test_what_an_orchestrator_adopts_without_a_change_is_not_changed_by_others(
-    tmp_path: Path, store: Store
-) -> None:
-    """Another program's cycle, in which the first look finds nothing to do."""
-    shutil.rmtree(os.environ["ACP_STATE"], ignore_errors=True)
-    shutil.rmtree(tmp_path / ".acp", ignore_errors=True)
-    before = Store(tmp_path, ID).change(lambda _: None, NOW).state
-    store.path.write_bytes(encoded(before | {"title": "Something else"}))
-    written = Store(tmp_path, ID).change(lambda _: None, NOW)
-    assert written.state["title"] == store.read()["title"] == "Export as CSV"
 
 
 def test_a_version_comes_after_the_highest_and_begins_at_one() -> None:
