@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -94,5 +95,6 @@ def append(path: Path, run: Run, facts: dict[str, object]) -> None:
     with contextlib.suppress(OSError):
         if path.is_file() and path.stat().st_size > _LIMIT:
             rotate(path)
-        with path.open("ab") as file:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "ab") as file:
             file.write(line)

@@ -264,7 +264,7 @@ class Loop:
         )
         prompt = self._collaboration.prompt(self._spec.participant, brief)
         path = self._session.file(number, "prompt")
-        atomic.replace(path, prompt.encode(errors="replace"), sync=False)
+        atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
         program = self._liveness.program
         if program.live:
             return live_commands.command(

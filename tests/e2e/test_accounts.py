@@ -109,8 +109,8 @@ def test_a_folder_collaboration(two: Shared) -> None:
     assert "shared with the group" in ben.acp("doctor", folder)
     parked = Path(f"/proc/{waits}/cmdline")
     wait_for(lambda: b"acp-parked" in parked.read_bytes(), "the reader's loop to be parked")
-    ben.acp("stop", folder, "reader")
-    assert not claims.seen(folder, "loops/reader").held
+    ben.acp("stop", folder, "reader", codes=(0, 1))  # 1: asked for, and not answered yet
+    wait_for(lambda: not claims.seen(folder, "loops/reader").held, "the reader's loop to end")
     ben.acp(*append, "server", "--event", "proposal_submitted", "--summary", "x", "--reply-to", "1")
     review = two.file("review.md", "Position:\n- Fine.\n", 0o644)
     review_words = ("--event", "review_submitted", "--review-file", review, "--reply-to", "2")

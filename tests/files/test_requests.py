@@ -48,6 +48,11 @@ def test_who_asks_is_the_owner_of_the_file_and_a_link_is_nobodys(tmp_path: Path)
     path = requests.ask(tmp_path, CONDUCT, requests.STOP, {})
     path.write_text(json.dumps(json.loads(path.read_text()) | {"by": "anna", "uid": 7}))
     assert requests.pending(tmp_path, CONDUCT)[0].uid == os.getuid()
+    if os.geteuid() == 0:  # only root can give a file away
+        os.chown(path, 12_345, -1)
+        (asked,) = requests.pending(tmp_path, CONDUCT)
+        assert (asked.uid, asked.account) == (12_345, owners.account(12_345))
+        os.chown(path, os.getuid(), -1)
     os.link(path, tmp_path / "another name")
     assert requests.pending(tmp_path, CONDUCT) == []
     (tmp_path / "another name").unlink()

@@ -37,6 +37,7 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
+from tests.support.private import open_to_others
 
 MIXES = [
     ("claude", "codex", "opencode"),
@@ -66,6 +67,7 @@ def test_any_mix_of_programs_reaches_the_end(
         wait_for_phase(folder, participant, Phase.DONE)
     assert events(folder)[-1]["event"] == "completed"
     assert is_valid(folder)
+    assert open_to_others() == []
     for participant, name in zip(PEOPLE, mix, strict=True):
         kept = turns(folder, participant)
         assert {each["program"] for each in kept} == {name}

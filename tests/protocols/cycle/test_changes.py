@@ -95,3 +95,19 @@ def test_a_rebuilt_state_knows_who_had_a_turn_by_what_they_left(tmp_path: Path) 
     done = {name: each["status"] for name, each in again["agents"].items()}
     assert done == {"ra": "completed", "ep": "idle", "cd": "idle", "vas": "completed"}
     assert again["current_phase"] == "ep"
+
+
+def test_a_log_that_was_written_anew_or_removed_is_said(tmp_path: Path) -> None:
+    log = tmp_path / "cd/changes.log"
+    log.parent.mkdir()
+    log.write_text("one\n")
+    known, said = layout.watch_logs(tmp_path, {})
+    assert said == []
+    log.write_text("one\ntwo\n")
+    known, said = layout.watch_logs(tmp_path, known)
+    assert said == []
+    log.write_text("won\ntwo\nthree\n")
+    known, said = layout.watch_logs(tmp_path, known)
+    assert said == ["cd/changes.log: the first 8 bytes have changed"]
+    log.unlink()
+    assert layout.watch_logs(tmp_path, known)[1] == ["cd/changes.log is missing: it had 14 bytes"]

@@ -11,6 +11,7 @@ from acp_core.protocols.cycle.read.collaboration import Cycles
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, calls, progress, state
 from tests.protocols.cycle.making import NOW
+from tests.support.private import open_to_others
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -44,6 +45,7 @@ def test_what_another_agent_wrote_over_is_put_back_and_said(tmp_path: Path, how:
     assert findings(tmp_path) == told
     (row,) = state(tmp_path)["coordination"]["overwrites"]
     assert (row["run"], row["put_back"]) == ("1-cd", True)
+    assert open_to_others() == []
     if how == "overwrite":
         assert "cd says so" in (progress(tmp_path) / row["kept_as"]).read_text()
     timeline = (progress(tmp_path) / "coordination/timeline.md").read_text()

@@ -63,6 +63,11 @@ def test_unknown_fields_are_kept_and_the_rest_is_brought_up_to_date(store: Store
     assert after["updated_at"] == "2026-03-02T18:00:00+08:00"
 
 
+def test_a_version_comes_after_the_highest_and_begins_at_one() -> None:
+    assert layout.raised() == layout.raised("none") == "1.0.0"
+    assert layout.raised("1.2.3", "v2.4.0") == "2.5.0"
+
+
 def test_a_write_that_was_cut_short_is_no_change_of_another_program(store: Store) -> None:
     store.change(lambda s: None, NOW)
     before = store.path.read_bytes()

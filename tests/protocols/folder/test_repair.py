@@ -15,6 +15,7 @@ from acp_core.files import mounts
 from acp_core.protocols.folder import rules, schema
 from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
+from tests.support.private import open_to_others
 
 VALID = "ACP validation passed"
 
@@ -75,6 +76,7 @@ def test_a_protocol_json_that_lags_is_brought_up_to_the_log(tmp_path: Path, stat
     protocol = read_protocol(folder)
     assert (protocol["waitingFor"], protocol["x"]) == (["server"], "kept")
     assert verdict(folder) == VALID
+    assert open_to_others() == []
 
 
 @pytest.mark.parametrize("broken", [b"", b"{", b"\xff\xfe", b"[" * 10_000, None])

@@ -46,6 +46,8 @@ def test_the_checkpoint_follows_every_step(tmp_path: Path) -> None:
     assert session(root)["blocked"] is True and session(root)["run_status"] == "blocked"
     decide.unblock(root, "Ann", "", NOW)
     assert session(root)["blocked"] is False and drift(root) == []
+    listed = [json.loads(raw)["status"] for raw in (root / RUNS).open()]
+    assert listed == ["blocked"]  # that it went on is no end
 
 
 def test_a_run_that_ends_is_listed(tmp_path: Path) -> None:

@@ -122,6 +122,13 @@ def test_a_lost_state_starts_no_second_initiative(
 ) -> None:
     begin(tmp_path)
     lose(tmp_path, None)
+    snapshot = open_folder(str(tmp_path)).refresh(NOW)
+    assert snapshot.headline == "Its state is lost." and snapshot.turns == ()
+    capsys.readouterr()
+    assert coordinator(["status", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert ": lost\n  error: .coordinator/state.json is lost: acp governed coordinator" in told
+    assert "  barrier " not in told
     assert coordinator(["init", str(tmp_path), *YES]) == 2
     assert "its state is lost" in capsys.readouterr().err
     assert not (tmp_path / ".coordinator/state.json").exists()

@@ -41,6 +41,19 @@ def ended(root: Path) -> list[tuple[str, str]]:
     return [(line["hook"], line["outcome"]) for line in ledger(root) if line["type"] == "hook"]
 
 
+def test_a_failure_names_the_next_barrier_where_its_own_phase_ends_at_none(tmp_path: Path) -> None:
+    begin(tmp_path, ("auth", "web"))
+    multi.all_ask(tmp_path, ("auth", "web"))
+    approve(tmp_path)
+    run = state(tmp_path, "web")
+    assert run["phase"] == "implementation"  # plan-sync is behind it, ship-sync ends a later phase
+    failed = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
+    making.write(tmp_path / "web/.agentxchain/state.json", run | failed)
+    deciding.step(tmp_path, NOW)
+    (line,) = [each for each in ledger(tmp_path) if each["type"] == "workstream_failed"]
+    assert (line["workstream"], line["barrier"]) == ("web", "ship-sync")
+
+
 def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
     hooks = {
         f"on_{name}": script(tmp_path, f"{name}.sh")

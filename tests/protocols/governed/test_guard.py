@@ -109,6 +109,8 @@ def test_a_lost_state_is_brought_back_as_acp_wrote_it(tmp_path: Path, damage: st
             act()
     snapshot, (cause, *_) = looked_at(root)
     assert snapshot.verdict == model.Verdict.INVALID and cause.remedy == "recover"
+    assert snapshot.status == model.Status.UNKNOWN and snapshot.turns == ()
+    assert not snapshot.headline.startswith("no phase: not started")
     assert "recover" in offered(root) and "step" not in offered(root)
     assert acp("step", str(root)).code == 2 and acp("status", str(root)).code in (0, 1)
     cured(root, cause)

@@ -24,6 +24,7 @@ from tests.protocols.workspaces.running import (
     states,
     told,
 )
+from tests.support.private import open_to_others
 
 COORD = "agent-workspaces/.coord"
 
@@ -87,6 +88,7 @@ def test_agents_work_in_parallel_and_their_returns_are_kept(tmp_path: Path) -> N
     assert "You are the ann agent on a 2-agent team" in prompt
     kept = {path.name for path in (root / COORD / "returns").iterdir()}
     assert kept == {"ann-compare-queues.json", "ben-compare-queues.txt"}
+    assert open_to_others() == []
     assert {f.code for f in now(root).findings} == set()
     assert acp("dispatch", root).code == 0  # nothing is left to do
     assert len(begun(tmp_path / "own")) == 2

@@ -330,7 +330,7 @@ class Orchestrator:
             known = {str(name): (int(size), str(digest)) for name, (size, digest) in held.items()}
         found, complaints = layout.watch_logs(self._store.progress, known)
         if found != known:
-            atomic.replace(path, json.dumps(found).encode(), sync=False)
+            atomic.replace(path, json.dumps(found).encode(), sync=False, private=True)
         return complaints
 
     def _prepare(self, state: Object) -> None:

@@ -67,7 +67,8 @@ class Outputs:
                 if data is not None:
                     known[f"{agent}/{path.name}"] = digest = hashlib.sha256(data).hexdigest()
                     self._keep(digest, data)
-        atomic.replace(self._place / "digests.json", json.dumps(known).encode(), sync=False)
+        data = json.dumps(known).encode()
+        atomic.replace(self._place / "digests.json", data, sync=False, private=True)
         for each in self._place.iterdir():
             if each.name != "digests.json" and each.name not in known.values():
                 each.unlink(missing_ok=True)
@@ -104,7 +105,7 @@ class Outputs:
 
     def _keep(self, digest: str, data: bytes) -> None:
         with contextlib.suppress(FileExistsError):
-            atomic.create(self._place / digest, data, sync=False)
+            atomic.create(self._place / digest, data, sync=False, private=True)
 
     def _known(self) -> dict[str, str]:
         """The digest of each document, by its name below the progress folder."""

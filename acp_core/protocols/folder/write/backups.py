@@ -39,7 +39,7 @@ def keep(folder: str, name: str, data: bytes, now: datetime) -> str:
     for number in range(1, 1000):
         path = os.path.join(store, f"{stamp}-{number:03d}-{name}")
         with contextlib.suppress(FileExistsError):
-            atomic.create(path, data)
+            atomic.create(path, data, private=True)
             return path
     raise FileExistsError(f"{store} already has a thousand copies from this second")
 
@@ -49,7 +49,8 @@ def keep_charter(folder: str, protocol: dict[str, Any]) -> None:
     with contextlib.suppress(OSError, UnicodeError):
         store = place(folder)
         modes.private_folder(store)
-        atomic.replace(os.path.join(store, _CHARTER), schema.encode_protocol(protocol))
+        path, data = os.path.join(store, _CHARTER), schema.encode_protocol(protocol)
+        atomic.replace(path, data, private=True)
 
 
 def kept_charter(folder: str) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from acp_core.protocols.governed.coordinator.reconcile import RESYNC_FAILED, fai
 from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
 from acp_core.protocols.governed.schema import Object, objects
 from acp_core.protocols.governed.view.initiative import first_turn
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import Refused, guard, journal
 from acp_core.protocols.kit.values import Values
 
 
@@ -51,12 +51,21 @@ def described(initiative: Initiative) -> Object:
         if blocked
         else [],
         "interrupted": left.what if left else None,
+        "obstacles": [
+            {"sentence": each.sentence, "cure": each.cure}
+            for each in guard.of_initiative(initiative)
+        ],
     }
 
 
 def lines(initiative: Initiative) -> Iterator[str]:
     """The same for people."""
-    yield f"{initiative.record.super_run_id or initiative.root.name}: {initiative.status}"
+    name = initiative.record.super_run_id or initiative.root.name
+    obstacles = guard.of_initiative(initiative)
+    lost = initiative.state.missing and bool(obstacles)
+    yield f"{name}: {'lost' if lost else initiative.status}"
+    for obstacle in obstacles:
+        yield f"  error: {obstacle.sentence}: {obstacle.cure}"
     left = journal.interrupted(initiative.root, journal.COORDINATOR)
     if left:
         yield (
@@ -71,7 +80,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
             f"; {turn.participant}: {turn.what.removeprefix(f'{stream.name}: ')}" if turn else ""
         )
         yield f"  {stream.name:<20} {where}" + (f" ({reason})" if reason else waits)
-    for barrier in initiative.barriers:
+    for barrier in () if initiative.state.reason and obstacles else initiative.barriers:
         missing = ", ".join(n for n in barrier.required if n not in barrier.reached)
         word = barrier.status + (f"; missing: {missing}" if missing else "")
         yield f"  barrier {barrier.name} (ends {barrier.phase}): {word}"

@@ -11,12 +11,14 @@ from acp_core import model
 from acp_core.protocols.governed.actions.names import APPROVE_GATE
 from acp_core.protocols.governed.read.run import Pending
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Log
+from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import LedgerLine
 from acp_core.protocols.governed.view.wording import gate_called
 
 YOU = "you"
+LOST = "Its state is lost."
+"""The headline of what had begun, and has no state any more."""
 _STATUS = {
     "blocked": model.Status.BLOCKED,
     "failed": model.Status.BLOCKED,
@@ -76,6 +78,13 @@ class LogEvent(NamedTuple):
     at: datetime | None
     summary: str
     reply_to: str | None = None
+
+
+def is_lost(state: Loaded, obstacles: tuple[model.Obstacle, ...]) -> bool:
+    """Whether a state is missing that was there once: nothing is known then of who is waited for."""
+    return state.missing and any(
+        each.code == "A1" and (each.document or "").endswith("state.json") for each in obstacles
+    )
 
 
 def status_of(status: str) -> model.Status:

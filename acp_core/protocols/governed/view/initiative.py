@@ -39,7 +39,8 @@ def initiative_snapshot(
     record, settings = initiative.record, initiative.settings
     phases, done = initiative.phases, initiative.status == "completed"
     place = phases.index(initiative.phase) if initiative.phase in phases else 0
-    turns = waiting(initiative)
+    lost = common.is_lost(initiative.state, obstacles)
+    turns = () if lost else waiting(initiative)
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
         turns = (model.Turn(YOU, "decide how to proceed: no step is left"),)
     events = common.timeline(_log_events(initiative))
@@ -56,9 +57,9 @@ def initiative_snapshot(
         objective=settings.description or settings.goal,
         location=clean_line(key, 1000),
         as_of=now,
-        headline=_headline(initiative, turns),
-        summary=_headline(initiative, ()),
-        status=common.status_of(initiative.status),
+        headline=common.LOST if lost else _headline(initiative, turns),
+        summary=common.LOST if lost else _headline(initiative, ()),
+        status=common.status_of("unknown" if lost else initiative.status),
         phase="completed" if done else initiative.phase,
         source=model.Source(model.SourceState.STALE, initiative.state.reason)
         if initiative.status == "unreadable"

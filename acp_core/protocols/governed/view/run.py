@@ -41,7 +41,8 @@ def run_snapshot(
 ) -> model.Snapshot:
     """Everything that is shown of a run as of ``now``."""
     record, settings = run.record, run.settings
-    pending, turns = run.pending, waiting(run)
+    lost = common.is_lost(run.state, obstacles)
+    pending, turns = run.pending, () if lost else waiting(run)
     done = run.status == "completed"
     events = common.timeline(_log_events(run))
     order = {name: place for place, name in enumerate(run.phases)}
@@ -62,9 +63,9 @@ def run_snapshot(
         objective=settings.goal,
         location=clean_line(key, 1000),
         as_of=now,
-        headline=_headline(run, turns),
-        summary=_headline(run, ()),
-        status=common.status_of("active" if record.barrier else run.status),
+        headline=common.LOST if lost else _headline(run, turns),
+        summary=common.LOST if lost else _headline(run, ()),
+        status=common.status_of(_status(run, lost)),
         phase="completed" if done else run.phase,
         source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
         if run.status == "unreadable"
@@ -205,6 +206,12 @@ def _goes_on(line: schema.Object) -> bool:
     """Whether a line of the ledger says that a human let the run go on."""
     kind = line.get("type")
     return kind in ("gate_approved", "gate_rejected") or line.get("decision") == RESOLVED
+
+
+def _status(run: Run, lost: bool) -> str:
+    if lost:
+        return "unknown"
+    return "active" if run.record.barrier else run.status
 
 
 def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:

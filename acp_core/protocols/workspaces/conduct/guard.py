@@ -65,7 +65,8 @@ def save(path: Path, found: Tree) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    atomic.replace(path, json.dumps(found).encode(errors="surrogateescape"), sync=False)
+    data = json.dumps(found).encode(errors="surrogateescape")
+    atomic.replace(path, data, sync=False, private=True)
 
 
 def load(path: Path) -> Tree | None:

@@ -111,7 +111,7 @@ class Costs:
         with self._lock:
             self._running.pop(folder, None)
             try:  # first the mark: what a kill in between loses is not counted twice
-                atomic.create(folder / _COUNTED, b"", sync=False)
+                atomic.create(folder / _COUNTED, b"", sync=False, private=True)
             except OSError:  # it is there already, or nothing can be written
                 return
             run = self.meter(folder, live=live).end()

@@ -306,5 +306,5 @@ def _make(folder: Path) -> None:
 
 
 def _put(path: Path, data: bytes) -> Path:
-    atomic.replace(path, data, sync=False)
+    atomic.replace(path, data, sync=False, private=True)
     return path
