@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
 Input = events.Key | events.Paste
-LONGEST = 1.0
-"""Seconds for which keys wait at most for a form that is being made."""
+LONGEST = 10.0
+"""Seconds for which keys wait at most for a form that is being made; on a busy machine one takes more than one."""
 PAUSE = 0.01
 NEVER_HELD = frozenset({"escape", "ctrl+q", "ctrl+c"})
 """Keys that leave: nobody is kept in a form that does not come."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,9 @@ from acp_core.agents.state import Phase
 from acp_core.model import Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
+from acp_tui.actions.collaboration_actions import offered_named
 from acp_tui.app import AcpApp
+from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.compare import CompareScreen
@@ -147,6 +150,23 @@ async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path)
 
 
 async def test_a_form_that_is_being_made_gets_what_was_typed_meanwhile(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "building")
+    async with dashboard(root, tmp_path) as pilot:
+        await until(pilot, lambda: "b Stop the run" in seen(pilot))
+        burst(pilot, "b", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert states.state(root)["status"] == "active"
+
+
+@pytest.mark.slow
+async def test_a_form_that_takes_seconds_gets_what_was_typed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slowly(*given: Any) -> Any:
+        await asyncio.sleep(2.0)  # as on a busy machine
+        return await offered_named(*given)
+
+    monkeypatch.setattr(action_screen, "offered_named", slowly)
     root = states.run_in(tmp_path / "lamp", "building")
     async with dashboard(root, tmp_path) as pilot:
         await until(pilot, lambda: "b Stop the run" in seen(pilot))
