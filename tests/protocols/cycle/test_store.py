@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,6 +48,20 @@ def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> N
     assert "no program for ra, ep, cd, vas" in refused(tmp_path, "start", "Export")
     assert "not found on PATH" in refused(tmp_path, "start", "E", "--command", "no-such-program")
     assert "no preset 'x'" in refused(tmp_path, "run", "--program", "x")
+
+
+def test_an_orchestrator_that_has_written_puts_back_what_only_it_may_change(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever record another program leaves of its change: the orchestrator goes by its own."""
+    store.change(lambda s: s.update(max_iterations=7), NOW)
+    own = os.environ.get("ACP_STATE", "")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "other-state"))
+    Store(tmp_path, ID).change(lambda s: s.update(current_phase="cd"), NOW, "pause")
+    monkeypatch.setenv("ACP_STATE", own)
+    written = store.change(lambda s: s.update(max_iterations=8), NOW)
+    assert written.refused == ("current_phase",)
+    assert (written.state["current_phase"], written.state["max_iterations"]) == ("init", 8)
 
 
 def test_unknown_fields_are_kept_and_the_rest_is_brought_up_to_date(store: Store) -> None:
