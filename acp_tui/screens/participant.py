@@ -15,7 +15,6 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from acp_core.cli.signs import NEED
 from acp_core.loops.acts.names import (
     ANSWER_PERMISSION,
     CANCEL,
@@ -25,14 +24,13 @@ from acp_core.loops.acts.names import (
     STOP_LOOP,
 )
 from acp_core.model import Cause, Need, Snapshot
-from acp_core.model.format import age, count, zoned
+from acp_core.model.format import count
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.key_line import KeyLine
-from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
-from acp_tui.widgets.loop_facts import loop_lines, title
+from acp_tui.widgets.loop_facts import cause_line, log_row, loop_lines, title, turn_line
 from acp_tui.widgets.people import Loops, loop_of
 from acp_tui.widgets.session_view import SessionRows, panel
 from acp_tui.widgets.timeline_typed import Typed
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
     from acp_core.agents.live.feed import Feed, Picture
-    from acp_core.agents.reading import Line, LoopLog
+    from acp_core.agents.reading import LoopLog
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
 
@@ -53,9 +51,6 @@ SESSION, LOG, RAW = "session", "log", "raw"
 """What is shown: the turn of a live session, the loop's log, or the agent's output as it was."""
 _NARROW_LINES = 6  # of the session's state where it stands above what happens
 _WIDE = 110  # columns from which on the session's state stands beside what happens in it
-
-_STYLES = {"loop": "accent", "out": "", "err": "warning"}
-
 
 _OF_A_LOOP = frozenset(
     f"participant.{each}" for each in ("search", "follow", "wrap", "raw", "nudge", "cancel", "stop")
@@ -232,7 +227,7 @@ class ParticipantScreen(CollaborationActions):
         finally:
             self._reading = False
         if log is self._log and lines:
-            self.view.extend([_row(each, self.app.utc) for each in lines])
+            self.view.extend([log_row(each, self.app.utc) for each in lines])
             self._draw_bar()
 
     # --- drawing ---------------------------------------------------------------------------
@@ -272,19 +267,12 @@ class ParticipantScreen(CollaborationActions):
         turns = snapshot.turns if snapshot else ()
         turn = next((turn for turn in turns if turn.participant == self.participant), None)
         if turn is not None:
-            lines.append(
-                join(
-                    ("has the turn ", "$text-accent"),
-                    (age(turn.since, now) if turn.since else "", "bold $text-accent"),
-                    (f"  {safe_line(turn.what)}", ""),
-                )
-            )
+            lines.append(turn_line(turn, now))
         asked = self._asked()
         own = (each for each in self._causes() if each.participant == self.participant)
         cause = asked or next(own, None)
         if cause is not None:
-            words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
-            lines.append(line(words, "$text-error"))
+            lines.append(cause_line(cause))
         loop = self.loop
         if loop is not None:
             said = turn.what if turn is not None else ""
@@ -454,8 +442,3 @@ class ParticipantScreen(CollaborationActions):
             self._end_search("")
         else:
             self.dismiss()
-
-
-def _row(entry: Line, utc: bool) -> Row:
-    at = zoned(entry.at, utc).strftime("%H:%M:%S ") if entry.at else ""
-    return ((at, "muted"), (f"{entry.who:<4} ", "muted"), (entry.text, _STYLES[entry.who]))

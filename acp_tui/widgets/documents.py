@@ -250,6 +250,11 @@ class Documents(Vertical):
 
     # --- drawing ---------------------------------------------------------------------------
 
+    def on_resize(self) -> None:
+        """Give the names of participants the room that there is now."""
+        if self.active == PEOPLE:
+            self._draw()
+
     def _draw(self) -> None:
         data = self.data
         if data is None or not self.is_mounted:
@@ -277,7 +282,8 @@ class Documents(Vertical):
         elif self.active == STORY:
             self._list(story.items(snapshot, self.find_snapshot, now, utc))
         else:
-            self._list(people.items(snapshot, self.loops, now, utc), people.EMPTY)
+            rows = people.items(snapshot, self.loops, now, utc, self.size.width)
+            self._list(rows, people.EMPTY)
         self.query_one(ContentSwitcher).current = self.active_view.id
         self.panel_filter.display = self.active_view is self.panel
 

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from acp_core.cli.signs import NEED
 from acp_core.loops import wording
-from acp_core.model import Participant, Snapshot
-from acp_core.model.format import age, count
+from acp_core.model import Cause, Participant, Snapshot, Turn
+from acp_core.model.format import age, count, zoned
 from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.lines import Row
 from acp_tui.widgets.people import COLOURS
 
 if TYPE_CHECKING:
+    from acp_core.agents.reading import Line
     from acp_core.agents.state import RunnerState
+
+_STYLES = {"loop": "accent", "out": "", "err": "warning"}
 
 
 def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Content:
@@ -28,6 +33,21 @@ def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Con
     if snapshot is not None:
         parts.append((f"  in {safe_line(snapshot.name)}", MUTED))
     return join(*parts)
+
+
+def turn_line(turn: Turn, now: datetime) -> Content:
+    """Since when it has the turn, and for what."""
+    return join(
+        ("has the turn ", "$text-accent"),
+        (age(turn.since, now) if turn.since else "", "bold $text-accent"),
+        (f"  {safe_line(turn.what)}", ""),
+    )
+
+
+def cause_line(cause: Cause) -> Content:
+    """What is wrong with it, or what it asks."""
+    words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
+    return line(words, "$text-error")
 
 
 def loop_lines(
@@ -70,3 +90,9 @@ def loop_lines(
     if activity.live.startswith("no"):
         lines.append(line(f"no live session: {activity.live[4:]}", MUTED))
     return lines
+
+
+def log_row(entry: Line, utc: bool) -> Row:
+    """A line of a loop's log."""
+    at = zoned(entry.at, utc).strftime("%H:%M:%S ") if entry.at else ""
+    return ((at, "muted"), (f"{entry.who:<4} ", "muted"), (entry.text, _STYLES[entry.who]))

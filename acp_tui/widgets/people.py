@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Loops = Sequence["RunnerState"]
 EMPTY = "No participants yet."
+SHORT = 20
+"""Cells of a name that are shown in any case."""
+MOST = 48
+"""Cells that what participants do takes from their names at most."""
 
 COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}
 
@@ -27,16 +31,28 @@ def loop_of(loops: Loops, participant: str) -> RunnerState | None:
     return next((each for each in loops if shown_id(each.participant) == participant), None)
 
 
-def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[Item]:
-    """A line per participant, those who are waited for with a filled sign."""
+def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool, room: int = 0) -> list[Item]:
+    """A line per participant, those who are waited for with a filled sign.
+
+    Args:
+        snapshot: The collaboration.
+        loops: The loops of its participants.
+        now: The time.
+        utc: Whether times are shown in UTC.
+        room: Cells of a line; the more there are, the less of a long name is cut.
+    """
     people = snapshot.participants
     waited = {turn.participant: turn for turn in snapshot.turns}
     todo = {action.participant: action for action in snapshot.next_actions}
-    name = _widest((p.id for p in people), 20)
     role = _widest((p.role for p in people), 16)
     kind = _widest((p.kind for p in people), 8)
     rows = []
-    for person in people:
+    does = [
+        _does(person, waited.get(person.id), loop_of(loops, person.id), now) for person in people
+    ]
+    others = role + kind + 8 + _widest(("".join(words for words, _ in each) for each in does), MOST)
+    name = _widest((p.id for p in people), max(SHORT, room - others))
+    for person, words in zip(people, does, strict=True):
         turn, action = waited.get(person.id), todo.get(person.id)
         loop = loop_of(loops, person.id)
         rows.append(
@@ -46,8 +62,7 @@ def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[It
                     (fit(person.id, name) + "  ", "strong" if turn else ""),
                     (fit(person.role, role) + "  ", "muted"),
                     (fit(person.kind, kind) + "  ", "muted"),
-                    (fit(f"has the turn {_age(turn, now)}" if turn else "", 18), "accent"),
-                    *_loop_in_words(person, loop, now),
+                    *words,
                 ),
                 (*_details(person, turn, action, utc), *_loop_details(loop, now, utc)),
                 Target(event=person.last_event),
@@ -55,6 +70,14 @@ def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[It
             )
         )
     return rows
+
+
+def _does(
+    person: Participant, turn: Turn | None, loop: RunnerState | None, now: datetime
+) -> tuple[tuple[str, str], ...]:
+    """Since when it is waited for, and what its loop does."""
+    since = f"has the turn {_age(turn, now)}" if turn else ""
+    return (fit(since, 18), "accent"), *_loop_in_words(person, loop, now)
 
 
 def _age(turn: Turn, now: datetime) -> str:

@@ -27,7 +27,7 @@ from acp_core.history.forecast import Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store
 from acp_core.model import Status
-from acp_core.person import paths
+from acp_core.person import paths, pins
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.support.examples import MANY, PATIENT
@@ -335,12 +335,13 @@ def test_reading_touches_nothing_outside_the_folder(
         traced(name)
     opened = FolderCollaboration(str(folder))
     snapshot = opened.refresh(NOW)
+    agreed = pins.pins_folder()  # a folder that is shared follows from more, and says so
     monkeypatch.undo()
     assert snapshot.status is Status.COMPLETED
     assert opened.follows_from_folder()
     above = {str(each) for each in folder.parents}  # asked whether one of them is a link
     outside = {each for each in touched if not f"{each}/".startswith(f"{folder}/")}
-    assert outside <= above
+    assert outside <= {*above, agreed}
 
 
 async def test_the_live_view_shows_rows_and_then_changes(work: Path, read: list[str]) -> None:

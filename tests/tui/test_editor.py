@@ -120,7 +120,7 @@ def test_the_dashboard_steps_aside_for_an_editor_and_comes_back(tmp_path: Path) 
     program.write_text(PROGRAM.replace("{editor!r}", repr(str(own))))
     root = str(Path(__file__).parents[2])
     command = [sys.executable, str(program), str(file)]
-    with Terminal(command, env={"PYTHONPATH": root}, columns=100, rows=20) as terminal:
+    with Terminal(command, env={"PYTHONPATH": root}, columns=200, rows=20) as terminal:
         terminal.wait_for("dashboard is here")
         terminal.send("e")
         terminal.wait_for(f"editing ['{file}']")

@@ -186,6 +186,21 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_wide_terminal_cuts_no_name_of_a_participant(tmp_path: Path) -> None:
+    name = "reviewer-of-everything-that-is-costly"
+    snapshot = make_snapshot()
+    longer = replace(snapshot.participants[2], id=name)
+    snapshot = replace(snapshot, participants=(*snapshot.participants[:2], longer))
+    app = make_app(snapshot, folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await open_screen(pilot)
+        screen.show_tab("people")
+        await until(pilot, lambda: f"{name[:15]}" in seen(pilot))
+        assert name not in seen(pilot)
+        await pilot.resize_terminal(200, 50)
+        await until(pilot, lambda: name in seen(pilot))
+
+
 async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path: Path) -> None:
     app = make_app(make_snapshot(), folder=tmp_path)
     fleet: Any = app.fleet

@@ -1,10 +1,17 @@
-"""The command that shows an agent on another machine."""
+"""Where an agent listens, and the command that shows it on another machine."""
 
 from __future__ import annotations
 
+import errno
+import socket
+from pathlib import Path
+
 import pytest
 
+from acp_core.protocols.wire.conduct.agent import serve, sockets
+from acp_core.protocols.wire.conduct.agent.config import Config
 from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.schema import HTTP_OFFSET
 
 
 @pytest.mark.parametrize(
@@ -21,3 +28,25 @@ from acp_core.protocols.wire.conduct.agent.place import Running
 )
 def test_the_command_finds_http_wherever_it_is(link: str, http: str, command: str) -> None:
     assert Running("A", 1, link, http, "own").shown_by == command
+
+
+async def test_a_port_that_the_system_chose_is_chosen_again_where_its_neighbour_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+
+    def bind(host: str, port: int) -> socket.socket:
+        if port and not taken:  # the first one for HTTP
+            taken.append(port)
+            raise OSError(errno.EADDRINUSE, "Address already in use")
+        return sockets.bind(host, port)
+
+    monkeypatch.setattr(serve, "bind", bind)
+    agent = await serve.open_agent(Config(name="A", port=0, sync="normal"), tmp_path)
+    try:
+        peers, web = await serve._sockets(agent)
+        with peers, web:
+            assert web.getsockname()[1] == peers.getsockname()[1] + HTTP_OFFSET
+        assert taken
+    finally:
+        await agent.close()

@@ -199,6 +199,8 @@ async def _sockets(agent: Agent) -> tuple[socket.socket, socket.socket]:
 def _candidates(config: Config, before: str | None) -> Iterator[tuple[int, int | None]]:
     if config.port is not None:
         yield config.port, config.http_port
+        if config.port == 0 and config.http_port is None:  # chosen anew: its neighbour was taken
+            yield from [(0, None)] * PORTS
         return
     if before and len(kept := before.split()) == 2 and all(map(str.isdecimal, kept)):
         ws, web = map(int, kept)
