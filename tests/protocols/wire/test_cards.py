@@ -90,6 +90,21 @@ async def test_an_answer_of_ones_own_is_written_on_the_card(tmp_path: Path) -> N
             await stage.until(pilot, lambda: get(a, f"/tasks/{task}")["status"] == "working")
 
 
+async def test_what_was_asked_of_a_stopped_agent_stays_and_no_key_offers_to_answer(
+    tmp_path: Path,
+) -> None:
+    with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:
+        await asyncio.to_thread(ask, a, b, text("Drop the old one?"))
+    async with dashboard(folder_of("A"), tmp_path, needs=False) as pilot:
+        await stage.until(pilot, lambda: "Drop the old one?" in " ".join(seen(pilot).split()))
+        snapshot = pilot.app.fleet.snapshots[str(folder_of("A"))]
+        (need,) = (each for each in snapshot.needs if each.code == "input_required")
+        assert need.action is None
+        assert "f: answer" not in seen(pilot).lower()
+        (panel,) = (each for each in snapshot.panels if each.id == "tasks")
+        assert [row.target.action for row in panel.rows] == [None]
+
+
 @pytest.mark.slow
 async def test_a_task_is_canceled_only_at_the_second_time(tmp_path: Path) -> None:
     with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:

@@ -18,7 +18,7 @@ from acp_core.model import (
 )
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.actions.names import ANSWER
-from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reach, Reading
 from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
@@ -39,7 +39,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
     asked = timeline.questions(reading.tasks, reading.entries) if ours else {}
     needs = tuple(
-        _need(task, names, asked)
+        _need(task, names, asked, reading.reach)
         for task in reading.tasks
         if ours and task.asks_us and not task.is_orphan(reading.met)
     )
@@ -179,7 +179,8 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
     return tuple(made)
 
 
-def _need(task: Task, names: dict[str, str], asked: dict[str, str]) -> Need:
+def _need(task: Task, names: dict[str, str], asked: dict[str, str], reach: Reach | None) -> Need:
+    """What a peer asks for; it can be answered only while the agent runs."""
     who = names.get(task.peer_id)
     asking = f"{clean_name(who, 64)} needs input" if who else "input needed"
     question = asked.get(task.id, "")
@@ -190,8 +191,8 @@ def _need(task: Task, names: dict[str, str], asked: dict[str, str]) -> Need:
         text=clean_line(f"{asking}: {question or task.about or task.id}"),
         participant=clean_name(who, 64) if who else None,
         since=task.since,
-        action=ANSWER,
-        given=(("task", task.id),),
+        action=ANSWER if reach is not None else None,
+        given=(("task", task.id),) if reach is not None else (),
     )
 
 

@@ -92,7 +92,8 @@ def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
     for task in ordered:
         peer = clean_line(names.get(task.peer_id, "-"), 64)
         action = ANSWER if task.asks_us else (CANCEL if task.is_open else None)
-        able = task.is_whole and not (action == ANSWER and task.is_orphan(reading.met))
+        able = reading.reach is not None and task.is_whole
+        able = able and not (action == ANSWER and task.is_orphan(reading.met))
         action = action if able else None
         target = Target(action=action, given=(("task", task.id),)) if action else Target()
         cells = (
