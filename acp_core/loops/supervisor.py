@@ -297,7 +297,9 @@ def _listen(where: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
     os.chdir(where)  # names of sockets are short
     (where / "socket").unlink(missing_ok=True)
+    before = os.umask(0o177)
     listening.bind("socket")
+    os.umask(before)
     os.chdir("/")
     listening.listen(256)
     return listening

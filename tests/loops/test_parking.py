@@ -38,6 +38,7 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
+from tests.support.private import open_to_others
 
 SUPERVISOR = "acp_core.loops.supervisor"
 
@@ -105,6 +106,7 @@ def test_parked_loops_are_one_supervisor_and_a_shell_each_and_seen_as_they_were(
     loops = [park(folder, who) for folder in folders for who in ("reader", "reviewer")]
     wait_for(lambda: all(is_parked(each.pid) for each in loops), "all to be parked")
     supervisor = the_supervisor(tmp_path)
+    assert open_to_others() == []
     beside = supervisor.children()  # nothing is read while nothing changes
     assert all("acp-watchdog" in each.cmdline() for each in beside)
     modules = of_state(tmp_path / "state", "-m")
