@@ -361,11 +361,12 @@ class Session:
         while (ended := attempt.poll()) is None:
             self._say_all(output.read(time.time()))
             run = self._measured(run, output)
-            why = attempt.stopped or self.stopping or check(run)
-            if attempt.stop(why):
+            why = attempt.stopped or run.stopped or self.stopping or check(run)
+            if why and not attempt.stopped:
                 self.say(f"stopping the program: {why}")
                 run = replace(run, stopped=why)
-                self.update(run=run)  # whoever takes over must know it
+                self.update(run=run)  # before it: whoever takes over must know why it ended
+                attempt.stop(why)
             self._show(run)
             self.signals.wait(self._tick)
         self._say_all(output.end(time.time()))

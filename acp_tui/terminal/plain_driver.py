@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
     from textual.driver import Driver
 
 
@@ -28,6 +34,7 @@ def terminal_driver(driver: type[Driver]) -> type[Driver]:
 
         def __init__(self, app: Any, **options: Any) -> None:
             super().__init__(app, **options)
+            _take_in_turn(signal.SIGTSTP, signal.SIGCONT)
             app.terminal.connect(self)
 
     if signs == plain_signs.ALL:
@@ -41,3 +48,25 @@ def terminal_driver(driver: type[Driver]) -> type[Driver]:
             super().write(data.translate(known))
 
     return PlainDriver
+
+
+def _take_in_turn(*signals: signal.Signals) -> None:
+    """Have the event loop call what Textual's driver does on signals, between two other calls.
+
+    The driver writes to the terminal then. In the midst of a write it would wait for a lock that the very
+    same thread holds, and the dashboard would hang.
+    """
+    loop = asyncio.get_running_loop()
+    for number in signals:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            signal.signal(number, partial(_soon, loop, handler))
+
+
+def _soon(
+    loop: asyncio.AbstractEventLoop,
+    handler: Callable[[int, FrameType | None], Any],
+    number: int,
+    frame: FrameType | None,
+) -> None:
+    loop.call_soon_threadsafe(handler, number, None)
