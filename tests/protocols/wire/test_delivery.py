@@ -125,7 +125,8 @@ def test_ten_thousand_messages_with_kills_at_random(client: httpx.Client) -> Non
 
         def killer() -> None:
             while not over.wait(dice.uniform(0.5, 3.0)):
-                victim = dice.choice((a, b))
+                missed = [each for each in (a, b) if not kills[each.name]]
+                victim = dice.choice(missed or (a, b))  # each side at least once
                 with lock:
                     victim.kill()
                     time.sleep(dice.uniform(0, 0.3))
