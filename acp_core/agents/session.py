@@ -13,8 +13,7 @@ files, and the next session takes it over. What all who run programs share stand
   its attempt is found again by its name, by its environment, or by what it printed.
 * `Shielded` (`acp_core.agents.shielded`): a program whose end is written down beside it, for
   whoever keeps its attempts in folders of its own.
-* `transcript`: what a program said, read once it has ended; `failures`: why it failed, and when
-  it may go on.
+* `transcript`: what a program said, read once it has ended; `failures`: why it failed.
 * `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
 """
 
