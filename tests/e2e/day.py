@@ -221,9 +221,18 @@ def gone(host: Machine, place: Path, asks: str) -> None:
     until(lambda: not told(host, place, asks), f"no {asks}", PATIENCE)
 
 
-def asked(host: Machine, place: Path, asks: str) -> dict[str, Any]:
-    """Wait until something with these words needs somebody."""
-    return until(lambda: told(host, place, asks), asks, PATIENCE)[0]
+def asked(
+    host: Machine, place: Path, asks: str, by: subprocess.Popen[str] | None = None
+) -> dict[str, Any]:
+    """Wait until something with these words needs somebody; the command that asks must not end before."""
+
+    def needed() -> list[dict[str, Any]]:
+        found = told(host, place, asks)
+        if by is not None and not found and by.poll() is not None:
+            raise AssertionError(f"ended with {by.returncode}: {by.communicate()[0]}")
+        return found
+
+    return until(needed, asks, PATIENCE)[0]
 
 
 def told(host: Machine, place: Path, words: str) -> list[dict[str, Any]]:

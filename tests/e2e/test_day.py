@@ -150,7 +150,7 @@ def noon(programs: Programs, desk: Machine, two: Shared, watcher: Watcher) -> No
     ben.run("git", "config", "--global", "safe.directory", "*")
     watcher.also(desk, root)
     step = desk.begin("governed", "step", root)
-    asked(desk, root, f"touch {written}")
+    asked(desk, root, f"touch {written}", step)
     with Page(desk, root) as page:
         page.allow(lambda: not told(desk, root, f"touch {written}"))
     desk.allow_all(root, lambda: step.poll() is not None)
@@ -159,7 +159,7 @@ def noon(programs: Programs, desk: Machine, two: Shared, watcher: Watcher) -> No
     decide(root, two, "approve-transition")
 
     step = desk.begin("governed", "step", root)
-    asked(desk, root, "agent.py")
+    asked(desk, root, "agent.py", step)
     step.kill()
     step.wait()
     desk.allow_all(root, lambda: desk.acp("governed", "check", str(root)).returncode == 0)
