@@ -252,7 +252,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             strip = self._line(y, left, top, wide)
             for each in filters:
                 strip = strip.apply_filter(each, background)
-            strips.append(strip.crop(start, end))
+            # A scroll bar that has just come is not laid out yet: its column is this view's.
+            strips.append(strip.crop_extend(start, end, None))
         return strips
 
     @property

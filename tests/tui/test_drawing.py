@@ -152,6 +152,35 @@ async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_
         await until(pilot, lambda: any(key.endswith("c199") for key in asked))
 
 
+async def test_rows_are_drawn_while_the_scrollbar_beside_them_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bar is laid out after that: a line that left its column out was drawn blank till then."""
+    events = tuple(make_event(number) for number in range(1, 40))
+    fleet = StageFleet(snapshot("a", events=events[:3]))
+    app: Any = dashboard(fleet, tmp_path)
+    render = TimelineView.render_lines
+    asked: list[tuple[int, int]] = []  # cells of a line that are wanted, and that there are
+
+    def drawn(view: TimelineView, crop: Region) -> list[Strip]:
+        strips = render(view, crop)
+        asked.extend((crop.width, strip.cell_length) for strip in strips)
+        return strips
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Timeline" in screen_text(app))
+        view = app.screen.query_one(TimelineView)
+        monkeypatch.setattr(TimelineView, "render_lines", drawn)
+        for count in range(4, len(events)):
+            fleet.show(snapshot("a", events=events[:count]))
+            await until(pilot, lambda number=count: view.model.length == number)
+            await pilot.pause()
+        assert view.show_vertical_scrollbar
+        assert asked and all(wanted == given for wanted, given in asked)
+
+
 class Listing(WidgetApp):
     """A list and nothing else."""
 
