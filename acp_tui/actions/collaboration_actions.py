@@ -65,7 +65,7 @@ class CollaborationActions(PaintingScreen[None]):
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""
-        return action.replace("_", " ")
+        return action.replace("_", " ").capitalize()
 
     def _is_fixable(self) -> bool:
         """Whether an action settles the need that is in hand."""

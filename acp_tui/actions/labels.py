@@ -36,7 +36,7 @@ class Labels:
 
     def of(self, key: str, action: str) -> str:
         """What an action is called; the words of its name until that is known."""
-        return self._known.get((key, action)) or action.replace("_", " ")
+        return self._known.get((key, action)) or action.replace("_", " ").capitalize()
 
     def drawn(self, key: str, action: str) -> str:
         """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""

@@ -89,8 +89,7 @@ def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> l
     """A row for each remedy: what it is called, and the keys that do it."""
     rows: list[Item] = []
     for rank, (name, goes) in enumerate(remedies(cause)):
-        plain = name.replace("_", " ")
-        label = (labels or {}).get(name, plain[:1].upper() + plain[1:])
+        label = (labels or {}).get(name, name.replace("_", " ").capitalize())
         hint = f"{fix_key} or enter" if fix_key and not rank and cause.remedy else "enter"
         if labels is not None and name not in labels:
             hint = "not possible now"
