@@ -12,6 +12,7 @@ import os
 import platform
 import stat
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 
 from acp_core.files import atomic, modes
@@ -130,6 +131,7 @@ def host() -> str:
     return platform.node() or "?"
 
 
+@cache  # a process does not outlive the start of its machine
 def boot() -> str:
     """What names this start of the machine; "" where the system does not tell."""
     try:

@@ -15,6 +15,7 @@ from acp_core.stores.address import GIT, Address
 from acp_core.stores.git_objects import ObjectStore
 
 LOOK, SLOW_LOOK = 1.0, 5.0  # seconds between two looks; over ssh that is not kept open
+QUIET_LOOK, QUIET = 1.5, 60.0  # the same where nothing has come for so many seconds
 _REFS = "refs/heads/acp/"
 
 
@@ -83,7 +84,8 @@ class GitNews:
         self._objects = ObjectStore(address.url)
         self._request = f"/ask/{host}"
         self._next = 0.0
-        self._requests: dict[str, str] = {}  # where each branch of requests stood
+        self._changed = time.monotonic()
+        self._refs: dict[str, str] = {}  # where each branch stood
 
     def wait(self, tips: Tips, seconds: float) -> frozenset[str]:
         """See `StoreNews.wait`."""
@@ -95,16 +97,19 @@ class GitNews:
         began = time.monotonic()
         self._next = began + SLOW_LOOK  # where it fails
         refs = self._objects.remote_refs(f"{_REFS}*")
-        slow = time.monotonic() - began >= 0.1 and words.is_ssh(self._url)
-        self._next = began + (SLOW_LOOK if slow else LOOK)
-        before, self._requests = self._requests, {
-            name: commit for name, commit in refs.items() if name.endswith(self._request)
-        }  # fmt: skip
+        before, self._refs = self._refs, refs
+        if refs != before:
+            self._changed = began
+        if words.is_ssh(self._url) and time.monotonic() - began >= 0.1:
+            pause = SLOW_LOOK
+        else:
+            pause = LOOK if began - self._changed < QUIET else QUIET_LOOK
+        self._next = began + pause
         return frozenset(
             id
             for id, tip in tips().items()
             if refs.get(f"{_REFS}{id}/log") != tip
-            or before.get(asked := f"{_REFS}{id}{self._request}") != self._requests.get(asked)
+            or before.get(asked := f"{_REFS}{id}{self._request}") != refs.get(asked)
         )
 
     def beat(self, host: str, ids: frozenset[str]) -> None:

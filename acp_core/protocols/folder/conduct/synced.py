@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from acp_core.agents import background
@@ -36,7 +36,7 @@ from acp_core.stores.silence import BEAT
 
 _ALONE = 30.0  # seconds without a want after which a folder is let go
 _EMPTY = 5.0  # seconds without a folder after which the process ends
-_WANTS = 5.0  # seconds between two looks at what is wanted
+_WANTS = 10.0  # seconds between two looks at what is wanted, where nothing new is
 _GLANCE = 10.0  # seconds between two looks at the files of a folder of which no change was told
 _TELL = 10.0  # seconds between two looks at who acts here
 _SOON = 0.2  # seconds after a change in what is mirrored: several files change at once
@@ -57,6 +57,7 @@ class Folder:
     def __init__(self, path: str, address: Address, engine: Engine) -> None:
         self.path, self.id, self.engine = path, address.id, engine
         self.process = process_for(path, address, engine, as_json=False, quiet=True)
+        self._places = (Path(path), Path(path, handover.OUT))
         self.wanted_at = time.monotonic()
         self.tip = ""
         self._due: float | None = 0.0
@@ -125,13 +126,9 @@ class Folder:
                 found.append((name, seen.st_mtime_ns, seen.st_size))
         return tuple(found)
 
-    def watched(self) -> Iterator[Path]:
+    def watched(self) -> Iterable[Path]:
         """The folders in which a change matters."""
-        if self.process.is_mirror:
-            yield from self.process.watched()
-            return
-        yield Path(self.path)
-        yield Path(self.path, handover.OUT)
+        return self.process.watched() if self.process.is_mirror else self._places
 
 
 class Store:
