@@ -85,7 +85,7 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         lines = headline(screen)
         assert lines[0].startswith("checkout-redesign — ■ Blocked by reader: no data.")
         assert lines[1] == "~ stale, last read 0s ago: protocol.json is half written"
-        assert lines[2].startswith("! reason 0 · 50m · f: repair · a: acknowledge  ")
+        assert lines[2].startswith("! reason 0 · 50m · f: Repair · a: acknowledge  ")
         assert lines[2].endswith("  1 of 4 · J next")
         assert lines[3].startswith("waiting for reader 48m") and len(lines) == 4
         next_list = screen.query_one(NextActions)
@@ -110,7 +110,7 @@ async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_i
     )
     async with make_app(snapshot, folder=tmp_path).run_test(size=(80, 24)) as pilot:
         screen = await open_screen(pilot)
-        assert len(headline(screen)) == 3 and "them · 50m · f: repair" in headline(screen)[2]
+        assert len(headline(screen)) == 3 and "them · 50m · f: Repair" in headline(screen)[2]
         assert screen.query_one("#rail").region.bottom == 4
         await pilot.resize_terminal(120, 36)
         await until(pilot, lambda: "waiting for agent0" in headline(screen)[-1])
@@ -217,4 +217,4 @@ async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
     )
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert headline(screen)[1] == "! a reason · f: repair · ^k: acknowledge"
+        assert headline(screen)[1] == "! a reason · f: Repair · ^k: acknowledge"

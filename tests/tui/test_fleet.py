@@ -467,7 +467,7 @@ async def test_a_need_names_the_key_that_helps_as_it_was_rebound(
     monkeypatch.setattr(app, "perform", lambda key, action, *rest: done.append((key, action)))
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
-        assert "→ R: repair" in "\n".join(rows(app))
+        assert "→ R: Repair" in "\n".join(rows(app))
         await pilot.press("f")
         assert done == []
         await pilot.press("R")

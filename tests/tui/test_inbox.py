@@ -42,7 +42,7 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
                  "■ [blocking] No budget", "? reviewer asks: Is there a limit on the size?  5m"]  # fmt: skip
         places = [shown.index(words) for words in order]
         assert places == sorted(places)
-        assert "f: relaunch" in shown
+        assert "f: Relaunch" in shown
         await pilot.press("down", "down")
         await settle(pilot)
         assert "enter: review.md:14" in seen(pilot)

@@ -98,9 +98,9 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         await until(pilot, lambda: "start it: acp agent" in seen(pilot))  # what w shows
         assert isinstance(app.screen, CollaborationScreen)
         await pilot.press("J")
-        await until(pilot, lambda: "f: answer it" in top(app) and " f Fix" in seen(pilot))
+        await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Fix: answer it  Which store?" in seen(pilot))
+        await until(pilot, lambda: "Fix: Answer it  Which store?" in seen(pilot))
 
 
 @pytest.mark.slow
