@@ -133,12 +133,13 @@ def extend(context: Context, now: datetime) -> Action:
     allowed = shown.state.max_iterations
     above = allowed and shown.iteration + 1 > allowed
     narrowed = {"limit": {"default": shown.iteration + 1}} if above else {}
+    raised = f" and raise the limit, which is {allowed}" if above else ""
     return _bound(
         table.EXTENSION,
         opened,
         narrowed=narrowed,
         offered=shown.status in _EXTENDED and not waits,
-        sentence=lambda cycle: f"Start iteration {cycle.iteration + 1} with a new task.",
+        sentence=lambda cycle: f"Start iteration {cycle.iteration + 1} with a new task{raised}.",
     )
 
 
