@@ -30,6 +30,8 @@ _BUSY = 180.0  # seconds that a run waits for the others of this account
 _MOST_LOOSE = 8  # files in one of 256 folders: some 2,000 objects in all
 _MOST_PACKS = 50
 _LARGEST_FILE = 2 << 20  # in blocks of 512 bytes: 1 GiB for one file that a remote sends
+_NOT_FOUND = 127  # what a shell says by its exit code of a program that is not there
+NO_GIT = "git is not installed on this machine"
 _LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE}; exec "$@"', "sh")
 
 
@@ -205,7 +207,7 @@ class ObjectStore:
                 env=environment, cwd=self._lock.parent, start_new_session=True,
             )  # fmt: skip
         except FileNotFoundError:
-            raise StoreRefused("git is not installed on this machine") from None
+            raise StoreRefused(NO_GIT) from None
         try:
             out, said = process.communicate(given, timeout=_PATIENCE if url else _LOCAL_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -217,6 +219,8 @@ class ObjectStore:
         except BaseException:
             _end(process)
             raise
+        if process.returncode == _NOT_FOUND and shutil.which("git") is None:
+            raise StoreRefused(NO_GIT)
         return subprocess.CompletedProcess(command, process.returncode, out, said)
 
     def _configured_ssh(self) -> str:

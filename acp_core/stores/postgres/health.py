@@ -40,12 +40,12 @@ class Fact(NamedTuple):
 
 def examine(url: str) -> list[Fact]:
     """Look at a database; what cannot be looked at is a fact, too. Never raises for what it finds."""
-    import psycopg
-
     try:
         connection = link.connect(url)
     except SharingError as error:
         return [Fact("connection", "none", str(error))]
+    import psycopg
+
     try:
         return list(_facts(url, connection))
     except psycopg.Error as error:

@@ -91,10 +91,10 @@ class Link:
             InDoubt: the connection was lost meanwhile: it was done, or it was not.
             SharingError: there is no connection, or the server refuses; nothing was done.
         """
-        import psycopg
-
         with self._lock:
-            connection = self._connected()
+            connection = self._connected()  # which says so where psycopg is missing
+            import psycopg
+
             try:
                 with self._watchdog.over(connection.fileno()):
                     return work(connection)
@@ -122,11 +122,11 @@ class Link:
 
     def take_in(self) -> bool:
         """Take in what came on the socket, without waiting; False where the connection is lost."""
-        import psycopg
-
         with self._lock:
             if self._connection is None:
                 return False
+            import psycopg
+
             try:
                 server = self._connection.pgconn
                 server.consume_input()
