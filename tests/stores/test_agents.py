@@ -236,6 +236,21 @@ def test_forged_records_move_nobody(store: str, tmp_path: Path) -> None:
     assert not (b.folder / ".acp" / "kept").exists()
 
 
+def test_a_key_that_an_agent_wrote_down_stands_for_no_other_event(tmp_path: Path) -> None:
+    """An append would say 0 of an event that no log has."""
+    _, (a, b) = shared(tmp_path, "a", "b")
+    proposed(a)
+    words = ("writer", "blocked", "--reply-to", "2")
+    assert a.at("before publish", *a.event(*words)).returncode == -9
+    place = a.folder / ".acp" / "run" / "pending.json"
+    noted = json.loads(place.read_text())
+    noted["writer"]["key"] = a.log()[-1]["key"]  # of the proposal
+    place.write_text(json.dumps(noted))
+    assert a.appended(*words) == 3
+    assert [each["event"] for each in a.log()[1:]] == ["proposal_submitted", "blocked"]
+    together(a, b)
+
+
 SETTINGS = (
     "CLAUDE.md",
     "AGENTS.md",

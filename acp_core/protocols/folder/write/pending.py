@@ -14,22 +14,36 @@ from typing import Any
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.protocols.folder.write.append import Request
+from acp_core.protocols.folder.write.append import Request, existing_event
+from acp_core.protocols.folder.write.opened import Opened
 
 FILE = os.path.join(".acp", "run", "pending.json")
 _LIMIT = 1 << 20
 
 
-def keyed(request: Request) -> Request:
-    """The request with a key: its own, that of an unsettled call of the same words, or a new one."""
+def keyed(request: Request, opened: Opened) -> Request:
+    """The request with a key: its own, that of an unsettled call of the same words, or a new one.
+
+    Whoever writes in the folder can write down any key. One that the log has for something else is
+    not taken: the event would be said to be appended, and no log would have it.
+    """
     if request.key is not None:
         return request
     known = _read(request.folder).get(request.participant)
     if isinstance(known, dict) and known.get("words") == _words(request):
         key = known.get("key")
-        if isinstance(key, str) and key:
+        if isinstance(key, str) and key and _is_of(request._replace(key=key), opened):
             return request._replace(key=key)
     return request._replace(key=f"acp-{os.urandom(8).hex()}")
+
+
+def _is_of(request: Request, opened: Opened) -> bool:
+    """Whether the log has a request's key for nothing else than the request."""
+    found = existing_event(opened, request)
+    if found is None:
+        return True
+    asked = (request.event, request.summary, request.doc, request.reply_to, request.role)
+    return (found.event, found.summary, found.doc, found.reply_to, found.role) == asked
 
 
 def keep(request: Request) -> None:

@@ -146,7 +146,7 @@ def _ready(
     with lock(folder, force=request.force, judged=True) as held:  # by who holds the folder
         opened = open_locked(folder, held.log)
     first = existing_event(opened, request)
-    request = pending.keyed(request)
+    request = pending.keyed(request, opened)
     if first is None and request.event == "review_submitted" and request.review is None:
         renumbered = documents.renumber_review(folder, opened, request.participant)
         if renumbered is not None:
