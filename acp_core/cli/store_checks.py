@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from acp_core.cli.check import Check, State
 from acp_core.files.text import clean_line
 from acp_core.model.errors import AcpError
-from acp_core.stores.address import POSTGRES, Address, is_address, parse
+from acp_core.stores.address import POSTGRES, Address, is_address, parse, without_password
 from acp_core.stores.base import is_shared, pinned_address
 
 _GROUP = "Stores"
@@ -24,7 +24,8 @@ def stores(paths: Sequence[str]) -> Iterator[Check]:
         try:
             address = _address(path)
         except AcpError as error:
-            yield Check(_GROUP, path, State.WARN, "cannot be used", str(error))
+            name = clean_line(without_password(path.partition("?")[0]), 200)
+            yield Check(_GROUP, name, State.WARN, "cannot be used", str(error))
             continue
         if address is None or address.engine != POSTGRES or address.url in seen:
             continue
