@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from acp_core.files import claims
+from acp_core.files.owners import Process
 from tests.agents.support import wait_for
 from tests.loops.support import stand_in
 from tests.stores.hosts import Host, git, shared
+from tests.stores.test_shared_folder import proposed
 
 
 @pytest.fixture
@@ -85,3 +91,43 @@ def test_a_lease_is_given_back_when_the_loop_ends(tmp_path: Path, ended: list[Ho
     assert acts_here()
     assert "writer can act elsewhere" in a.sync("--release", "writer")
     assert not acts_here()
+
+
+@pytest.mark.slow
+def test_a_loop_pauses_while_the_store_is_away(tmp_path: Path, ended: list[Host]) -> None:
+    """Else every attempt would run a program whose event is refused, until the loop gives up."""
+    store, (a, b) = shared(tmp_path, "a", "b")
+    ended.append(b)
+    behaviour = tmp_path / "behaviour"
+    behaviour.write_text("hang", encoding="utf-8")
+    proposed(a)
+    b.sync()
+    program = (stand_in(b.home, "agent"), f"--behaviour={behaviour}")
+    b.done("launch", str(b.folder), "--participant", "reader", "--", *program)
+
+    def child() -> Process | None:
+        return claims.seen(b.folder, claims.of_participant("reader")).child
+
+    def runs() -> int:
+        return len(list((b.home / "state").rglob("*.prompt*")))
+
+    wait_for(lambda: child() and not behaviour.read_text(), "the program to begin")
+    store.rename(tmp_path / "away.git")
+    note = b.folder / ".acp/run/sync.json"
+    wait_for(lambda: b'"reached": false' in note.read_bytes(), "the process to notice")
+    running = child()
+    assert running is not None
+    os.kill(running.pid, signal.SIGKILL)
+
+    def told() -> bool:
+        return (
+            "cannot be reached (there is no such repository)"
+            in b.acp("ps", str(b.folder), "--json").stdout
+        )
+
+    wait_for(told, "the loop to say why it pauses")
+    begun = runs()
+    time.sleep(3.0)  # in which it would begin again, more than once
+    assert told() and runs() == begun and child() is None
+    (tmp_path / "away.git").rename(store)
+    wait_for(lambda: b.log()[-1]["event"] == "review_submitted", "the loop to go on")

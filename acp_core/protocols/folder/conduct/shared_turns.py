@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 from acp_core.agents import background
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
 from acp_core.protocols.folder.write import Refused, handover, shared_leases
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts, silence
+from acp_core.stores.address import Address
 from acp_core.stores.opening import open_engine
+
+_LIMIT = 1 << 16
 
 
 def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
@@ -30,6 +37,8 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
         if wanted is not None and take:
             with open_engine(address) as engine:
                 shared_leases.take_lease(folder, engine, participant, "launch")
+        elif take and _is_away(folder):
+            _must_answer(folder, address)
     except hosts.LeaseElsewhere as error:
         return str(silence.advised(error, address))
     except (Refused, NotStarted) as error:
@@ -37,6 +46,27 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
     except OSError as error:
         return error.strerror or str(error)
     return ""
+
+
+def _is_away(folder: str) -> bool:
+    """Whether the process of ``acp sync`` says that it does not reach the store."""
+    try:
+        note = json.loads(read_bounded(os.path.join(folder, handover.NOTE), _LIMIT))
+    except (Unreadable, ValueError, RecursionError):
+        return False
+    return isinstance(note, dict) and note.get("reached") is False
+
+
+def _must_answer(folder: str, address: Address) -> None:
+    """Ask the store itself: whoever writes in the folder can write down that it is away.
+
+    Raises:
+        Refused: it does not answer: what a program appended now would be refused.
+    """
+    base = manifests.read_base(folder)
+    if base is not None:
+        with open_engine(address) as engine:
+            engine.wait(base.tip, 0)
 
 
 def leave(folder: str, participant: str) -> str:

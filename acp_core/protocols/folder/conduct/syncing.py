@@ -255,8 +255,8 @@ class Process:
         self._reached = not reason
         with contextlib.suppress(OSError):
             value = {"schema": "acp.sync/1", "reached": not reason, "reason": reason, "at": _time()}
-            path = os.path.join(self.folder, handover.OUT, os.pardir, "sync.json")
-            atomic.replace(os.path.normpath(path), json.dumps(value).encode() + b"\n")
+            path = os.path.join(self.folder, handover.NOTE)
+            atomic.replace(path, json.dumps(value).encode() + b"\n")
 
     def _tell(self) -> None:
         """Tell the other hosts who acts here: when that changes, and now and then as a sign of life."""

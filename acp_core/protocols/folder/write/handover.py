@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _SUPPORTED = fcntl is not None
 OUT = os.path.join(".acp", "run", "out")
 LOCK = os.path.join(".acp", "run", "sync.lock")
+NOTE = os.path.join(".acp", "run", "sync.json")
+"""Whether the process that publishes reaches the store, as it said last."""
 UNREACHABLE = 6  # exit code: nothing here can reach the store
 LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
 FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
