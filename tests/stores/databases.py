@@ -36,6 +36,18 @@ def prepared(url: str) -> str:
     return url
 
 
+def as_role(url: str, name: str) -> str:
+    """The address of a prepared database for an account that is only a member of acp_writer."""
+    from acp_core.stores.postgres import link
+
+    connection = link.connect(url)
+    known = connection.execute("select 1 from pg_roles where rolname = %s", (name,)).fetchone()
+    if known is None:
+        connection.execute(f"create role {name} login in role acp_writer".encode())
+    connection.close()
+    return url.replace("://admin@", f"://{name}@")
+
+
 def engine(url: str, id: str = "one") -> PostgresEngine:
     """The engine of a collaboration in a database."""
     return PostgresEngine(parse(f"{url}#{id}"))

@@ -11,6 +11,7 @@ from typing import Any
 from tests.protocols.cycle import making as cycles
 from tests.protocols.governed import making as runs
 from tests.protocols.governed import multi
+from tests.protocols.workspaces import making as workspaces
 from tests.stores.hosts import Host
 from tests.support.waiting import until
 
@@ -34,6 +35,25 @@ def undecided_cycle(root: Path) -> None:
     """A cycle in which a decision is to be made."""
     root.mkdir()
     cycles.cycle(root, coordination=cycles.coordination(pending_decisions=[cycles.decision()]))
+
+
+def stuck_cycle(root: Path) -> None:
+    """A cycle in which a decision is to be made, and an agent waits for answers."""
+    root.mkdir()
+    blockers = [cycles.blocker(), cycles.blocker(id="BLK-002", description="No account")]
+    waits = cycles.coordination(pending_decisions=[cycles.decision()], blockers=blockers)
+    cycles.cycle(root, coordination=waits)
+
+
+def contested_run(root: Path) -> None:
+    """A governed run in which an objection stands."""
+    runs.make_run(root, history=(runs.accepted(),))
+
+
+def partial_workspaces(root: Path) -> None:
+    """Sub-agents, one of which did only a part."""
+    workspaces.run(root)
+    workspaces.agent(root, "ben", "partial")
 
 
 def initiative_at_barrier(root: Path) -> None:

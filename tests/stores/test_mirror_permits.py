@@ -14,6 +14,7 @@ from acp_core.stores import asking
 from acp_core.stores.address import parse
 from acp_core.stores.opening import open_engine
 from tests.e2e.test_hostile_requests import EVIL, is_text, shows, strings
+from tests.stores.databases import as_role
 from tests.stores.hosts import ROOT, Host
 from tests.stores.mirrors import ID, account_of, conductor, configured, gated_run, key, reader
 from tests.support.waiting import until
@@ -55,7 +56,6 @@ class Agent:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["git"], indirect=True)
 def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_path: Path) -> None:
     own, public = key(tmp_path, "anna")
     beta = reader(tmp_path, store, sign=own)
@@ -86,13 +86,12 @@ def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["git"], indirect=True)
 def test_on_another_host_a_hostile_request_is_text_and_can_be_answered(
     alpha: Host, store: str, tmp_path: Path
 ) -> None:
     own, public = key(tmp_path, "anna")
     beta = reader(tmp_path, store, sign=own)
-    configured(alpha, accept=["permit"], deciders=[f"anna {public}"])
+    configured(alpha, accept=["permit"], deciders=[f"anna {public}", account_of(store)])
     agent = Agent(alpha, f"echo '{EVIL}'")
     try:
         until(lambda: agent.id in beta.done("hosts", str(beta.folder)), "the request to be seen")
@@ -104,21 +103,22 @@ def test_on_another_host_a_hostile_request_is_text_and_can_be_answered(
         assert all(map(is_text, strings(told)))
         answered = beta.acp("ask", str(beta.folder), "alpha", "reject", agent.id, EVIL)
         assert answered.returncode == 0 and is_text(answered.stdout + answered.stderr)
-        assert agent.end().startswith("reject by anna")
+        by = "anna" if store.startswith("git") else account_of(store)
+        assert agent.end().startswith(f"reject by {by}")
     finally:
         agent.stop()
 
 
 def _forge(store: str, beta: Host, id: str) -> None:
     """Ask as somebody who can write to the store: in another's name, and about something else."""
-    if not store.startswith("git"):
-        return  # a database says itself who asks
     told = json.loads(beta.done("hosts", str(beta.folder), "--json"))
     (waiting,) = told["hosts"][0]["participants"]["pm"]["permissions"]
     given = {"id": id, "digest": waiting["digest"], "message": ""}
     forged = asking.about("alpha", asking.ALLOW, "pm", given, "anna on beta")
-    seen = [each for each in told["requests"] if each["signature"]]
-    stolen = forged._replace(signature=seen[-1]["signature"])
+    seen = [each for each in told["requests"] if each["verb"] == asking.ALLOW]
+    stolen = forged._replace(signature=seen[-1]["signature"], proven=seen[-1]["proven"])
+    if not store.startswith("git"):
+        store = as_role(store, "mallory")  # a database says itself who asks
     with open_engine(parse(f"{store}#{ID}")) as engine:
         for each in (forged, stolen._replace(id=f"{int(forged.id, 16) + 1:024x}")):
             asking.send(engine, each)

@@ -21,11 +21,14 @@ from tests.stores.mirrors import (
     account_of,
     conductor,
     configured,
+    contested_run,
     gated_run,
     initiative_at_barrier,
     key,
+    partial_workspaces,
     reader,
     same_files,
+    stuck_cycle,
     undecided_cycle,
 )
 from tests.support.waiting import until
@@ -113,10 +116,10 @@ def state(host: Host) -> dict[str, Any]:
 def decided(share: Shared, store: str, tmp_path: Path) -> Callable[..., tuple[Host, Host]]:
     """Makes a conductor's host that accepts whatever anna decides, and hers."""
 
-    def both(make: Callable[[Path], object], accept: str) -> tuple[Host, Host]:
+    def both(make: Callable[[Path], object], *accept: str) -> tuple[Host, Host]:
         own, public = key(tmp_path, "anna")
         admin = account_of(store)
-        alpha = share(make, accept=[accept], deciders=[f"anna {public}", admin])
+        alpha = share(make, accept=accept, deciders=[f"anna {public}", admin])
         return alpha, reader(tmp_path, store, sign=own)
 
     return both
@@ -125,39 +128,78 @@ def decided(share: Shared, store: str, tmp_path: Path) -> Callable[..., tuple[Ho
 Decided = Callable[..., tuple[Host, Host]]
 
 
+def counts_only_if_proven(alpha: Host, beta: Host, *words: str) -> None:
+    """Ask for an act that decides: first as somebody whom nobody listed, then as who is."""
+    before, kept = mirrored_files(alpha, beta), (alpha.home / "config/config.toml").read_text()
+    configured(alpha, accept=["stop", "decide"])
+    act = ("act", str(beta.folder), *words, "--yes")
+    ran = beta.acp(*act)
+    said = " ".join((ran.stdout + ran.stderr).split())
+    assert ran.returncode == 2 and "who asks is not proven" in said, ran
+    assert mirrored_files(alpha, beta) == before
+    (alpha.home / "config/config.toml").write_text(kept)
+    assert mirrors.done_by("alpha", beta, *act), words
+
+    def changed() -> bool:
+        beta.sync()
+        return mirrored_files(alpha, beta) != before
+
+    until(changed, "the mirror to change")
+    mirrors.follow(alpha, beta)
+
+
+def mirrored_files(alpha: Host, beta: Host) -> dict[str, bytes]:
+    return mirrors.content(alpha.folder, mirrors.mirrored(beta))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["git"], indirect=True)
-def test_a_decision_of_a_cycle_is_made_from_another_host(decided: Decided) -> None:
-    alpha, beta = decided(undecided_cycle, "decide")
-    words = ("--decision", "DEC-001", "--choice", "1", "--rationale", "The smaller one", "--yes")
-    assert mirrors.done_by("alpha", beta, "act", str(beta.folder), "decide", *words)
+def test_a_cycle_is_decided_answered_and_paused_from_another_host(decided: Decided) -> None:
+    alpha, beta = decided(stuck_cycle, "stop", "decide")
+    words = ("--decision", "DEC-001", "--choice", "1", "--rationale", "The smaller one")
+    counts_only_if_proven(alpha, beta, "decide", *words)
+    counts_only_if_proven(alpha, beta, "resolve", "--blocker", "BLK-002", "--resolution", "Made")
     held = json.loads((alpha.folder / cycles.STATE).read_bytes())
     (made,) = held["coordination"]["pending_decisions"]
+    _, answered = held["coordination"]["blockers"]
     assert made["rationale"] == "The smaller one", made
+    assert answered["resolution"] == "Made", answered
+    configured(alpha, accept=["stop"])  # which counts whoever asks
+    assert mirrors.done_by("alpha", beta, "act", str(beta.folder), "pause", "--yes")
+    assert json.loads((alpha.folder / cycles.STATE).read_bytes())["status"] == "paused"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_an_objection_is_answered_and_a_run_is_stopped_from_another_host(decided: Decided) -> None:
+    alpha, beta = decided(contested_run, "stop", "decide")
+    words = ("--objection", "OBJ-001", "--status", "acknowledged", "--comment", "A switch follows")
+    counts_only_if_proven(alpha, beta, "mark_objection", *words)
+    ledger = (alpha.folder / ".agentxchain/decision-ledger.jsonl").read_text(encoding="utf-8")
+    assert "A switch follows" in ledger
+    configured(alpha, accept=["stop"])
+    stop = ("act", str(beta.folder), "escalate", "--reason", "Two roles disagree", "--yes")
+    assert mirrors.done_by("alpha", beta, *stop)
+    assert state(alpha)["status"] == "blocked"
+
+
+@pytest.mark.slow
 def test_a_barrier_of_an_initiative_is_approved_from_another_host(decided: Decided) -> None:
     alpha, beta = decided(initiative_at_barrier, "decide")
     alpha.done("governed", "coordinator", "step", str(alpha.folder))
     mirrors.follow(alpha, beta)
-    assert mirrors.done_by(
-        "alpha",
-        beta,
-        "act",
-        str(beta.folder),
-        "approve_barrier",
-        "--comment",
-        "One format",
-        "--yes",
-    )
+    counts_only_if_proven(alpha, beta, "approve_barrier", "--comment", "One format")
     phases = [multi.state(alpha.folder, name)["phase"] for name in multi.NAMES]
     assert phases == ["implementation"] * 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_a_result_of_workspaces_is_judged_from_another_host(decided: Decided) -> None:
+    alpha, beta = decided(partial_workspaces, "decide")
+    counts_only_if_proven(
+        alpha, beta, "triage", "--agent", "ben", "--decision", "accept", "--reason", "Enough"
+    )
+
+
+@pytest.mark.slow
 def test_an_agent_of_workspaces_is_stopped_from_another_host(
     decided: Decided, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -170,6 +171,8 @@ def test_two_collaborations_from_init_to_completed(team: Team) -> None:
             )
         acted = {each["from"] for each in third.log()}
         assert acted == set(PEOPLE.values())
+        told = json.loads(third.done("hosts", str(third.folder), "--json"))
+        assert told["leases"] == [], "given back when it was completed"
 
 
 def _asked_and_blocked(team: Team, name: str) -> None:
