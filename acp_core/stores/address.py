@@ -29,6 +29,7 @@ _AUTHORITY = re.compile(
 _WORD = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _SECRET = re.compile(r"pass(word|file)?|sslpassword|.*secret.*|.*token.*", re.IGNORECASE)
 _LONGEST = 2_000
+_PATTERN = frozenset("?*[]&;()")
 _SCP_LINK = "git+scp://"
 
 
@@ -54,6 +55,15 @@ class Address(NamedTuple):
         """The address as people write it."""
         store = f"git+{self.url}" if self.engine == GIT and "://" in self.url else self.url
         return f"{store}#{self.id}" if self.id else store
+
+    @property
+    def typed(self) -> str:
+        """The address as it is typed into a shell: quoted where one would take it for a pattern."""
+        if not _PATTERN.intersection(self.text):
+            return self.text
+        import shlex  # late: few addresses need it
+
+        return shlex.quote(self.text)
 
     @property
     def link(self) -> str:

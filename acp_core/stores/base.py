@@ -90,7 +90,7 @@ def pinned_address(folder: str) -> Address:
     if pinned is None:
         raise NotPinned(
             f"{folder} says that it is shared at {clean_line(there.text, 300)}, but this account has not "
-            f"joined it: `acp join {clean_line(there.text, 300)} {folder}`"
+            f"joined it: `acp join {clean_line(there.typed, 300)} {folder}`"
         )
     if pinned != there:
         raise NotPinned(
@@ -103,7 +103,7 @@ def pinned_address(folder: str) -> Address:
 
 def _cures(folder: str, pinned: Address) -> str:
     verb = "share" if pinned_mark(folder) else "join"
-    address = clean_line(pinned.text, 300)
+    address = clean_line(pinned.typed, 300)
     again = f"acp join {address} {folder}" if verb == "join" else f"acp share {folder} {address}"
     return f"`{again}` puts it back, `acp unshare {folder}` ends the sharing"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from acp_core.model.errors import Refused
@@ -54,3 +56,18 @@ def test_addresses_that_are_refused(text: str) -> None:
 def test_ids_that_are_refused(id: str) -> None:
     with pytest.raises(BadAddress):
         checked_id(id)
+
+
+def test_an_address_is_printed_as_a_shell_takes_it() -> None:
+    for text, typed in (
+        ("git@forge.example:team/r.git#a", "git@forge.example:team/r.git#a"),
+        ("ssh://git@[::1]:22/r", "'git+ssh://git@[::1]:22/r'"),
+        ("postgresql://anna@db/team?sslmode=verify-full&x=1#a", "'postgresql://anna@db/team?sslmode=verify-full&x=1#a'"),
+    ):  # fmt: skip
+        assert parse(text).typed == typed
+        assert shlex.split(f"acp join {typed} FOLDER") == [
+            "acp",
+            "join",
+            parse(text).text,
+            "FOLDER",
+        ]

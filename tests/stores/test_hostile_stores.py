@@ -152,7 +152,7 @@ def test_what_others_say_of_themselves_is_text(store: str, tmp_path: Path) -> No
         lease = Lease("writer", EVIL, EVIL, EVIL, 9, EVIL, EVIL)
         change = _change(there.added, there.protocol, {})
         engine.publish(there.tip, change._replace(leases={"writer": lease}))
-        people = {
+        people: dict[str, dict[str, object]] = {
             EVIL: {"pid": EVIL, "permissions": [{"id": EVIL}]},
             "reader": {"pid": 1, "since": EVIL},
         }

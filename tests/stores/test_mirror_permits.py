@@ -12,6 +12,7 @@ import pytest
 
 from acp_core.stores import asking
 from acp_core.stores.address import parse
+from acp_core.stores.engine import Asked
 from acp_core.stores.opening import open_engine
 from tests.e2e.test_hostile_requests import EVIL, is_text, shows, strings
 from tests.stores.databases import as_role
@@ -123,7 +124,7 @@ def _forge(store: str, beta: Host, id: str) -> None:
         for each in (forged, stolen._replace(id=f"{int(forged.id, 16) + 1:024x}")):
             asking.send(engine, each)
 
-            def answered(each: asking.Asked = each) -> str:
+            def answered(each: Asked = each) -> str:
                 (now,) = [e for e in engine.requests("alpha") if e.id == each.id]
                 return f"{now.state}: {now.sentence}" if now.state else ""
 

@@ -124,7 +124,7 @@ def test_a_colleagues_laptop_and_mine_over_a_forge(place: Path, tmp_path: Path) 
             )
             said = ben.types(join)
             assert "refuses requests from other hosts" in said
-            anna.types(propose)
+            assert "warning" not in anna.types(propose)
             said = ben.types(review)
             assert "ready: " in said
             assert b"is its path" in ben.read("proposal.md")
@@ -188,6 +188,8 @@ def test_a_teams_server_with_postgresql(place: Path) -> None:
         server.sql(*filter(str.strip, roles.split(";")), url=server.url("team"))
         said = anna.types(begin, "y\n")
         assert "leaves this machine: " in said and "Shared." in said
+        line = join.strip().removesuffix(" checkout").replace("ben@", "anna@")
+        assert f"{line} FOLDER" in said, "the line for the colleague"
         ben.types(join)
         anna.types(blocks("A colleague's laptop and mine, over a forge")[2])
         ben.types(blocks("A colleague's laptop and mine, over a forge")[3])

@@ -114,7 +114,7 @@ def test_a_loop_pauses_while_the_store_is_away(tmp_path: Path, ended: list[Host]
     wait_for(lambda: child() and not behaviour.read_text(), "the program to begin")
     store.rename(tmp_path / "away.git")
     note = b.folder / ".acp/run/sync.json"
-    wait_for(lambda: b'"reached": false' in note.read_bytes(), "the process to notice")
+    wait_for(lambda: note.exists() and b'"reached": false' in note.read_bytes(), "the notice")
     running = child()
     assert running is not None
     os.kill(running.pid, signal.SIGKILL)

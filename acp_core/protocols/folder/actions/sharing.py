@@ -302,7 +302,7 @@ def sentences(synced: Synced) -> Sequence[str]:
 
 
 def _shared_sentence(plan: Leaving) -> str:
-    return safe(f"Shared. Others join with: acp join {plan.address.text} FOLDER")
+    return safe(f"Shared. Others join with: acp join {plan.address.typed} FOLDER")
 
 
 def _preview(plan: Leaving) -> Preview:

@@ -36,7 +36,7 @@ def begin(folder: str, url: str, id: str) -> str:
         OSError: a file could not be read or written.
     """
     done = publishing.share(folder, shares.address_for(folder, url, id))
-    said = f"Shared as a mirror. Others join with: acp join {clean_line(done.address.text, 300)} FOLDER"
+    said = f"Shared as a mirror. Others join with: acp join {clean_line(done.address.typed, 300)} FOLDER"
     try:
         following.begin(folder)
     except NotStarted as error:
