@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.folder.conduct import shared_turns
 from acp_core.protocols.folder.write import handover
 from tests.stores import mirrors
 from tests.stores.hosts import ID, Host, git, repository, shared, started
@@ -249,6 +250,28 @@ def test_a_key_that_an_agent_wrote_down_stands_for_no_other_event(tmp_path: Path
     assert a.appended(*words) == 3
     assert [each["event"] for each in a.log()[1:]] == ["proposal_submitted", "blocked"]
     together(a, b)
+
+
+def test_a_note_that_an_agent_wrote_pauses_no_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the store is away is believed of the store alone."""
+    store, (a, b) = shared(tmp_path, "a", "b")
+    proposed(a)
+    b.sync()
+    reviewed(b, "reader")
+    for name in ("ACP_CONFIG", "ACP_STATE", "ACP_CACHE"):
+        monkeypatch.setenv(name, b.env[name])
+
+    def trouble() -> str:
+        return shared_turns.trouble(str(b.folder), "reader", take=True, stays=False)
+
+    for told in ('{"reached": false, "reason": "x"}', "[]", "{"):
+        (b.folder / handover.NOTE).write_text(told)
+        assert trouble() == "", told
+    (b.folder / handover.NOTE).write_text('{"reached": false}')
+    store.rename(tmp_path / "away.git")
+    assert "cannot be reached (there is no such repository)" in trouble()
 
 
 SETTINGS = (
