@@ -75,6 +75,8 @@ def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Pat
     account, pid = owners.account(os.getuid()), holder(theirs).process.pid
     assert f"{account} controls this run (pid {pid} on {owners.host()} since " in said
     assert "over after it has ended" in said
+    for words in (("run",), ("start", "Another one")):  # no program is asked for first
+        assert refused(theirs, *words) == said
     told = done(theirs, "status")
     assert (told["orchestrator"], told["conducts"]) == (pid, ID)
     assert calls(theirs) == ["ra hold"]

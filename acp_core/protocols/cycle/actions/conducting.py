@@ -89,11 +89,11 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     root, cycle = str(opened.root), opened.find(values.cycle)
     status = text(Store(root, cycle.id).read().get("status"))
     check(guard.of_state(opened.root, cycle.id), RUN)
+    process.refuse_second(root)
     before = specs.load(root)
     usual = replace(before, cycle=cycle.id) if before else Spec(root, cycle.id)
     spec = programs.spec_of(values, known, usual, before is not None)
     process.check(spec)
-    process.refuse_second(root)
     if status in ("completed", "failed"):
         how = EXTEND if status == "completed" else RESUME
         raise Refused(f"{cycle.id} is {status}: continue with `acp cycle {how}`")

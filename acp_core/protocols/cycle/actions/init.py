@@ -102,10 +102,10 @@ def _plan(root: Path, values: Values, known: programs.Presets) -> Beginning:
 
 
 def _spec(root: Path, values: Values, known: programs.Presets) -> Spec:
+    process.refuse_second(str(root))
     spec = programs.spec_of(values, known, Spec(str(root), values.cycle))
     if root.is_dir():
         process.check(spec)
-    process.refuse_second(str(root))
     return spec
 
 
