@@ -390,9 +390,17 @@ def test_a_log_with_carriage_returns_is_not_cut(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     path = folder / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
-    before = path.read_bytes()
+    before = {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
     ran = acp("repair", folder, "--yes")
-    assert "lines end in carriage returns" in ran.out and path.read_bytes() == before
+    assert "lines end in carriage returns" in ran.out
+    assert {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()} == before
+    refused = acp("append", "--folder", folder, "--participant", "reader", "--event", "blocked",
+                  "--summary", "No budget.", "--reply-to", "2")  # fmt: skip
+    assert refused.code == 2
+    assert "end in carriage returns only: convert them to newlines" in refused.err
+    assert "acp repair" not in refused.err
+    told = acp("next", "--folder", folder, "--participant", "reader")
+    assert "next action: wait: the lines of events.jsonl end in carriage returns only" in told.out
 
 
 def test_a_repair_clears_up_after_a_killed_one_and_remembers_what_it_made(

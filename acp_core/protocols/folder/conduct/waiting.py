@@ -18,7 +18,7 @@ from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
-from acp_core.protocols.folder.write.opened import is_shared, path_of, read_protocol
+from acp_core.protocols.folder.write.opened import RETURNS, is_shared, path_of, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
 
 ENDED = ("completed", "blocked")
@@ -67,6 +67,11 @@ class Observation:
         """Why the log can never become valid again, "" where it can."""
         broken = self._lines.broken
         return broken.message if broken else ""
+
+    @property
+    def bare_returns(self) -> bool:
+        """Whether carriage returns alone end the log's lines."""
+        return b"\r" in self._reader.tail
 
     def refresh(self) -> None:
         """Read what is new in the log.
@@ -235,6 +240,8 @@ def _facts(seen: Observation, participant: str) -> dict[str, Any]:
 
 def _action(seen: Observation, participant: str) -> str:
     """The sentence that says what to do now; documents are read only where it depends on them."""
+    if seen.bare_returns:
+        return f"wait: {RETURNS}"
     from acp_core.protocols.folder.prompts import next_actions
 
     readiness = conclusion = None

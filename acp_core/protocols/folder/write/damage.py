@@ -17,14 +17,13 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused, init, review
 from acp_core.protocols.folder.write.hopeless import hopeless
-from acp_core.protocols.folder.write.opened import Opened, path_of, take, with_state
+from acp_core.protocols.folder.write.opened import NEWLINES, Opened, path_of, take, with_state
 from acp_core.protocols.folder.write.rebuild import MARK, rebuild
 
 # Headings as every tool writes them give author and number at once, others their title.
 _HEADING = re.compile(
     rb"^## (?:\S+ - ([A-Za-z0-9_.\-]+) - seq ([0-9]{1,15})|([^\n]*))$", re.MULTILINE
 )
-NEWLINES = "convert them to newlines (`tr '\\r' '\\n'`) while no participant is writing"
 NOBODY = "protocol.json names no participants: add them by hand"
 CREATE, REPLACE, FINISH, CUT = "create", "replace", "finish", "cut"
 _STATE = ("currentPhase", "proposalOwner", "waitingFor")
@@ -125,7 +124,11 @@ class _Diagnosis:
     def plan(self) -> Plan:
         missing = self._missing_files()
         log = self.log or next((f.data for f in missing if f.name == schema.LOG_FILE), b"")
-        opened = self._mend_tail(take(self.folder, self.protocol, log))
+        opened = take(self.folder, self.protocol, log)
+        if b"\r" in opened.tail:  # what the log tells is not known: nothing is derived from it
+            self.hopeless.append(f"{schema.LOG_FILE}: lines end in carriage returns: {NEWLINES}")
+            return Plan(self.folder, tuple(self.fixes), tuple(self.hopeless))
+        opened = self._mend_tail(opened)
         self._mend_reviews(opened, missing)
         self._mend_protocol(opened)
         self._note_hopeless(opened)
@@ -148,9 +151,6 @@ class _Diagnosis:
         """A last line without its newline: an event that counts, or the half of one."""
         tail, start = opened.tail, opened.size - len(opened.tail)
         if not tail:
-            return opened
-        if b"\r" in tail:
-            self.hopeless.append(f"{schema.LOG_FILE}: lines end in carriage returns: {NEWLINES}")
             return opened
         path = path_of(self.folder, schema.LOG_FILE)
         parsed = schema.parse_line(tail, opened.lines + 1)

@@ -72,7 +72,7 @@ def _torn(facts: Facts) -> Obstacle | None:
     if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
         return None
     if facts.bare_returns:
-        from acp_core.protocols.folder.write.damage import NEWLINES  # late: see `_unreadable`
+        from acp_core.protocols.folder.write.opened import NEWLINES  # late: see `_unreadable`
 
         sentence = "the lines of events.jsonl end in carriage returns only"
         return Obstacle("A1", sentence, NEWLINES, document=schema.LOG_FILE, key="A1:returns")

@@ -31,7 +31,9 @@ SHARE = os.path.join(".acp", "share.json")
 """The file by which a folder says that it is shared with other hosts."""
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
 _PAUSE = 0.05
-TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
+NEWLINES = "convert them to newlines (`tr '\\r' '\\n'`) while no participant is writing"
+_TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
+RETURNS = f"the lines of events.jsonl end in carriage returns only: {NEWLINES}"
 
 
 class Opened(NamedTuple):
@@ -182,9 +184,10 @@ def open_locked(folder: str, log: LockedLog) -> Opened:
     protocol = read_protocol(folder)
     _require_known(folder, protocol)
     for _ in range(_TRIES):
-        if log.is_torn():
-            raise Refused(TORN.format(folder))
+        torn = log.is_torn()
         data = log.read(schema.MAX_LOG)
+        if torn:
+            raise Refused(_torn(folder, data))
         if not data or data.endswith(b"\n"):
             return take(folder, protocol, data)
     raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
@@ -203,8 +206,15 @@ def open_unlocked(folder: str) -> Opened:
     except Unreadable as error:
         raise Refused(f"{path_of(folder, schema.LOG_FILE)}: {error}") from None
     if data and not data.endswith(b"\n"):
-        raise Refused(TORN.format(folder))
+        raise Refused(_torn(folder, data))
     return take(folder, protocol, data)
+
+
+def _torn(folder: str, data: bytes) -> str:
+    """Why nothing can be appended to a log that ends within a line."""
+    if b"\r" in data[data.rfind(b"\n") + 1 :]:
+        return RETURNS
+    return _TORN.format(folder)
 
 
 def _require_known(folder: str, protocol: dict[str, Any]) -> None:
