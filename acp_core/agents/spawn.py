@@ -114,9 +114,11 @@ def version(program: str, arguments: Sequence[str] = ("--version",), timeout: fl
 
     Args:
         program: its absolute path.
-        arguments: what makes it print its version.
+        arguments: what makes it print its version; none where it is not to be run for that.
         timeout: seconds after which it is stopped.
     """
+    if not arguments:
+        return ""
     try:
         process = subprocess.Popen(
             [program, *arguments],

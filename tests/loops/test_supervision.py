@@ -235,6 +235,18 @@ def test_launch_shows_everything_before_it_starts_anything(
     assert registry.runners() == []
 
 
+def test_a_command_of_ones_own_is_not_run_to_ask_its_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may do its work whatever its arguments are; agents that acp knows are asked."""
+    folder, program = make(tmp_path / "run"), tmp_path / "work.sh"
+    program.write_text(f"#!/bin/sh\necho began >> {tmp_path / 'log'}\n")
+    program.chmod(0o755)
+    code, out, _ = acp(capsys, "launch", str(folder), "server", "--dry-run", "--", str(program))
+    assert code == 0 and str(program) in out
+    assert not (tmp_path / "log").exists()
+
+
 def test_everybody_is_started_seen_and_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
