@@ -36,7 +36,7 @@ def main(folder: str, argv: list[str]) -> int:
         print(f"{argv[0]}: {error.strerror}", file=sys.stderr, flush=True)
         code = 127
     temporary = os.path.join(folder, f".{EXIT}")
-    with open(temporary, "w", encoding="ascii") as file:
+    with open(temporary, "w", encoding="ascii", opener=_private) as file:
         file.write(str(code))
         file.flush()
         os.fsync(file.fileno())
@@ -44,6 +44,10 @@ def main(folder: str, argv: list[str]) -> int:
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)
     return 0
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _locked(lock: int) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from acp_core.files import modes
 from acp_core.history import schema
 from acp_core.history.schema import LoopChange, Observed, Seen, Span, Version
 from acp_core.model.errors import Unusable
@@ -332,7 +333,8 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
         # not mode=ro: reading a write-ahead log that somebody left needs its index
         db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     else:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            modes.private_folder(path.parent)
         with contextlib.suppress(FileExistsError):
             # never one that is there: closing it would let go of this process's locks on it
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import stat
 import tempfile
@@ -125,3 +126,21 @@ def test_where_the_group_cannot_be_kept_that_is_said_and_no_other_group_gets_in(
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (path.stat().st_gid, mode(path), path.read_text()) == (54001, becomes, "new")
+
+
+def test_no_folder_is_private_below_one_that_is_made_open() -> None:
+    """``mkdir`` gives the mode to the last folder alone: `modes.private_folder` makes all of them."""
+    code = Path(modes.__file__).parents[1]
+    calls = (
+        (path, each)
+        for path in code.rglob("*.py")
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+    )
+    both = [
+        f"{path.relative_to(code)}:{call.lineno}"
+        for path, call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("mkdir", "makedirs")
+        if {"parents", "mode"} <= {word.arg for word in call.keywords}
+    ]
+    assert [each.partition(":")[0] for each in both] == ["history/stage.py"]  # a temporary folder

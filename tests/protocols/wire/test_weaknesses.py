@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.protocols.wire.support import refused, served, until
+from acp_core.protocols.wire.conduct.agent.place import folder_of
+from tests.protocols.wire.support import Process, acp, refused, served, until
+from tests.support.private import open_to_others
 
 COVERED = {
     # Who may ask.
@@ -191,6 +193,11 @@ def test_what_an_agent_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
         agent.post("/message:send", {"text": "private", "from": "B"})
         for path in agent.agent.store.path.parent.glob("wire.sqlite3*"):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    with Process("A", "--port", "0", "--http-port", "0", "--on-message", "echo done") as process:
+        assert acp("wire", "send", "A", "private", "--from", "owner")[0] == 0
+        until(lambda: (folder_of("A") / "answers").exists(), "the answer")
+        assert acp("show", process.link)[0] == 0
+    assert open_to_others() == []
 
 
 @pytest.mark.parametrize("words", ["acp.evil", "../../etc"])

@@ -60,7 +60,7 @@ class Outputs:
         """Keep the documents of these agents as they stand."""
         names = set(agents)
         known = {n: d for n, d in self._known().items() if n.partition("/")[0] not in names}
-        self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        modes.private_folder(self._place)
         for agent in names:
             for path in layout.documents(self._progress, agent):
                 data = _bytes(path)

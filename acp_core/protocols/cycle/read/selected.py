@@ -11,7 +11,7 @@ import json
 import os
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import obj, text
@@ -39,9 +39,11 @@ def choose(root: Path, id: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    modes.private_folder(path.parent)
     held = {"folder": os.path.realpath(root), "cycle": id}
-    atomic.replace(path, json.dumps(held).encode(errors="surrogateescape"), sync=False)
+    atomic.replace(
+        path, json.dumps(held).encode(errors="surrogateescape"), sync=False, private=True
+    )
 
 
 def _file(root: Path) -> Path:

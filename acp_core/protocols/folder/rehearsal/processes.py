@@ -42,7 +42,7 @@ class Company:
         """
         try:
             for name, command in self._commands.items():
-                with self.log(name).open("ab") as log:
+                with open(self.log(name), "ab", opener=_private) as log:
                     process = self._processes[name] = _start(command, log)
                 # Who ends while nobody asks is no zombie for as long as the dashboard is open.
                 threading.Thread(target=process.wait, name=f"acp-{name}", daemon=True).start()
@@ -97,6 +97,10 @@ class Company:
         except OSError as error:
             return f"its log cannot be read ({error.strerror})"
         return clean_line(lines[-1]) if lines else "it printed nothing"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _start(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

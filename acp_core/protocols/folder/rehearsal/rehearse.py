@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from acp_core.files import modes
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.rehearsal.processes import Company, environment, python
@@ -81,7 +82,7 @@ def rehearse(
     chosen = load(scenario or DEFAULT)
     logs = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}"
     try:
-        logs.mkdir(parents=True, mode=0o700)
+        modes.private_folder(logs)
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="acp-demo-"), chosen.name)
     except OSError as error:

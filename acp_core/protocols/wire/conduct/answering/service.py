@@ -16,7 +16,7 @@ from acp_core.agents import shielded, shim
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import LOOK
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, reporting
 from acp_core.protocols.wire.conduct.answering.costs import Costs
@@ -302,7 +302,7 @@ class Answering:
 
 def _make(folder: Path) -> None:
     """Make the folder of a run; its owner alone can look into it."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    modes.private_folder(folder)
 
 
 def _put(path: Path, data: bytes) -> Path:

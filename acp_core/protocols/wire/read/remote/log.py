@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.decode import text
 from acp_core.files.newer import NEWER, is_newer
 from acp_core.files.reading import Unreadable, open_regular
@@ -126,7 +126,7 @@ class Writer:
         """Begin; what is known from before."""
         reader = Reader(self.folder)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            modes.private_folder(self.folder)
             import fcntl
 
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
