@@ -1,8 +1,8 @@
 """Mutation testing of the guards: what the tests do not notice is printed.
 
 ``python -m tests.mutation`` takes a seeded sample of changes of the rooms that keep promises
-(files, every protocol's state and writes, the wire's doors), and every guard before a write. It
-makes each in a copy of the project, and runs the tests that run the changed line: the quickest
+(files, every protocol's state and writes, the wire's doors), every guard before a write, and the
+guards that no test defended once. It makes each in a copy of the project, and runs the tests that run the changed line: the quickest
 first, all others where those notice nothing. It needs ``coverage`` and an hour or more; ``--work``
 keeps what is known, so that it goes on where it was. ``--name`` takes these changes in place of the
 sample; with ``--tests`` it tries them on the project as it stands, with tests that may be new.
@@ -28,7 +28,7 @@ from pathlib import Path
 from queue import Queue
 
 from tests.mutation.covering import Covered, covered, tests_of
-from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.mutants import Mutant, mutants, undefended
 from tests.mutation.places import GUARDS, ROOMS, is_guard
 from tests.mutation.trials import Trials, Verdict, fresh
 
@@ -73,13 +73,17 @@ def main(argv: list[str]) -> int:
 
 
 def sample(root: Path, count: int, seed: int, only: str = "") -> list[Mutant]:
-    """Some of all changes, the same for the same seed and the same files; then every guard."""
+    """Some of all changes, the same for the same seed and the same files; then every guard.
+
+    Guards that no test defended once come first, then the sample.
+    """
     paths = sorted({str(path.relative_to(root)) for room in ROOMS for path in root.glob(room)})
     every = [each for path in paths if only in path for each in mutants(root, path)]
     random.Random(seed).shuffle(every)
     some = every[:count]
     named = [each for each in every[count:] if is_guard(each.path, each.kind)]
-    return some + sorted(named, key=lambda each: (GUARDS.index(each.path), each.start))
+    once = [each for each in undefended(root) if only in each.path]
+    return once + some + sorted(named, key=lambda each: (GUARDS.index(each.path), each.start))
 
 
 def named(root: Path, names: list[str]) -> list[Mutant]:
@@ -91,6 +95,7 @@ def named(root: Path, names: list[str]) -> list[Mutant]:
     paths = {name.partition(":")[0] for name in names}
     there = [path for path in sorted(paths) if (root / path).is_file()]
     known = {each.name: each for path in there for each in mutants(root, path)}
+    known |= {each.name: each for each in undefended(root)}
     missing = [name for name in names if name not in known]
     if missing:
         raise SystemExit(f"no such change: {', '.join(missing)}")
@@ -198,17 +203,19 @@ class Run:
     def _tests(self, mutant: Mutant, enough: float) -> list[str]:
         """The tests that run its line, as many as time allows.
 
-        What noticed a change of the same file before comes first, then the quickest; tests of
-        other rooms count as slow.
+        The test that is known to notice it comes first; then what noticed a change of the same file
+        before, then the quickest; tests of other rooms count as slow.
         """
         seconds, room = self._known.seconds, _room(mutant)
-        chosen, whole = [], 0.0
+        chosen, whole = [mutant.test] if mutant.test else [], 0.0
 
         def price(test: str) -> float:
             near = f"/{room}/" in test
             return seconds[test] * (1 if near else 4) / (1 + self._kills[mutant.path, test])
 
         for test in sorted(self._known.of(mutant.path, mutant.line), key=price):
+            if test == mutant.test:
+                continue
             whole += seconds[test]
             if chosen and whole > enough:
                 break

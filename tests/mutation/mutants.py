@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutation.places import UNDEFENDED, Undefended
+
 _TURNED: dict[type[ast.cmpop], str] = {
     ast.Eq: "!=",
     ast.NotEq: "==",
@@ -29,11 +31,13 @@ class Mutant:
     Attributes:
         path: The file, from the top of the project.
         line: Where it is, from 1.
-        kind: What is done: ``guard``, ``compare``, ``logic``, ``not``, ``call``, ``number`` or ``truth``.
+        kind: What is done: ``guard``, ``compare``, ``logic``, ``not``, ``call``, ``number`` or ``truth``;
+            ``undefended`` for a guard that is taken away in every run.
         start: Where the replaced text begins, in characters.
         end: Where it ends.
         text: What stands there in its place.
         was: What stood there.
+        test: The test that is tried first, if one is known.
     """
 
     path: str
@@ -43,6 +47,7 @@ class Mutant:
     end: int
     text: str
     was: str
+    test: str = ""
 
     @property
     def name(self) -> str:
@@ -58,6 +63,24 @@ def mutants(root: Path, path: str) -> list[Mutant]:
     """Every change of a file, in the order of its text."""
     source = (root / path).read_text(encoding="utf-8")
     return sorted(_Finder(path, source).all(), key=lambda each: (each.start, each.kind))
+
+
+def undefended(root: Path) -> list[Mutant]:
+    """The guards that no test defended once, each taken away.
+
+    Raises:
+        ValueError: one of them does not stand in its file, or more than once.
+    """
+    return [_undefended(root, each) for each in UNDEFENDED]
+
+
+def _undefended(root: Path, guard: Undefended) -> Mutant:
+    source = (root / guard.path).read_text(encoding="utf-8")
+    if source.count(guard.was) != 1:
+        raise ValueError(f"{guard.path} has not once: {guard.was}")
+    start = source.index(guard.was)
+    line, end = source.count("\n", 0, start) + 1, start + len(guard.was)
+    return Mutant(guard.path, line, "undefended", start, end, guard.becomes, guard.was, guard.test)
 
 
 class _Finder:

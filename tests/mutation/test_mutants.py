@@ -9,9 +9,10 @@ from types import ModuleType
 
 import pytest
 
-from tests.mutation.__main__ import ROOT, named, sample
-from tests.mutation.mutants import mutants
+from tests.mutation.__main__ import ROOT, copied, named, sample
+from tests.mutation.mutants import mutants, undefended
 from tests.mutation.patching import Loaded, Unpatchable
+from tests.mutation.trials import fresh
 
 SOURCE = '''
 LIMIT = 3
@@ -64,6 +65,24 @@ def test_a_sample_is_the_same_for_its_seed_and_every_change_is_python() -> None:
     assert some == sample(ROOT, 200, 5) != sample(ROOT, 200, 6)
     for each in some:
         ast.parse(each.apply((ROOT / each.path).read_text(encoding="utf-8")))
+
+
+def test_a_run_begins_with_every_guard_that_was_undefended_once() -> None:
+    guards = undefended(ROOT)
+    assert sample(ROOT, 1, 5)[: len(guards)] == guards
+    assert named(ROOT, [guards[-1].name]) == [guards[-1]]
+    for guard in guards:
+        assert guard.text != guard.was
+        file, _, test = guard.test.partition("::")
+        assert f"def {test.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_every_guard_that_was_undefended_once_is_defended(tmp_path: Path) -> None:
+    guards, copy = undefended(ROOT), copied(ROOT, tmp_path / "copy")
+    assert fresh(copy, None, sorted({guard.test for guard in guards}), 600.0)
+    unnoticed = [each.name for each in guards if fresh(copy, each, [each.test], 600.0)]
+    assert unnoticed == []
 
 
 def loaded(tmp_path: Path) -> ModuleType:
