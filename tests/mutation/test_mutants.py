@@ -12,6 +12,7 @@ import pytest
 from tests.mutation.__main__ import ROOT, copied, named, sample
 from tests.mutation.mutants import mutants, undefended
 from tests.mutation.patching import Loaded, Unpatchable
+from tests.mutation.places import UNDEFENDED
 from tests.mutation.trials import fresh
 
 SOURCE = '''
@@ -77,12 +78,17 @@ def test_a_run_begins_with_every_guard_that_was_undefended_once() -> None:
         assert f"def {test.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(ROOT, tmp_path_factory.mktemp("project") / "copy")
+
+
 @pytest.mark.slow
-def test_every_guard_that_was_undefended_once_is_defended(tmp_path: Path) -> None:
-    guards, copy = undefended(ROOT), copied(ROOT, tmp_path / "copy")
-    assert fresh(copy, None, sorted({guard.test for guard in guards}), 600.0)
-    unnoticed = [each.name for each in guards if fresh(copy, each, [each.test], 600.0)]
-    assert unnoticed == []
+@pytest.mark.parametrize("number", range(len(UNDEFENDED)))
+def test_every_guard_that_was_undefended_once_is_defended(copy: Path, number: int) -> None:
+    guard = undefended(copy)[number]
+    assert fresh(copy, None, [guard.test], 600.0)
+    assert not fresh(copy, guard, [guard.test], 600.0), guard.name
 
 
 def loaded(tmp_path: Path) -> ModuleType:

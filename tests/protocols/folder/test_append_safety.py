@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked
+from acp_core.files.locked import LockedLog
 from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.write import append as appending
 from tests.protocols.folder.running import ROOT, acp, append, block, files, log, spawn
@@ -180,6 +182,26 @@ def test_a_log_that_grew_while_it_was_read_is_read_again(
     assert block(folder).out == "appended seq 3: blocked\n"
     assert [event["seq"] for event in log(folder)] == [1, 2, 3]
     assert rules.validate(folder).verdict == 0
+
+
+def test_a_review_whose_event_cannot_be_appended_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, body = make_v1(tmp_path / "run", "reviewing"), tmp_path / "body.md"
+    body.write_text("Position:\n- Fine.\n")
+    before = (folder / "review.md").read_bytes()
+    said = []
+
+    def full(*_: object) -> None:
+        said.append((folder / "review.md").read_bytes() != before)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(LockedLog, "append", full)
+    ran = acp("append", "--folder", folder, "--participant", "reader", "--event", "review_submitted",
+              "--summary", "Reviewed.", "--reply-to", "2", "--doc", "review.md",
+              "--review-file", body)  # fmt: skip
+    assert ran.code == 2 and said == [True]
+    assert (folder / "review.md").read_bytes() == before
 
 
 def test_a_lock_that_is_not_given_up_ends_the_wait(tmp_path: Path) -> None:

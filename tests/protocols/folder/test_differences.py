@@ -198,7 +198,7 @@ def after_half_a_line(place: Path) -> None:
     folder = make_v1(place / "returns", "drafting")
     path = folder / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
-    refused(block(folder), "events.jsonl ends in a torn line")
+    refused(block(folder), "convert them to newlines")
 
 
 def where_it_may_not(place: Path) -> None:
