@@ -36,6 +36,11 @@ def private_folder(folder: str | os.PathLike[str]) -> None:
             os.chmod(folder, 0o700)
 
 
+def private_opener(path: str, flags: int) -> int:
+    """An opener for `open`: a file that is made is its owner's alone."""
+    return os.open(path, flags, 0o600)
+
+
 def shared_folder(folder: str | os.PathLike[str]) -> None:
     """Make a folder, with what is missing above it, for all who share the folder that it is in.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import acp_core
+from acp_core.files import modes
 from acp_core.files.text import clean_line
 
 GRACE = 2.0  # seconds between asking processes to end and killing them
@@ -42,7 +43,7 @@ class Company:
         """
         try:
             for name, command in self._commands.items():
-                with open(self.log(name), "ab", opener=_private) as log:
+                with open(self.log(name), "ab", opener=modes.private_opener) as log:
                     process = self._processes[name] = _start(command, log)
                 # Who ends while nobody asks is no zombie for as long as the dashboard is open.
                 threading.Thread(target=process.wait, name=f"acp-{name}", daemon=True).start()
@@ -97,10 +98,6 @@ class Company:
         except OSError as error:
             return f"its log cannot be read ({error.strerror})"
         return clean_line(lines[-1]) if lines else "it printed nothing"
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _start(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -56,10 +56,6 @@ def folder_of(name: str) -> Path:
     return root() / (plain.replace(".", "%2E") if not plain.strip(".") else plain)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 @contextlib.contextmanager
 def claimed(name: str) -> Iterator[Path]:
     """The folder of an agent, held by this process alone.
@@ -70,7 +66,7 @@ def claimed(name: str) -> Iterator[Path]:
     """
     folder = folder_of(name)
     modes.private_folder(folder)
-    with open(folder / "lock", "a+b", opener=_private) as file:
+    with open(folder / "lock", "a+b", opener=modes.private_opener) as file:
         tries = 20  # who lists the agents that run holds the lock for a moment
         while not _lock(file):
             tries -= 1
