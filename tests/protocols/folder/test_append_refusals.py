@@ -308,6 +308,7 @@ def test_an_incomplete_draft_or_a_stray_heading_is_a_warning(tmp_path: Path) -> 
     edit(folder, "deliverables/decision.md", "## Options", "### Options")
     ran = draft(folder)
     assert ran.code == 0 and "missing required section: Options" in ran.err, ran
+    assert "warning: review.md heading seq 2: matching event is deliverable_drafted" in ran.err
 
 
 def test_a_deliverable_with_an_empty_section_is_not_frozen(tmp_path: Path) -> None:

@@ -131,6 +131,16 @@ def acts(root: Path) -> list[Callable[[], object]]:
     ]
 
 
+@pytest.mark.parametrize("damage", [None, b"", b"{"])
+def test_bringing_a_lost_state_back_says_that_it_did(tmp_path: Path, damage: bytes | None) -> None:
+    root = begun(tmp_path)
+    before = (root / STATE).read_bytes()
+    (root / STATE).unlink() if damage is None else (root / STATE).write_bytes(damage)
+    done = acp("bring-back", str(root))
+    assert (done.code, done.out) == (0, "Restored the state that acp wrote last.\n"), done
+    assert (root / STATE).read_bytes() == before
+
+
 def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) -> None:
     root = begun(tmp_path / "run")
     before = state(root)

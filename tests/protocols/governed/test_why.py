@@ -67,6 +67,29 @@ def test_a_result_that_can_be_corrected_is(tmp_path: Path, behaviour: str, first
     assert governed(["accept-turn", str(root)]) == 0
 
 
+def test_a_correction_that_is_not_enough_is_not_the_way_out(tmp_path: Path) -> None:
+    turn = making.turn(assigned_role="dev", runtime_id="manual-dev", status="failed_acceptance")
+    of_state = making.state(phase="implementation", active_turns={making.TURN: turn})
+    root = making.make_run(tmp_path, of_state=of_state)
+    mine = {"role": "dev", "runtime_id": "manual-dev", "phase_transition_request": None}
+    nothing = making.result(**mine, artifact={"type": "workspace", "ref": None})
+    making.write(
+        staged(root), nothing
+    )  # it can become a review, but nothing was built all the same
+    snapshot, causes = read(root)
+    cause = causes["TURN_FAILED"]
+    assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+    assert "not enough" in cause.advice
+    of_state["active_turns"][making.TURN]["status"] = "dispatched"
+    making.write(root / ".agentxchain/state.json", of_state)
+    snapshot, _ = read(root)
+    assert [need.action for need in snapshot.needs] == ["reject_turn"]
+    asks = {"status": "needs_human", "needs_human_reason": "Which bulb?"}
+    making.write(staged(root), nothing | asks)
+    snapshot, _ = read(root)
+    assert [need.action for need in snapshot.needs] == ["correct_result"]
+
+
 def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> None:
     root = by_humans(tmp_path / "lamp")
     assert governed(["step", str(root)]) in (0, 1)
@@ -127,6 +150,27 @@ def test_a_gate_that_a_hook_vetoed_is_not_advised_to_be_approved(tmp_path: Path)
     assert (cause.remedy, cause.others) == ("reject_gate", ("approve_gate",))
     assert [need.key for need in snapshot.needs if need.code == "GATE"] == list(cause.explains)
     veto(root, verdict="allow", orchestrator_action="continued")  # it was asked again
+    assert "HOOK_VETO" not in read(root)[1]
+
+
+def test_a_result_that_a_hook_vetoed_is_not_advised_to_be_accepted(tmp_path: Path) -> None:
+    root = making.make_run(
+        tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()})
+    )
+    making.write(staged(root), making.result(phase_transition_request=None))
+    veto(root, hook_phase="before_acceptance", turn_id="turn_other")
+    veto(
+        root, hook_phase="before_acceptance", timestamp="2026-02-28T10:00:00Z"
+    )  # an earlier attempt
+    veto(root)  # about a gate
+    assert "HOOK_VETO" not in read(root)[1]
+    veto(root, hook_phase="before_acceptance")
+    snapshot, causes = read(root)
+    cause = causes["HOOK_VETO"]
+    assert cause.headline == "The hook compliance vetoed the result of pm: No licence is named"
+    assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+    assert [need.key for need in snapshot.needs if need.code == "STAGED"] == list(cause.explains)
+    veto(root, hook_phase="before_acceptance", verdict="allow", orchestrator_action="continued")
     assert "HOOK_VETO" not in read(root)[1]
 
 

@@ -312,7 +312,7 @@ def _refuse(
         reasons: what the state machine and the documents say against it.
 
     Returns:
-        What is wrong with its deliverable already, and stays so.
+        What is wrong with its deliverable or the headings of reviews already, and stays so.
 
     Raises:
         Refused: there is a reason, or the collaboration would be invalid after the event.

@@ -31,7 +31,7 @@ class Foreseen(NamedTuple):
 
     Attributes:
         errors: those for which the event is refused.
-        warnings: what is wrong with a deliverable already, in words.
+        warnings: what is wrong with a deliverable or the headings of reviews already, in words.
         whole: whether the event needs a valid collaboration; others must only break nothing.
     """
 
@@ -55,7 +55,7 @@ def foresee(opened: Opened, entry: Entry, after: Opened, edits: Sequence[Edit]) 
     then = judge(facts).errors
     known = {_matter(finding) for finding in before}
     new = (f for f in then if _matter(f) not in known and f.code != _NO_HEADING)
-    drafts = (f.message for f in then if f.code in _OF_TEXT and _matter(f) in known)
+    drafts = (f.message for f in then if f.code in _OF_TEXT | _STRAY and _matter(f) in known)
     warned = entry.event in DELIVERABLE_EVENTS
     return Foreseen(then if whole else tuple(new), tuple(drafts) if warned else (), whole)
 

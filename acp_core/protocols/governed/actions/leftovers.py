@@ -132,7 +132,7 @@ def bringing_back(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Done:
         decide.bring_back(opened.root, utc_now())
-        return Done("The state is unchanged since acp last wrote it.", data={"brought_back": True})
+        return Done("Restored the state that acp wrote last.", data={"brought_back": True})
 
     def plan(fresh: Opened, values: Values) -> Planned:
         return None, decide.bringing_back(fresh, utc_now())

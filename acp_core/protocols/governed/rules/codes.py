@@ -110,8 +110,8 @@ _RUN: dict[str, tuple[str, str]] = {
         "No action needed, unless you continue the run with agentxchain: let it start over.",
     ),
     "HOOK_VETO": (
-        "A hook objects to the gate that waits for you.",
-        "Send the phase back to work with the hook's objection; approve only if the hook is wrong.",
+        "A hook objects to the gate or the result that waits for you.",
+        "Send the work back with the hook's objection; approve or accept only if the hook is wrong.",
     ),
 }
 

@@ -19,12 +19,13 @@ from acp_core.protocols.governed.rules.result_schema import REVIEWS as REVIEWS
 from acp_core.protocols.governed.rules.result_schema import check_schema, product_files
 from acp_core.protocols.governed.schema import Line, Object, obj, objects, strings
 from acp_core.protocols.governed.write.corrections import Correction as Correction
-from acp_core.protocols.governed.write.corrections import corrections
+from acp_core.protocols.governed.write.corrections import apply, corrections
 
 RESERVED = tuple(
     f".agentxchain/{name}"
     for name in ("state.json", "history.jsonl", "decision-ledger.jsonl", "lock.json")
 )
+_STAGES = 5  # each may show what can be corrected only at the next
 OBSERVED = "observed"
 """The stage at which a result that is sound in itself is compared with the repository."""
 UNDECLARED = "Undeclared file changes detected (observed but not in files_changed)"
@@ -74,6 +75,20 @@ def check(result: object, state: Object, config: Object, history: Sequence[Line]
         if found:
             return Verdict(stage, tuple(found), tuple(warnings), offered)
     return Verdict("", (), tuple(warnings), offered)
+
+
+def is_mended(result: object, state: Object, config: Object, history: Sequence[Line] = ()) -> bool:
+    """Whether the corrections that are proposed, applied one after another, make a result sound.
+
+    Args:
+        result, state, config, history: as for `check`.
+    """
+    for _ in range(_STAGES):
+        verdict = check(result, state, config, history)
+        if verdict.ok or not verdict.corrections or not isinstance(result, dict):
+            return verdict.ok
+        result = apply(result, verdict.corrections)
+    return check(result, state, config, history).ok
 
 
 def _protocol(result: Object, state: Object, config: Object, warnings: list[str]) -> list[str]:

@@ -178,14 +178,23 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     return found
 
 
+_AGAIN = "Let the role write it again."
+
+
 def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
     """What mends a result that was not accepted, and the acts for it, the best one first."""
     if not turn.staged:
         return "Its result is missing: reassign the turn.", (names.STEP, names.REJECT)
-    verdict = _judged(run, turn)
-    if verdict is None:
+    judged = _judged(run, turn)
+    if judged is None:
         return "Write the result again, or reject it.", (names.REJECT, names.ACCEPT)
+    verdict, mends = judged
     why = turn.failure
+    if verdict.corrections and not mends:
+        remedy = (
+            "The proposed corrections are not enough: reject the result with a reason, or edit it."
+        )
+        return remedy, (names.REJECT, names.ACCEPT)
     declared = results.UNDECLARED in why or results.UNOBSERVED in why
     if verdict.corrections or (verdict.ok and declared):
         remedy = "Apply the proposed corrections and accept the result, or reject it."
@@ -198,14 +207,18 @@ def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
     return remedy, (names.REJECT, names.ACCEPT)
 
 
-def _judged(run: Run, turn: ActiveTurn) -> Verdict | None:
-    """What the check of a staged result says now; None where there is none that can be read."""
+def _judged(run: Run, turn: ActiveTurn) -> tuple[Verdict, bool] | None:
+    """What the check of a staged result says now, and whether what is proposed makes it sound.
+
+    None where there is none that can be read.
+    """
     name = f".agentxchain/staging/{turn.id}/turn-result.json"
     path = schema.inside(run.root, name) if turn.staged else None
     loaded = schema.read_object(path) if path is not None else None
     if loaded is None or loaded.reason:
         return None
-    return results.check(loaded.value, run.state.value, run.config.value, run.history.lines)
+    about = (loaded.value, run.state.value, run.config.value, run.history.lines)
+    return results.check(*about), results.is_mended(*about)
 
 
 def _is_code(why: str) -> bool:
@@ -225,12 +238,15 @@ def _staged(run: Run) -> list[Trouble]:
             message = f"The staged result of {turn.role} {loaded.reason}"
             found.append(Trouble("RESULT", _WARNING, message, document=name))
             continue
-        verdict = results.check(loaded.value, run.state.value, run.config.value, run.history.lines)
+        about = (loaded.value, run.state.value, run.config.value, run.history.lines)
+        verdict = results.check(*about)
         offered = [
             f"set {c.field} to {_safe(json.dumps(c.value))} ({c.reason})"
             for c in verdict.corrections
         ]
-        remedy = f"Proposed: {'; '.join(offered)}." if offered else "Let the role write it again."
+        remedy = f"Proposed: {'; '.join(offered)}." if offered else _AGAIN
+        if offered and not results.is_mended(*about):
+            remedy = f"{_AGAIN} What is proposed is not enough: {'; '.join(offered)}."
         for error in verdict.errors[:20]:
             message = f"The staged result of {turn.role} fails at {verdict.stage}: {error}"
             found.append(Trouble("RESULT", _WARNING, message, remedy, name))

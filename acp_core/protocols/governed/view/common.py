@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from acp_core import model
 from acp_core.protocols.governed.actions.names import APPROVE_GATE
-from acp_core.protocols.governed.read.run import Pending
+from acp_core.protocols.governed.read.run import ActiveTurn, Pending
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.schema.fields import decode
@@ -142,6 +142,11 @@ def gate_need(pending: Pending) -> model.Need:
     text = f"The gate {gate_called(pending.gate)} needs your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
     return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
+
+
+def staged_key(turn: ActiveTurn) -> str:
+    """The key of the need that a staged result is."""
+    return f"staged:{turn.id}:{turn.attempt}"
 
 
 def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:

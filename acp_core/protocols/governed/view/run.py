@@ -15,7 +15,7 @@ from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import LedgerLine, RunEvent
 from acp_core.protocols.governed.state.gates import gates
 from acp_core.protocols.governed.view import common, outcome, panels
-from acp_core.protocols.governed.view.common import YOU, LogEvent
+from acp_core.protocols.governed.view.common import YOU, LogEvent, staged_key
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write.journal import interrupted
 
@@ -153,7 +153,7 @@ def _turn(turn: ActiveTurn) -> model.Turn:
 def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
     return tuple(
         model.Need(
-            f"staged:{turn.id}:{turn.attempt}",
+            staged_key(turn),
             "STAGED",
             f"The result of {turn.role} needs your verdict",
             YOU,
