@@ -142,10 +142,10 @@ def _is_needed(action: NextAction, snapshot: Snapshot) -> bool:
 
 
 def _is_need_of(need: Need, turn: Turn) -> bool:
-    """Whether a need is that a person has this turn."""
+    """Whether a need is that a person has this turn, whoever's work it is about."""
     if turn.since is None:
         return need.since is None and need.participant == turn.participant
-    return need.since == turn.since and need.participant in (None, turn.participant)
+    return need.since == turn.since
 
 
 def _by_action(
