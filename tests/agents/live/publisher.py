@@ -37,7 +37,7 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
         turn="write the review",
         program=program,
         ends_turn=program in ("codex", "opencode", "qwen"),
-        why="it does not run acp by its path",
+        why="it is no command of acp",
     )
     print(opened.id, flush=True)
     while (given := answers.taken(opened, utc_now())) is None:
