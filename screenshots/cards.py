@@ -28,6 +28,7 @@ _RUN, _INITIATIVE = "tests/tui/test_card.py", "tests/protocols/governed/test_ini
 _CYCLE = "tests/protocols/cycle/test_cards.py"
 _WORKSPACES = "tests/protocols/workspaces/test_cards.py"
 _WIRE = "tests/protocols/wire/test_cards.py"
+_PERMISSION = "tests/tui/test_permissions.py"
 CARDS = {
     "folder": {
         "review": f"{_FOLDER}::test_a_proposal_is_reviewed_with_what_others_say_of_it",
@@ -40,18 +41,27 @@ CARDS = {
         "blocker": f"{_FOLDER}::test_a_blocker_is_answered_and_it_goes_on_in_a_new_folder",
         "question": f"{_FOLDER}::test_a_question_of_a_review_is_answered",
         "unresolved": f"{_FOLDER}::test_what_keeps_an_agent_from_going_on_is_settled_for_it",
+        "agents-gates": f"{_FOLDER}::test_gates_that_keep_an_agent_from_going_on_are_judged_for_it",
+        "permission-command": f"{_PERMISSION}::test_a_command_is_read_and_allowed_with_two_keys",
+        "permission-change": f"{_PERMISSION}::test_a_change_is_opened_and_rejected_with_a_message",
+        "permission-question": f"{_PERMISSION}::test_a_question_is_answered_with_the_key_of_its_option",
     },
     "governed": {
         "turn": f"{_RUN}::test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_keys",
         "undeclared-file": f"{_RUN}::test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it",
         "gate": f"{_RUN}::test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads",
+        "objection": f"{_RUN}::test_an_objection_is_resolved_with_the_reason_before_its_gate_is_decided",
         "question": f"{_RUN}::test_a_question_is_answered",
+        "escalated": f"{_RUN}::test_a_run_that_somebody_stopped_is_unblocked_with_two_keys",
+        "corrections": f"{_RUN}::test_proposed_corrections_of_a_result_are_applied_with_two_keys",
         "initiative-gate": f"{_INITIATIVE}::test_a_cross_repo_gate_is_approved_with_two_keys",
         "initiative-held": f"{_INITIATIVE}::test_what_keeps_workstreams_from_crossing_is_mended_there",
         "initiative-scripts": f"{_INITIATIVE}::test_scripts_are_read_before_they_may_run",
     },
     "cycle": {
         "options": f"{_CYCLE}::test_an_option_of_a_decision_is_chosen_with_two_keys",
+        "words": f"{_CYCLE}::test_a_decision_is_answered_in_words_after_looking_at_what_changed",
+        "orchestrator-asks": f"{_CYCLE}::test_what_the_orchestrator_asks_is_decided_by_one_of_its_options",
         "blocker": f"{_CYCLE}::test_a_blocker_is_resolved_with_what_its_reporter_is_told",
         "failed-agent": f"{_CYCLE}::test_an_agent_that_failed_is_run_again_with_instructions",
         "result": f"{_CYCLE}::test_a_result_with_failing_tests_is_accepted_with_two_keys",
@@ -66,6 +76,7 @@ CARDS = {
         "doubt": f"{_WORKSPACES}::test_a_result_in_doubt_shows_where_status_and_files_disagree",
         "conflict": f"{_WORKSPACES}::test_a_conflict_is_resolved_with_both_versions_in_sight",
         "coverage": f"{_WORKSPACES}::test_a_conflict_is_dismissed_with_a_reason",
+        "form": f"{_WORKSPACES}::test_a_conflict_of_form_is_resolved_with_two_keys",
         "hint": f"{_WORKSPACES}::test_a_hint_of_a_conflict_is_dismissed_with_both_versions_in_sight",
         "silent-agent": f"{_WORKSPACES}::test_a_silent_agent_is_given_up_on_with_what_is_known_of_it",
         "synthesis": f"{_WORKSPACES}::test_the_outputs_are_put_in_another_order_before_the_draft",

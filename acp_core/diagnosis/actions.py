@@ -180,7 +180,10 @@ def _followed_up(
     mended = [cause for cause in before.causes if _mends(action.name, chosen, given, cause)]
     if mended and not outcome.sentence.startswith(_FIXED):
         left = _left(collaboration, before, mended)
-        sentences.append(f"Not fixed: {left[0].headline}." if left else "Fixed.")
+        remedies = {cause.key: cause.remedy for cause in mended}
+        same = [cause for cause in left if cause.remedy == remedies[cause.key]]
+        if same or not left:  # what has another remedy now is on its way
+            sentences.append(f"Not fixed: {same[0].headline}." if same else "Fixed.")
     return replace(outcome, sentence=" ".join(map(_ended, sentences)))
 
 
@@ -213,14 +216,15 @@ def _chosen(action: Action) -> set[str]:
 
 def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:
     """The causes that are still there, once loops have had time to notice what was done."""
-    keys = {cause.key for cause in mended if cause.wanted}
+    remedies = {cause.key: cause.remedy for cause in mended if cause.wanted}
     until = time.monotonic() + _NOTICE
     while True:
         observer, now = Observer(), utc_now()
         read = collaboration.refresh(now)
         seen = observer.diagnosed(observer.diagnosis(), collaboration, read, now)
-        left = [cause for cause in seen.causes if cause.key in keys and cause.wanted]
-        if not left or time.monotonic() > until:
+        left = [cause for cause in seen.causes if cause.key in remedies and cause.wanted]
+        moved = all(cause.remedy != remedies[cause.key] for cause in left)
+        if moved or time.monotonic() > until:
             return left
         time.sleep(_LOOK)
 

@@ -127,7 +127,7 @@ def _verdicts(opened: OpenRequest) -> Iterator[CardVerdict]:
 def _after_rejection(opened: OpenRequest) -> str:
     program = opened.program or "the agent"
     if opened.ends_turn:
-        message = "" if opened.request.questions else " with your message"
+        message = "" if opened.request.questions else ", with your message if you write one"
         then = f"{program} ends its turn; acp starts the turn again{message}"
     else:
         then = f"{program} continues without it"

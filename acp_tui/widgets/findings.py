@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -17,7 +18,7 @@ from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
-ABOVE = "see the red line at the top"
+ABOVE, BELOW = "see the red line at the top", "see Next"
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
 
 
@@ -67,7 +68,7 @@ class Findings(RowList):
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
         self.empty = empty(snapshot.verdict)
-        self.items = tuple(items(snapshot.findings, titles, self.called, _stands_above(data)))
+        self.items = tuple(items(snapshot.findings, titles, self.called, _said_elsewhere(data)))
 
     @property
     def finding(self) -> Finding | None:
@@ -107,13 +108,17 @@ def _parts(data: PaneData) -> tuple[object, ...]:
     """What shows of a Snapshot, to be compared."""
     snapshot = data.snapshot
     titles = [document.title for document in snapshot.documents]
-    return snapshot.findings, snapshot.verdict, _stands_above(data), titles
+    return snapshot.findings, snapshot.verdict, _said_elsewhere(data), titles
 
 
-def _stands_above(data: PaneData) -> str:
-    """The message that the headline shows as the need in hand; "" where it is none of the findings."""
-    text = data.need.text if data.need is not None else ""
-    return text if any(finding.message == text for finding in data.snapshot.findings) else ""
+def _said_elsewhere(data: PaneData) -> dict[str, str]:
+    """By the message of a finding that is a need, too: where the screen says it."""
+    messages = {finding.message for finding in data.snapshot.findings}
+    return {
+        need.text: ABOVE if need == data.need else BELOW
+        for need in reversed(data.snapshot.needs)
+        if need.text in messages
+    }
 
 
 def title(snapshot: Snapshot | None) -> str:
@@ -138,7 +143,7 @@ def items(
     findings: Sequence[Finding],
     titles: dict[str, str],
     called: Callable[[str], str] = str,
-    above: str = "",
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Item]:
     """The findings under the documents that they speak of, the worst document first.
 
@@ -146,7 +151,7 @@ def items(
         findings: What the validator says.
         titles: The documents' titles, by id.
         called: What an action is called, by its name.
-        above: What the red line on top says: of a finding that says the same only its code shows.
+        elsewhere: Where the screen says a message already: of such a finding only its code shows.
     """
     groups: dict[str | None, list[int]] = {}
     for number, finding in enumerate(findings):
@@ -164,7 +169,7 @@ def items(
             name = f"{title} ({name})"
         rows.append(Item(((name, "muted"),), heading=True, path=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
-        rows += [_item(findings[number], called, above) for number in numbers]
+        rows += [_item(findings[number], called, elsewhere) for number in numbers]
     return rows
 
 
@@ -182,13 +187,13 @@ def key(finding: Finding) -> str:
     return f"{finding.code} {finding.document} {finding.line} {finding.event} {finding.message}"
 
 
-def _item(finding: Finding, called: Callable[[str], str], above: str) -> Item:
+def _item(finding: Finding, called: Callable[[str], str], elsewhere: Mapping[str, str]) -> Item:
     colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
     place = f"{finding.line} " if finding.line else ""
     details = []
     if finding.explanation:
         details.append((finding.explanation, "muted"))
-    if finding.remedy and finding.message != above:  # else Next and Why say it
+    if finding.remedy and finding.message not in elsewhere:  # else Next and Why say it
         details.append((f"→ {finding.remedy}", "primary"))
     if finding.action:
         details.append((f"f: {called(finding.action)}", "accent"))
@@ -200,7 +205,9 @@ def _item(finding: Finding, called: Callable[[str], str], above: str) -> Item:
             (f"{SEVERITY[finding.severity]} ", colour),
             (f"{finding.code} ", colour),
             (place, "muted"),
-            (ABOVE, "muted") if finding.message == above else (finding.message, ""),
+            (elsewhere[finding.message], "muted")
+            if finding.message in elsewhere
+            else (finding.message, ""),
         ),
         tuple(details),
         target,

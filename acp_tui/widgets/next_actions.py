@@ -8,7 +8,7 @@ from datetime import datetime
 from textual.reactive import var
 
 from acp_core.cli.signs import NEED
-from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
+from acp_core.model import Need, NextAction, Notice, Snapshot, Status, Target, Turn
 from acp_core.model.format import age
 from acp_tui.text import width
 from acp_tui.widgets.headline_rows import DOUBT, need_key, notice_key
@@ -60,7 +60,7 @@ class NextActions(RowList):
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
             *doubt_items(snapshot.doubt),
             *(notice_item(notice, now) for notice in snapshot.notices),
-            *action_items(snapshot.next_actions, snapshot.turns, now),
+            *action_items(_beside_needs(snapshot), snapshot.turns, now),
         )
         self._left_out = self.above
         self.items = tuple(item for item in items if item.key not in self.above)
@@ -119,6 +119,33 @@ def notice_item(notice: Notice, now: datetime) -> Item:
         Target(document=notice.document),
         key=notice_key(notice.code, notice.document),
     )
+
+
+def _beside_needs(snapshot: Snapshot) -> list[NextAction]:
+    """What participants should do, without what a need of a person or the headline says already."""
+    people = {each.id for each in snapshot.participants if each.kind == "human"}
+    over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)  # there all should do the same
+    return [
+        action
+        for action in snapshot.next_actions
+        if (action.waited or not over)
+        and not (action.participant in people and _is_needed(action, snapshot))
+    ]
+
+
+def _is_needed(action: NextAction, snapshot: Snapshot) -> bool:
+    """Whether needs say that a person has the turns that an action is about."""
+    own = [turn for turn in snapshot.turns if turn.participant == action.participant]
+    meant = [turn for turn in own if turn.what == action.text] or own
+    needed = (any(_is_need_of(need, turn) for need in snapshot.needs) for turn in meant)
+    return bool(meant) and all(needed)
+
+
+def _is_need_of(need: Need, turn: Turn) -> bool:
+    """Whether a need is that a person has this turn, whoever's work it is about."""
+    if turn.since is None:
+        return need.since is None and need.participant == turn.participant
+    return need.since == turn.since
 
 
 def _by_action(
@@ -180,7 +207,7 @@ def _hints(
 
 def _empty(snapshot: Snapshot) -> str:
     if snapshot.status.value == "completed":
-        return "Completed: nothing is left to do."
+        return "Nothing is left to do."
     if snapshot.status.value == "blocked":
-        return "Blocked: press x for actions."
+        return "Press x for actions."
     return "No pending work. Press x for actions."

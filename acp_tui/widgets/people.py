@@ -105,7 +105,7 @@ def _loop_in_words(
 def _details(
     person: Participant, turn: Turn | None, action: NextAction | None, utc: bool
 ) -> Iterable[tuple[str, str]]:
-    if action is not None:
+    if action is not None and (turn is None or action.text != turn.what):
         yield f"now: {action.text}", ""
     if turn is not None:
         since = f" since {exact(turn.since, utc)}" if turn.since else ""

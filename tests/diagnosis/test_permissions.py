@@ -109,8 +109,8 @@ def test_the_card_says_all_that_the_choice_depends_on(folder: Path) -> None:
             "rm -rf b",
             "/project",
             "write the review",
-            "it does not run acp by its path",
-            "codex ends its turn; acp starts the turn again with your message",
+            "it is no command of acp",
+            "codex ends its turn; acp starts the turn again, with your message if you write one",
             "acp rejects the request at ",
         ):
             assert fact in shown, fact

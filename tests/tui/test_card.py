@@ -242,6 +242,32 @@ async def test_a_question_is_answered(tmp_path: Path) -> None:
     assert "The green one" in (root / ".agentxchain/decision-ledger.jsonl").read_text()
 
 
+async def test_a_run_that_somebody_stopped_is_unblocked_with_two_keys(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "escalated")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        assert "The run is blocked: a human stopped the run" in shown
+        assert "Two roles contradict each other" in shown and "1  Unblock" in shown
+        await pilot.press("1")
+        await until(pilot, lambda: status(root)[0] == "active")
+
+
+async def test_proposed_corrections_of_a_result_are_applied_with_two_keys(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    root = all_states()["governed/run-verification-failed"].build(tmp_path / "work")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        shown = " ".join(seen(pilot).split())
+        assert "✗ verification.status is" in shown and "proposed correction of" in shown
+        assert "1 Apply the corrections" in shown and "2 Reject, with a reason" in shown
+        assert "Accept" not in shown.split("1 Apply")[1]
+        await pilot.press("1")
+        await until(pilot, lambda: "enter: Accept the turn of dev" in seen(pilot))
+        assert "✓ Corrected: verification.status." in seen(pilot)
+        assert "Not fixed" not in seen(pilot)  # the same result can be accepted now
+
+
 @pytest.mark.slow
 async def test_a_card_that_takes_long_says_so_and_can_be_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from textual.app import ComposeResult
 
-from acp_core.model import Snapshot
+from acp_core.model import Need, NextAction, Participant, Snapshot, Status, Turn
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
@@ -51,3 +52,49 @@ async def test_a_need_of_the_past_was_acknowledged_by_nobody(snapshot: Snapshot)
         assert "acknowledge" not in top and "f:" not in top and "! reader has not" in top
         assert rows.startswith("! ") and "acknowledged" not in rows
         assert app.query_one(NextActions).items[0].target.action is None
+
+
+PERSON = Participant("you", "human")
+VERDICT, DISPATCH = "accept or reject the staged result of pm", "dispatch the next turn to dev"
+
+
+def with_turns(snapshot: Snapshot, *needed: timedelta) -> Snapshot:
+    """A person has two turns, of which those that began so long ago are needs, too."""
+    begun = {VERDICT: NOW - timedelta(minutes=3), DISPATCH: NOW - timedelta(minutes=1)}
+    return replace(
+        snapshot,
+        participants=(*snapshot.participants, PERSON),
+        turns=tuple(Turn("you", what, at) for what, at in begun.items()),
+        next_actions=tuple(NextAction("you", what, True) for what in begun),
+        needs=tuple(
+            Need(str(ago), "x", "The result needs you", "you", NOW - ago) for ago in needed
+        ),
+    )
+
+
+async def test_what_a_need_says_of_a_persons_turn_is_not_said_again(snapshot: Snapshot) -> None:
+    async with (app := Stage()).run_test(size=(120, 36)):
+        for needed, left in (
+            ((), [VERDICT, DISPATCH]),
+            ((timedelta(minutes=3),), [DISPATCH]),
+            ((timedelta(minutes=3), timedelta(minutes=1)), []),
+        ):
+            shown = with_turns(snapshot, *needed)
+            _, rows = app.show(PaneData(shown, shown.needs, NOW))
+            assert [each for each in (VERDICT, DISPATCH) if each in rows] == left
+
+
+async def test_an_agents_turn_is_shown_beside_the_need_that_speaks_of_it(
+    snapshot: Snapshot,
+) -> None:
+    agents = replace(with_turns(snapshot, timedelta(minutes=3)), participants=())
+    async with (app := Stage()).run_test(size=(120, 36)):
+        assert VERDICT in app.show(PaneData(agents, agents.needs, NOW))[1]
+
+
+async def test_at_the_end_nobody_is_told_to_stop(snapshot: Snapshot) -> None:
+    stop = NextAction("reader", "stop; collaboration is complete.", False)
+    async with (app := Stage()).run_test(size=(120, 36)):
+        for status, seen in ((Status.ACTIVE, True), (Status.COMPLETED, False)):
+            over = replace(snapshot, status=status, next_actions=(stop,), needs=())
+            assert (stop.text in app.show(PaneData(over, (), NOW))[1]) == seen

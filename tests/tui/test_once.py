@@ -51,6 +51,7 @@ SCENES: dict[str, Callable[[Path], Path]] = {
     "folder, a broken log": _torn,
     "governed, a staged turn": lambda root: states.run_in(root, "staged"),
     "governed, at a gate": lambda root: states.run_in(root, "at its gate"),
+    "governed, a rejected turn": lambda root: states.run_in(root, "turn rejected"),
     "governed, a question": lambda root: states.run_in(root, "asks"),
     "governed, escalated": lambda root: states.run_in(root, "escalated"),
     "initiative, at a gate": lambda root: states.initiative_in(root, "gate open"),

@@ -150,7 +150,8 @@ def _foreign_command(request: PermissionRequest, scope: Scope) -> str:
         return "a shell could do more than the command's words say"
     size = len(scope.program)
     if not size or not os.path.isabs(scope.program[0]) or words[:size] != scope.program:
-        return "it does not run acp by its path"
+        is_acp = bool(words) and os.path.basename(words[0]) == "acp"
+        return "it does not run acp by its full path" if is_acp else "it is no command of acp"
     name = words[size] if len(words) > size else ""
     own = scope.commands.get(name)
     if own is None:

@@ -254,6 +254,7 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             evidence=("no agent has run", *_asked(cycle)),
             remedy=RUN,
             others=(STOP,),
+            explains=_stalled(cycle),
         )
     elif state.stalled(cycle):
         at_work = ", ".join(state.running(cycle)) or "no agent"

@@ -37,7 +37,7 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
         turn="write the review",
         program=program,
         ends_turn=program in ("codex", "opencode", "qwen"),
-        why="it does not run acp by its path",
+        why=_why(command),
     )
     print(opened.id, flush=True)
     while (given := answers.taken(opened, utc_now())) is None:
@@ -46,6 +46,15 @@ def main(folder: str, participant: str, program: str, command: str, *how: str) -
     if given.verdict is Verdict.ALLOW:
         subprocess.run(["sh", "-c", command], check=True, cwd=folder)
     print(f"{given.verdict.value} by {given.by}: {given.message}", flush=True)
+
+
+def _why(command: str) -> str:
+    """Why the policy asks a person, as it says so itself."""
+    if command.startswith("question"):
+        return "it is a question to a person"
+    if command.startswith("edit "):
+        return "it changes something other than the turn's documents and drafts"
+    return "it is no command of acp"
 
 
 if __name__ == "__main__":

@@ -164,6 +164,11 @@ def test_without_a_program_of_our_own_no_command_is_ours(scope: Scope) -> None:
     assert run(f"{' '.join(module)} {APPEND}", replace(scope, program=module)).verdict is ALLOW
 
 
+def test_why_a_command_is_asked_about_says_what_it_is(scope: Scope) -> None:
+    assert run("touch made.txt", scope).why == "it is no command of acp"
+    assert run(f"acp {APPEND}", scope).why == "it does not run acp by its full path"
+
+
 def test_a_command_that_stands_in_the_title_alone_is_asked(scope: Scope) -> None:
     assert run(f"{ACP} {APPEND}", scope, "gemini").verdict is ASK
 

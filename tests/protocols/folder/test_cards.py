@@ -286,7 +286,7 @@ async def test_a_question_of_a_review_is_answered(tmp_path: Path) -> None:
     assert f"- {QUESTION}\n  Answer: Postgres" in (root / "review.md").read_text()
 
 
-async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Path) -> None:
+async def test_gates_that_keep_an_agent_from_going_on_are_judged_for_it(tmp_path: Path) -> None:
     root = make_v1(_new(tmp_path / "cache"), "readiness_check")
     async with dashboard(root, tmp_path, needs=False) as pilot:
         await open_of(pilot, root, "check_gates", ready="true")
@@ -294,8 +294,13 @@ async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Pat
               "✗ Ready to implement", "✓ Who starts? resolved")  # fmt: skip
         await pilot.press("1")
         await closed(pilot)
-        assert "- [x] Ready to implement" in (root / "readiness.md").read_text()
-        edit(root, "readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?")
+    assert "- [x] Ready to implement" in (root / "readiness.md").read_text()
+
+
+async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Path) -> None:
+    root = make_v1(_new(tmp_path / "cache"), "readiness_check")
+    edit(root, "readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?")
+    async with dashboard(root, tmp_path, needs=False) as pilot:
         await open_of(pilot, root, "settle_questions")
         shows(pilot, "they must be resolved first", "✗ Who starts? unresolved")
         await pilot.press("1")

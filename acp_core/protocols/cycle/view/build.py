@@ -211,7 +211,7 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
             )
         elif state.can_start(cycle, name):
             actions.append(NextAction(name, f"can start: {state.dependency(cycle, name)}", True))
-        elif word != "completed":
+        elif word not in ("completed", "failed"):  # a need says that it failed
             actions.append(NextAction(name, state.dependency(cycle, name), False))
     return tuple(actions)
 

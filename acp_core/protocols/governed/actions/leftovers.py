@@ -27,7 +27,7 @@ from acp_core.protocols.governed.write.journal import Interrupted, fault, interr
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.kit.wording import safe
+from acp_core.protocols.kit.wording import capital, safe
 
 
 def recovery(context: Context, now: datetime) -> Action:
@@ -80,7 +80,7 @@ def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
     found = restore.restored(opened, utc_now())
     changes = differences.of_writes(opened.root, found.writes)
     data = facts(spec, opened.key, dry_run=True, interrupted=None, restores=found.how)
-    return Preview(safe(f"{found.sentence[:1].upper()}{found.sentence[1:]}."), changes, data=data)
+    return Preview(safe(f"{capital(found.sentence)}."), changes, data=data)
 
 
 def _folder(place: str) -> Path:

@@ -33,7 +33,7 @@ from acp_core.protocols.governed.write import changes as written
 from acp_core.protocols.governed.write.opened import refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.kit.wording import safe
+from acp_core.protocols.kit.wording import capital, safe
 
 
 class Whole(NamedTuple):
@@ -138,7 +138,7 @@ def ended(spec: ActionSpec, root: Path, done: Done, *, crosses: bool = False) ->
 
 def _sentence(messages: tuple[str, ...]) -> str:
     said = "; ".join(messages)
-    return safe(f"{said[:1].upper()}{said[1:]}.")
+    return safe(f"{capital(said)}.")
 
 
 # --- what the existing program does ----------------------------------------------------------

@@ -19,6 +19,7 @@ from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.write import foreign_steps, guard
+from acp_core.protocols.kit.wording import capital
 
 _WARNING = model.Severity.WARNING
 
@@ -33,8 +34,7 @@ def _elsewhere(run: Run) -> Iterator[Trouble]:
     """What the existing program did in a run of acp's own, lawfully."""
     found = foreign_steps.recognised(run) if guard.changed(run) else None
     if found is not None:
-        said = found.sentence
-        message = f"{said[:1].upper()}{said[1:]}; acp seals the run again with its next step."
+        message = f"{capital(found.sentence)}; acp seals the run again with its next step."
         yield Trouble("SEALED_ANEW", model.Severity.ADVICE, message, document=schema.HISTORY)
 
 

@@ -12,6 +12,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.rules.codes import CODES
 from acp_core.protocols.governed.schema import Loaded, Log
+from acp_core.protocols.kit.wording import capital
 
 
 class Trouble(NamedTuple):
@@ -88,7 +89,7 @@ def of_obstacles(obstacles: Iterable[Obstacle]) -> list[Trouble]:
         Trouble(
             each.key.split(":")[1],
             model.Severity.ERROR,
-            f"{each.sentence[:1].upper()}{each.sentence[1:]}.",
+            f"{capital(each.sentence)}.",
             each.cure,
             each.document,
             each.line,

@@ -10,7 +10,7 @@ from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, fault
 
-KEY = "A6:INTERRUPTED:"
+KEY = "A6:INTERRUPTED:journal"
 """The key of its obstacle."""
 
 
