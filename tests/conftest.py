@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import itertools
 import os
 import re
@@ -59,6 +61,7 @@ settings.register_profile("acp", deadline=None)
 settings.load_profile("acp")
 piloted.use()
 cached_snapshot.strict = True
+gc.disable()  # until all is collected, which makes no garbage
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -81,6 +84,20 @@ _LONG = (
     "test_all_of_them_one_after_the_other",
     "test_what_the_old_program_started_is_seen_never_doubled_and_stopped",
 )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker imports another part of the tests first: what it compiles, the others read."""
+    config = session.config
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    modules = sorted(Path(__file__).parent.rglob("test_*.py"))
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for path in modules[number::count]:
+        name = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -115,6 +132,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 def pytest_collection_finish() -> None:
     """What is imported and collected stays: no search for garbage goes through it again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

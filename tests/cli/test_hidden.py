@@ -29,6 +29,7 @@ def check(acp: Acp, *words: str) -> None:
     assert "should not happen" not in ran.stderr, words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_echoes_the_token_of_a_link(acp: Acp, command: str) -> None:
     for link in (f"http://{HOST}/{TOKEN}", f"acp+wss://relay.example/acp/{TOKEN}"):

@@ -20,6 +20,7 @@ from tests.tui.stage import screen_text, until
 CONCLUSION = "Page through orders by"
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

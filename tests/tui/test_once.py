@@ -46,6 +46,14 @@ def _partial(root: Path) -> Path:
     return root
 
 
+_FIRST = {
+    "folder, blocked",
+    "governed, at a gate",
+    "cycle, a decision",
+    "workspaces, a partial result",
+}
+"""The scenes of the default tests: one of each protocol."""
+
 SCENES: dict[str, Callable[[Path], Path]] = {
     "folder, blocked": _blocked,
     "folder, a broken log": _torn,
@@ -119,7 +127,10 @@ async def look_around(pilot: Pilot[Any]) -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(
+    "scene",
+    [name if name in _FIRST else pytest.param(name, marks=pytest.mark.slow) for name in SCENES],
+)
 async def test_a_sentence_stands_once_on_the_screen(
     tmp_path: Path, scene: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
