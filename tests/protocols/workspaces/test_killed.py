@@ -86,9 +86,14 @@ def test_a_killed_watcher_is_replaced_and_nothing_is_repeated(
 def test_a_watcher_is_killed_at_every_operation(
     faults: Faults, tmp_path: Path, how: str, step: int
 ) -> None:
-    (tmp_path / "whole").mkdir()
-    dispatched(tmp_path / "whole/run", tmp_path / "whole/own", how)
-    count = watched(faults, tmp_path / "whole/run", 0).calls
+    count = 0
+    for whole in (
+        "first",
+        "second",
+    ):  # the first makes the folders of the state, which then are there
+        (tmp_path / whole).mkdir()
+        dispatched(tmp_path / whole / "run", tmp_path / whole / "own", how)
+        count = watched(faults, tmp_path / whole / "run", 0).calls
     assert count > 30
     for at in range(1, count + 1, step):
         check_watcher(faults, tmp_path, at, how)
