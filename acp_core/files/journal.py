@@ -56,6 +56,12 @@ class Lines:
             self._lines = lines
         return lines
 
+    def head(self, count: int) -> Lines:
+        """The first ``count`` lines; all, where there are no more."""
+        if count >= self.count:
+            return self
+        return Lines(b"".join(line + b"\n" for line in self.lines[:count]), self.first)
+
 
 def blocks(data: bytes, first: int = 1) -> Iterator[Lines]:
     """The complete lines of ``data`` in blocks of about 128 KiB; the rest is left out.

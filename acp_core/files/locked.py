@@ -75,8 +75,12 @@ class LockedLog:
         size = self.size()
         if size > limit:
             raise LogError(f"{self.path} is larger than {limit} bytes")
-        data = os.pread(self._fd, size, 0)
-        while len(data) < size and (more := os.pread(self._fd, size - len(data), len(data))):
+        return self.head(size)
+
+    def head(self, limit: int) -> bytes:
+        """How the log begins: at most ``limit`` bytes."""
+        data = os.pread(self._fd, limit, 0)
+        while len(data) < limit and (more := os.pread(self._fd, limit - len(data), len(data))):
             data += more
         return data
 

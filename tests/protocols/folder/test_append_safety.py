@@ -54,7 +54,7 @@ def test_nothing_is_written_behind_the_last_line_that_is_read(
     folder = make_v1(tmp_path / "run", "reviewing")
     before = files(folder)
     ran = block(folder)
-    assert ran.code == 2 and "already has the maximum" in ran.err
+    assert ran.code == 2 and "has reached acp's limit" in ran.err
     assert files(folder) == before
 
 

@@ -68,7 +68,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP205", "reviewing", write("events.jsonl", ""), "events.jsonl is empty"),
     ("ACP206", "reviewing", both(remove("events.jsonl"), lambda f: (f / "events.jsonl").mkdir()), "events.jsonl: is a folder, not a regular file"),
     ("ACP207", "reviewing", more("events.jsonl", '{"seq":3,'), "events.jsonl line 3: invalid JSON: "),
-    ("ACP208", "reviewing", more("events.jsonl", "\n" * 1_000_000), "events.jsonl is larger than is read"),
+    ("ACP208", "reviewing", more("events.jsonl", "\n" * 1_000_000), "events.jsonl is larger than acp reads it"),
     ("ACP210", "reviewing", line(1, summary=None), "seq 2: missing required field summary"),
     ("ACP211", "reviewing", line(1, event="pondered"), "seq 2: unknown event 'pondered'"),
     ("ACP212", "drafting", event("ghost", "blocked"), "seq 2: participant 'ghost' is not listed in protocol.json"),

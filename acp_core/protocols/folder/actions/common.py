@@ -63,7 +63,7 @@ def open_folder(context: Context, now: datetime) -> OpenFolder:
     if isinstance(context, OpenFolder):
         return context
     collaboration = read_collaboration(context, now)
-    opened = repair_plan.opened(collaboration.facts) or open_unlocked(collaboration.key)
+    opened = repair_plan.opened(collaboration.facts) or open_unlocked(collaboration.key, full=True)
     people = {
         each.id for each in collaboration.refresh(now).participants if each.kind == "human"
     }  # in their safe form

@@ -42,7 +42,7 @@ def continuing(context: Context, now: datetime) -> Action:
 
 def _narrowed(opened: Opened, key: str) -> Narrowed | None:
     """What is asked now; None where it cannot be continued, and the plan says why."""
-    phase = opened.machine.ending
+    phase = continuation.left_in(opened)
     if not phase:
         return None
     try:
@@ -68,7 +68,7 @@ def _same_programs(source: str) -> dict[str, object]:
 
 
 def _preview(source: str, values: Values) -> Preview:
-    opened = open_unlocked(source)
+    opened = open_unlocked(source, full=True)
     plan = continuation.prepare(
         opened, values.folder or None, values.answer, objective=values.objective, now=utc_now()
     )

@@ -72,6 +72,7 @@ _MISSING = _Kind("A8", "a file of the protocol is missing", "create the missing 
 _OBSOLETE = _Kind(
     "A8", "the folder contains a file that the protocol does not allow", "move it out of the folder"
 )
+_TOO_LARGE = _Kind("A9", hopeless.TOO_LARGE)
 _NO_ACCESS = _Kind(
     "A9", "a file of the collaboration cannot be read", "make it a regular file that you can read"
 )
@@ -87,7 +88,8 @@ _KINDS = {
     **dict.fromkeys(("ACP131",), _UNKNOWN),
     **dict.fromkeys(("ACP101", "ACP205"), _MISSING),
     **dict.fromkeys(("ACP102",), _OBSOLETE),
-    **dict.fromkeys(("ACP103", "ACP206", "ACP208"), _NO_ACCESS),
+    **dict.fromkeys(("ACP103", "ACP206"), _NO_ACCESS),
+    **dict.fromkeys(("ACP208",), _TOO_LARGE),
     **dict.fromkeys(
         ("ACP210", "ACP211", "ACP212", "ACP213", "ACP214", "ACP216", "ACP401", "ACP402",
          "ACP403", "ACP404", "ACP405", "ACP406", "ACP407", "ACP408", "ACP409", "ACP410",
@@ -131,14 +133,19 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
 def _gathered(facts: Facts, grouped: dict[_Kind, list[Finding]]) -> dict[_Kind, list[Finding]]:
     """With all that makes the log hopeless as one kind, the obstacle's: one way leads out of it."""
     beyond = [kind for kind in grouped if kind in _HOPELESS]
-    if len(beyond) < 2:
+    if not beyond or (len(beyond) == 1 and not facts.takes_no_more):
         return grouped
-    broken = facts.lines.broken
-    code = hopeless.code_of(broken.code) if broken else ""
-    first = next((kind for kind in beyond if kind.code == code), beyond[0])
-    others = [finding for kind in beyond if kind is not first for finding in grouped[kind]]
-    rest = {kind: findings for kind, findings in grouped.items() if kind not in beyond}
-    return {first: grouped[first] + others, **rest}
+    if facts.takes_no_more:
+        first = _TOO_LARGE
+    else:
+        broken = facts.lines.broken
+        code = hopeless.code_of(broken.code) if broken else ""
+        first = next((kind for kind in beyond if kind.code == code), beyond[0])
+    findings = grouped.get(first, []) + [
+        finding for kind in beyond if kind is not first for finding in grouped[kind]
+    ]
+    rest = {kind: found for kind, found in grouped.items() if kind not in (first, *beyond)}
+    return {first: findings, **rest}
 
 
 def is_broken(case: Case) -> bool:

@@ -20,7 +20,7 @@ from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import V2, text_in
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append
-from acp_core.protocols.folder.write.hopeless import hopeless
+from acp_core.protocols.folder.write.hopeless import full, hopeless
 from acp_core.protocols.folder.write.opened import is_shared
 
 _GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
@@ -93,7 +93,8 @@ class Turns:
             return f"{participant} is not listed in protocol.json"
         if facts.log_problem:
             return f"events.jsonl: {facts.log_problem}"
-        broken = hopeless(self._folder, facts.lines)
+        beyond = full if facts.takes_no_more else hopeless
+        broken = beyond(self._folder, facts.lines)
         ended = facts.history.machine.ending
         return f"{broken.sentence}: {broken.cure}" if broken and not ended else ""
 

@@ -14,7 +14,7 @@ from acp_core.files import journal
 from acp_core.files.locked import QUIET
 from acp_core.model.light import Any
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
@@ -50,6 +50,7 @@ class Observation:
         self._reader = journal.Reader(
             path_of(folder, schema.LOG_FILE),
             max_line=schema.MAX_LINE,
+            max_lines=schema.MAX_LINES,
             max_size=schema.MAX_LOG,
             grace=_GRACE,
             verify=again,
@@ -67,6 +68,12 @@ class Observation:
         """Why the log can never become valid again, "" where it can."""
         broken = self._lines.broken
         return broken.message if broken else ""
+
+    @property
+    def takes_no_more(self) -> bool:
+        """Whether the log is so large that no event can follow."""
+        reader = self._reader
+        return reader.full or is_full(reader.lines, reader.offset + len(reader.tail))
 
     @property
     def bare_returns(self) -> bool:
@@ -244,6 +251,8 @@ def _action(seen: Observation, participant: str) -> str:
         return f"wait: {RETURNS}"
     from acp_core.protocols.folder.prompts import next_actions
 
+    if seen.takes_no_more and not seen.machine.ending:
+        return next_actions.FULL
     readiness = conclusion = None
     if seen.machine.phase in ("decision_review", "readiness_check"):
         from acp_core.protocols.folder.schema import documents

@@ -75,6 +75,10 @@ _STOP = "stop; collaboration is complete."
 _START = "wait: the log holds no event yet; run {init} --resume to finish the start."
 _BLOCKED = "resolve the blocker or start a new collaboration round."
 
+FULL = (
+    "stop: events.jsonl has reached acp's limit, and no event can be appended; "
+    "tell a human, who continues in a new folder with `acp continue`."
+)
 _LONG = 300  # characters of what is wrong with the log
 
 COMMANDS = {"validate": "acp validate", "init": "acp init"}
@@ -91,6 +95,8 @@ _DUTIES = {
 
 def next_action(machine: Machine, facts: Facts, participant: str) -> str:
     """What ``participant`` should do now, given the documents as they were read."""
+    if facts.takes_no_more and not machine.ending:
+        return FULL
     broken = facts.lines.broken
     return advise(
         machine,

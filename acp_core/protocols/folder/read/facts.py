@@ -17,7 +17,7 @@ from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
 from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept, strange_share
-from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.schema.documents import Conclusion, Decisions, Readiness, Review
@@ -204,6 +204,11 @@ class Facts:
     def log_full(self) -> bool:
         """Whether the log is larger than is read."""
         return self._reader.full
+
+    @property
+    def takes_no_more(self) -> bool:
+        """Whether the log is so large that no event can follow."""
+        return self.log_full or is_full(self.log_lines, self.log_size)
 
     @property
     def tail(self) -> bytes:

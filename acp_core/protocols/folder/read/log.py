@@ -14,6 +14,7 @@ from itertools import islice
 
 from acp_core.files.journal import Lines, without_collector
 from acp_core.model.light import TYPE_CHECKING
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.read.lines import Days, Row, rows
 from acp_core.protocols.folder.read.transitions import Course
@@ -37,6 +38,16 @@ _STATES = 4_096  # different states that are remembered
 
 State = tuple[str, str | None, list[str]]
 """Phase, owner and who is waited for, as protocol.json records them."""
+
+
+def is_full(lines: int, size: int) -> bool:
+    """Whether a log is as large as it is read: no event can follow, however short.
+
+    Args:
+        lines: its complete lines.
+        size: its bytes.
+    """
+    return lines >= schema.MAX_LINES or size > schema.MAX_LOG - schema.MAX_LINE
 
 
 class History:

@@ -111,7 +111,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP208": (
         "The log is too large for a collaboration; acp does not read the rest.",
-        "Check which program writes to it; append blocked, and continue in a new folder with `acp continue`.",
+        "Find the program that writes so much to it, and stop it; then continue in a new folder with `acp continue`.",
     ),
     "ACP210": ("An event lacks a field that every event must have.", _NEVER),
     "ACP211": (

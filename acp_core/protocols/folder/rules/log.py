@@ -26,9 +26,7 @@ def log_readable(facts: Facts) -> Iterator[Finding]:
     elif not facts.history.entries and not facts.history.check.bad_lines and not facts.tail_error:
         yield Finding("ACP205", f"{LOG_FILE} is empty", file=LOG_FILE)
     if facts.log_full:
-        text = (
-            f"{LOG_FILE} is larger than is read: {schema.MAX_LINES} lines, {schema.MAX_LOG} bytes"
-        )
+        text = f"{LOG_FILE} is larger than acp reads it: {schema.MAX_LINES} lines, {schema.MAX_LOG} bytes"
         yield Finding("ACP208", text, file=LOG_FILE)
 
 

@@ -83,9 +83,10 @@ class Builder:
         self._trouble.judge(facts, seconds)
         events = self._event_log(facts)
         kinds = participants.kinds(facts, self._humans)
-        turns = participants.turns(facts, now)
         links = self._links(facts)
         continued = continued_in(links)
+        left = bool(continued) and facts.takes_no_more  # nobody can act here any more
+        turns = () if left else participants.turns(facts, now)
         documents = papers.documents(facts)
         times = [schema.parse_time(entry.at) for entry in facts.history.entries[:1]]
         last = facts.history.last
@@ -100,11 +101,9 @@ class Builder:
             objective=clean_line(text_in(protocol, "objective"), _OBJECTIVE),
             location=clean_line(self._folder, 4_096),
             as_of=now,
-            headline=_headline(facts),
+            headline=_headline(facts, continued if left else ""),
             summary=_summary(facts),
-            status=Status.ACTIVE
-            if machine.phase and machine.phase not in _STATUS
-            else _STATUS.get(machine.phase, Status.UNKNOWN),
+            status=_STATUS.get(machine.phase, Status.BLOCKED if left else Status.ACTIVE),
             phase=machine.phase,
             source=_source(facts),
             verdict=Verdict.UNKNOWN if facts.unsettled else self._trouble.verdict,
@@ -250,8 +249,13 @@ def _doubt(facts: Facts) -> str:
     return ""
 
 
-def _headline(facts: Facts) -> str:
-    """One plain sentence; how long it has lasted is left to the screens."""
+def _headline(facts: Facts, left_for: str = "") -> str:
+    """One plain sentence; how long it has lasted is left to the screens.
+
+    Args:
+        facts: the collaboration.
+        left_for: the folder in which it goes on where nobody can act here, "" elsewhere.
+    """
     machine = facts.history.machine
     if facts.dialect == UNKNOWN_DIALECT:
         version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
@@ -270,6 +274,8 @@ def _headline(facts: Facts) -> str:
         return _blocked(facts)
     if not machine.phase:
         return "no events yet."
+    if left_for:
+        return f"{_summary(facts)}; continued in {clean_line(left_for, 300)}."
     shown = tuple(clean_name(name, 60) for name in machine.waiting)
     return f"{_summary(facts)}. Waiting for {participants.names(shown)}."
 

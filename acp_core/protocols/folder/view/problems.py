@@ -126,13 +126,15 @@ class Trouble:
                 code="invalid",
                 text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
                 since=moment,
-                action=remedy(facts.lines) or None if broken else _way_out(codes),
+                action=_way_out(facts, codes),
             ),
         )
 
 
-def _way_out(codes: list[str]) -> str | None:
-    """The action that helps where the log itself can become valid again."""
+def _way_out(facts: Facts, codes: list[str]) -> str | None:
+    """The action that helps."""
+    if facts.takes_no_more or facts.lines.broken is not None:
+        return remedy(facts.lines, takes_no_more=facts.takes_no_more) or None
     return None if _REPAIRABLE.isdisjoint(codes) else "repair"
 
 

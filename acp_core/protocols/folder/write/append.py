@@ -274,8 +274,6 @@ def _candidate(opened: Opened, request: Request, at: str) -> Entry:
 
 def _check_order(opened: Opened, entry: Entry) -> None:
     """What the log and the state machine say of the next event."""
-    if entry.line > schema.MAX_LINES:
-        raise Refused(f"the log already has the maximum of {schema.MAX_LINES} lines")
     if "completed" in opened.machine.last:
         raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
     _check_sound(opened, entry.event)
@@ -333,11 +331,11 @@ def _refuse(
 
 
 def _check_sound(opened: Opened, event: str) -> None:
-    """Refuse to go on where the log itself is broken: such a run cannot become valid again."""
-    if opened.history.broken is not None:
+    """Refuse to go on where the log is full, or broken: such a run cannot become valid again."""
+    if opened.full or opened.history.broken is not None:
         from acp_core.protocols.folder.write import hopeless
 
-        hopeless.check(opened.folder, opened.history, event)
+        hopeless.check(opened.folder, opened.history, event, full_log=opened.full)
 
 
 def entry_fields(entry: Entry) -> dict[str, object]:

@@ -24,6 +24,8 @@ _AGAIN = (
     "again, then remove this line."
 )
 
+_FULL = "Its events.jsonl had reached the limit of acp: no event could follow."
+
 
 def relative(target: str, start: str) -> str:
     """The way from one folder to another, for protocol.json and documents."""
@@ -47,10 +49,12 @@ def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str
     """The old proposal, and on top of it how the last collaboration ended and what is said to it."""
     phase = opened.machine.ending
     endings = [entry for entry in opened.entries if entry.event == phase]
-    what = "\n\n".join(_ending(entry, phase) for entry in endings)
+    what = "\n\n".join(_ending(entry, phase) for entry in endings) or _FULL
     before = relative(opened.folder, folder)
     title = "Answer" if phase == "blocked" else "Why It Continues"
-    told = answer.strip() or "The work continues from its conclusion."
+    told = answer.strip() or (
+        "The work continues from its conclusion." if endings else "The work continues as it stood."
+    )
     old = _without_title(_text(opened, "proposal.md"))
     return f"""\
 # Proposal

@@ -83,7 +83,7 @@ def continue_in_new_folder(
     """Start the new collaboration, and let each folder name the other.
 
     Args:
-        old: the folder of a completed or blocked collaboration.
+        old: the folder of a completed or blocked collaboration, or of one whose log is full.
         new: the new folder; None takes the old one's name with the next number.
         answer: what a person says to the blocker, or why it goes on; asked for when blocked.
         objective: a new objective; the old one where blank.
@@ -97,7 +97,7 @@ def continue_in_new_folder(
     if is_shared(old):
         load(f"{_SHARED}:before")(old)
     with lock(old, force=force) as held:
-        opened = open_locked(old, held.log)
+        opened = open_locked(old, held.log, full=True)
         plan = prepare(opened, new, answer, objective=objective, now=now())
         refuse_lockless(plan.folder, force)
         existed = os.path.lexists(path_of(plan.folder, schema.PROTOCOL_FILE))
@@ -119,7 +119,7 @@ def prepare(
     Raises:
         Refused: it cannot be continued, or not there.
     """
-    phase = opened.machine.ending
+    phase = left_in(opened)
     if not phase:
         raise Refused(
             "only a completed or blocked collaboration can be continued; "
@@ -149,6 +149,15 @@ def prepare(
         _refuse_strangers(folder, made)
     named = {CONTINUED_BY: {"path": relative(folder, opened.folder), **lineage}}
     return Plan(opened, folder, charter, made, schema.encode_protocol(opened.protocol | named))
+
+
+def left_in(opened: Opened) -> str:
+    """The phase in which a collaboration is left for a new folder; "" where it goes on itself.
+
+    It ended, or no event can follow: no participant can append one, not even ``blocked``.
+    """
+    machine = opened.machine
+    return machine.ending or ((machine.phase or _UNKNOWN) if opened.full else "")
 
 
 def new_folder(opened: Opened, new: str | None) -> str:

@@ -6,17 +6,18 @@ lines in the middle of the log that cannot be read, stay as they are. Standard l
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused, init, review
-from acp_core.protocols.folder.write.hopeless import hopeless
+from acp_core.protocols.folder.write.hopeless import full, hopeless
 from acp_core.protocols.folder.write.opened import NEWLINES, Opened, path_of, take, with_state
 from acp_core.protocols.folder.write.rebuild import MARK, rebuild
 
@@ -122,6 +123,8 @@ class _Diagnosis:
         self.hopeless: list[str] = []
 
     def plan(self) -> Plan:
+        if self._is_full():
+            return Plan(self.folder, hopeless=tuple(self.hopeless))
         missing = self._missing_files()
         log = self.log or next((f.data for f in missing if f.name == schema.LOG_FILE), b"")
         opened = take(self.folder, self.protocol, log)
@@ -133,6 +136,14 @@ class _Diagnosis:
         self._mend_protocol(opened)
         self._note_hopeless(opened)
         return Plan(self.folder, tuple(self.fixes), tuple(self.hopeless))
+
+    def _is_full(self) -> bool:
+        """Whether no event can follow in the log: what it tells is not read to its end."""
+        opened = take(self.folder, self.protocol, self.log or b"")
+        found = full(self.folder, opened.history) if opened.full else None
+        if found is not None:
+            self.hopeless.append(f"{found.sentence}: {found.cure}")
+        return found is not None
 
     def _missing_files(self) -> list[init.File]:
         """What an interrupted start left unwritten, or what was removed since."""
@@ -277,7 +288,7 @@ def headings(text: bytes) -> dict[int, str]:
 
 
 def _read(folder: str, name: str) -> bytes | None:
-    """A file's bytes, None where it is missing.
+    """A file's bytes, None where it is missing; of a log that is too large, how it begins.
 
     Raises:
         Refused: it is there and cannot be read.
@@ -288,4 +299,6 @@ def _read(folder: str, name: str) -> bytes | None:
     except Unreadable as error:
         if error.missing:
             return None
+        if error.errno == errno.EFBIG and name == schema.LOG_FILE:
+            return read_head(path_of(folder, name), limit)
         raise Refused(f"{path_of(folder, name)}: {error}") from None

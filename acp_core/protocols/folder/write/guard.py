@@ -18,7 +18,7 @@ from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import MISSING
 from acp_core.protocols.folder.write import Refused
-from acp_core.protocols.folder.write.hopeless import hopeless
+from acp_core.protocols.folder.write.hopeless import full, hopeless
 from acp_core.protocols.kit import guard
 
 if TYPE_CHECKING:
@@ -44,10 +44,16 @@ def obstacles(facts: Facts, now: datetime, continued: str = "") -> tuple[Obstacl
     elif facts.dialect == schema.UNKNOWN_DIALECT:
         found = (_unknown(facts),)
     else:
-        beyond = None if continued else hopeless(facts.folder, facts.lines)
-        found = (_nobody(facts), _torn(facts), beyond)
+        found = (_nobody(facts), _torn(facts), _beyond(facts, continued))
     disk = guard.disk(Path(facts.folder))
     return tuple(each for each in (*found, disk) if each is not None)
+
+
+def _beyond(facts: Facts, continued: str) -> Obstacle | None:
+    """A log that only a new folder leads out of."""
+    if facts.takes_no_more:
+        return full(facts.folder, facts.lines, continued)
+    return None if continued else hopeless(facts.folder, facts.lines)
 
 
 def _unknown(facts: Facts) -> Obstacle:

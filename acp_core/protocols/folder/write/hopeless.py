@@ -26,6 +26,51 @@ _OTHERWISE = "A7"
 _SENTENCE = 300  # characters of what the validator says
 
 
+TOO_LARGE = (
+    f"events.jsonl has reached acp's limit ({schema.MAX_LINES:,} lines or {schema.MAX_LOG >> 20} MB): "
+    "no event can be appended"
+)
+
+
+def full(folder: str, history: History, continued: str = "") -> Obstacle | None:
+    """A log that is so large that no event can follow (see `acp_core.protocols.folder.read.log.is_full`).
+
+    Args:
+        folder: the collaboration's.
+        history: its log, as far as it is read.
+        continued: the folder in which it goes on already, "" for none.
+
+    Returns:
+        What stands in the way; None where the collaboration is complete, and nothing has to follow.
+    """
+    if history.machine.ending == "completed":
+        return None
+    act = "" if continued else remedy(history, takes_no_more=True)
+    return Obstacle(
+        "A9",
+        TOO_LARGE,
+        _out_of_full(folder, history, continued),
+        frozenset({"continue"}),
+        remedy=act,
+        document=schema.LOG_FILE,
+        key=f"full:{act}",
+        wanted=not continued,
+    )
+
+
+def _out_of_full(folder: str, history: History, continued: str) -> str:
+    """What leads on where no event can follow."""
+    if continued:
+        return f"the collaboration continues in {clean_line(continued, 4_096)}"
+    if not history.machine.participants or history.machine.ending:
+        return way_out(folder, history)
+    name = shlex.quote(clean_line(folder, 4_096))
+    return (
+        "find the program that writes so much to it, and stop it; "
+        f"then run `acp continue {name}` to continue in a new folder"
+    )
+
+
 def code_of(finding: str) -> str:
     """The code of the cause that a finding about the log's lines belongs to."""
     return _CODES.get(finding, _OTHERWISE)
@@ -56,12 +101,12 @@ def hopeless(folder: str, history: History) -> Obstacle | None:
     )
 
 
-def remedy(history: History) -> str:
+def remedy(history: History, *, takes_no_more: bool = False) -> str:
     """The act that leads out of a log beyond mending; "" where only a new start does."""
     machine = history.machine
     if not machine.participants:
         return ""
-    return "continue" if machine.ending else "block" if machine.count else ""
+    return "continue" if machine.ending or takes_no_more else "block" if machine.count else ""
 
 
 def way_out(folder: str, history: History) -> str:
@@ -79,16 +124,17 @@ def way_out(folder: str, history: History) -> str:
     return "history is never rewritten, and no event can follow: run `acp init` in a new folder"
 
 
-def check(folder: str, history: History, act: str) -> None:
+def check(folder: str, history: History, act: str, *, full_log: bool = False) -> None:
     """Let an act pass, or refuse it because the log is beyond mending.
 
     Args:
         folder: the collaboration's.
         history: its log, read under the lock.
         act: the name of the act, or of the event that is to be appended.
+        full_log: whether the log is so large that no event can follow.
 
     Raises:
         Refused: the log can never become valid again, and the act does not lead out of that.
     """
-    found = hopeless(folder, history)
+    found = full(folder, history) if full_log else hopeless(folder, history)
     guard.check((found,) if found else (), act)

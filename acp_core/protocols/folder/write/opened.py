@@ -7,18 +7,19 @@ mended by the next write. Standard library only.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
 
 from acp_core.files import mounts
-from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
+from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.person.pins import is_pinned
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import list_in
 from acp_core.protocols.folder.write import Refused
 
@@ -74,6 +75,11 @@ class Opened(NamedTuple):
     def bad(self) -> list[BadLine]:
         """The lines that are no events."""
         return self.history.check.bad_lines
+
+    @property
+    def full(self) -> bool:
+        """Whether the log is as large as acp reads: no event can follow."""
+        return is_full(self.lines, self.size)
 
     @property
     def last(self) -> Entry | None:
@@ -169,20 +175,36 @@ def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
     history = History(schema.participant_ids(protocol), schema.dialect_of(protocol))
     lines = 0
     for block in blocks(data):
+        block = block.head(schema.MAX_LINES - lines)  # readers stop there, too
+        if not block.count:
+            break
         history.read(block)
         lines += block.count
     tail = data[data.rfind(b"\n") + 1 :]
     return Opened(folder, protocol, history, len(data), lines, tail)
 
 
-def open_locked(folder: str, log: LockedLog) -> Opened:
+def open_locked(folder: str, log: LockedLog, *, full: bool = False) -> Opened:
     """The collaboration whose lock is held.
+
+    Args:
+        folder: the collaboration.
+        log: its log.
+        full: take a log that is too large as far as readers read it, for who appends nothing.
 
     Raises:
         Refused: protocol.json cannot be read, its dialect is not known, or the log is torn.
     """
     protocol = read_protocol(folder)
     _require_known(folder, protocol)
+    if log.size() > schema.MAX_LOG:
+        opened = take(folder, protocol, log.head(schema.MAX_LOG))
+        if not full:
+            from acp_core.protocols.folder.write import hopeless  # late: hardly ever
+
+            hopeless.check(folder, opened.history, "", full_log=True)
+            raise Refused(f"{log.path} is larger than {schema.MAX_LOG} bytes")
+        return opened
     for _ in range(_TRIES):
         torn = log.is_torn()
         data = log.read(schema.MAX_LOG)
@@ -193,8 +215,12 @@ def open_locked(folder: str, log: LockedLog) -> Opened:
     raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
 
 
-def open_unlocked(folder: str) -> Opened:
+def open_unlocked(folder: str, *, full: bool = False) -> Opened:
     """The collaboration as it stands, without its lock: for showing what an event would do.
+
+    Args:
+        folder: the collaboration.
+        full: as for `open_locked`.
 
     Raises:
         Refused: as `open_locked`, or the log cannot be read.
@@ -204,6 +230,10 @@ def open_unlocked(folder: str) -> Opened:
     try:
         data = read_bounded(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
     except Unreadable as error:
+        if full and error.errno == errno.EFBIG:
+            return take(
+                folder, protocol, read_head(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
+            )
         raise Refused(f"{path_of(folder, schema.LOG_FILE)}: {error}") from None
     if data and not data.endswith(b"\n"):
         raise Refused(_torn(folder, data))
