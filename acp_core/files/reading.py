@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 
 from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
@@ -46,6 +47,21 @@ class Unreadable(Unusable, OSError):
     def passing(self) -> bool:
         """Whether it says nothing of the file: the disk or the system failed at this moment."""
         return self.errno is not None and self.errno not in _OF_THE_FILE
+
+
+JUST_NOW = 0.05  # seconds: within them, a file system's clock may not tell two writes apart
+
+
+def just_changed(modified: float, now: float | None = None) -> bool:
+    """Whether a file changed so short before it was looked at that it may change again unnoticed.
+
+    What was read of it then must be read again at the next look, though its stamp stays the same.
+
+    Args:
+        modified: when it changed, in seconds since 1970.
+        now: when it was looked at; this moment where None.
+    """
+    return (time.time() if now is None else now) - modified < JUST_NOW
 
 
 class Stamp(NamedTuple):

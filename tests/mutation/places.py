@@ -83,6 +83,18 @@ UNDEFENDED = (
         "tests/protocols/folder/test_following.py::test_two_changes_of_protocol_json_within_one_tick_are_both_seen",
     ),
     Undefended(
+        "acp_core/protocols/cycle/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+    ),
+    Undefended(
+        "acp_core/protocols/workspaces/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+    ),
+    Undefended(
+        "acp_core/protocols/governed/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+    ),
+    Undefended(
         "acp_core/fleet/readings.py",
         "        member.queued = False  # before reading: what changes from here on is read again\n"
         "        snapshot = member.refresh(self._clock())\n",

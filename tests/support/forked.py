@@ -105,9 +105,11 @@ def _ask(request: dict[str, Any]) -> int:
     """What the server answers."""
     global _server
     if _server is None or _server.poll() is not None:
+        # It outlives the test that begins it, and is none of what that test started.
+        env = {name: text for name, text in os.environ.items() if name != "ACP_STATE"}
         _server = subprocess.Popen(
             [sys.executable, "-m", "tests.support.forked"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            cwd=ROOT, text=True, encoding="utf-8",
+            cwd=ROOT, env=env, text=True, encoding="utf-8",
         )  # fmt: skip
         atexit.register(_end, _server)
     assert _server.stdin and _server.stdout

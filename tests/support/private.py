@@ -16,7 +16,14 @@ def open_to_others() -> list[str]:
     return [
         str(path.relative_to(state))
         for path in sorted(state.rglob("*"))
-        if not path.is_symlink()
-        and "drafts" not in path.parent.parts
-        and stat.S_IMODE(path.lstat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+        if "drafts" not in path.parent.parts and _mode(path) & (stat.S_IRWXG | stat.S_IRWXO)
     ]
+
+
+def _mode(path: Path) -> int:
+    """Its permissions; none for a link, and for a file of a database that has gone meanwhile."""
+    try:
+        found = path.lstat().st_mode
+    except FileNotFoundError:
+        return 0
+    return 0 if stat.S_ISLNK(found) else stat.S_IMODE(found)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
+from acp_core.files.reading import Stamp, Unreadable, just_changed, open_regular, stamp, stamp_of
 from acp_core.files.unseen import NOTHING, Unseen, unseen_lines
 from acp_core.model import Finding, Severity, Snapshot, Verdict
 from acp_core.model.tracked import TrackedFile
@@ -17,9 +17,13 @@ _JSON = (".json", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """What was seen of a file as of ``stamp``; ``offset`` and ``lines`` are those that are complete."""
+    """What was seen of a file as of ``stamp``; ``offset`` and ``lines`` are those that are complete.
+
+    ``again`` says that it had just changed then: the next look is not saved.
+    """
 
     stamp: Stamp
+    again: bool = False
     offset: int = 0
     lines: int = 0
     unseen: Unseen = NOTHING
@@ -67,8 +71,10 @@ class UnseenText:
 
 def _scan(file: TrackedFile, before: _Scan | None) -> _Scan | None:
     now = stamp(file.path)
-    if now is None or (before is not None and before.stamp == now):
-        return before if now is not None else None
+    if now is None:
+        return None
+    if before is not None and before.stamp == now and not before.again:
+        return before
     try:
         descriptor, status = open_regular(file.path)
         with os.fdopen(descriptor, "rb") as opened:
@@ -78,7 +84,8 @@ def _scan(file: TrackedFile, before: _Scan | None) -> _Scan | None:
             data = opened.read(LIMIT - look.offset)
     except (Unreadable, OSError):
         return None
-    return _read(replace(look, stamp=stamp_of(status)), data, file)
+    look = replace(look, stamp=stamp_of(status), again=just_changed(status.st_mtime))
+    return _read(look, data, file)
 
 
 def _read(look: _Scan, data: bytes, file: TrackedFile) -> _Scan:

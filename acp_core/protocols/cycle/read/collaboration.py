@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
+from acp_core.files.reading import just_changed
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Card, Cause, DocumentText, Event, Snapshot
@@ -27,6 +28,7 @@ from acp_core.protocols.cycle.view import build, documents
 from acp_core.protocols.cycle.view import story as past
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.documents import loaded
+from acp_core.protocols.kit.snapshots import with_parts_of
 from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Cycles(Collaboration):
         self._root = Path(self.key)
         self._last: Snapshot | None = None
         self._signature: object = None
+        self._doubt = False  # a file had just changed when it was read
         self._project: Project | None = None
         self._good: dict[str, Object] = {}
         self._seen: dict[str, Seen] = {}
@@ -76,9 +79,11 @@ class Cycles(Collaboration):
         signature = files, wanted, guard.of_disk(self._root), conducts
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
-        if last is not None and signature == self._signature and not due:
+        doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
+        if last is not None and signature == self._signature and not due and not doubt:
             return last
-        project = scan.scan(self._root, files, now, self._good, self._project, wanted)
+        before = None if doubt else self._project
+        project = scan.scan(self._root, files, now, self._good, before, wanted)
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
         self._project, self._signature = project, signature
@@ -89,7 +94,8 @@ class Cycles(Collaboration):
         if others:  # no file changes when it is killed
             again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
         made = build.snapshot(project, self.key, again, (*found, *others))
-        self._last = self._unseen.added(made, self.tracked_files())
+        made = self._unseen.added(made, self.tracked_files())
+        self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
 
     def _others(self) -> tuple[Obstacle, ...]:

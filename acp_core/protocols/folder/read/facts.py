@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from acp_core.files import journal
-from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.reading import Stamp, Unreadable, just_changed, read_bounded, stamp
 from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
+from acp_core.protocols.folder.read.file import MISSING, File
 from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept, strange_share
 from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
@@ -254,7 +254,7 @@ class Facts:
         except ValueError as error:
             self.protocol_problem = str(error)
         else:
-            if found is not None and time.time() - found.modified / 1e9 < JUST_NOW:
+            if found is not None and just_changed(found.modified / 1e9):
                 self._protocol_again = True
             if protocol != self.protocol:
                 self._take_protocol(protocol)

@@ -6,12 +6,11 @@ Standard library only.
 from __future__ import annotations
 
 import os
-import time
 import zlib
 from collections.abc import Callable
 
 from acp_core.files import markdown
-from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.reading import Stamp, Unreadable, just_changed, read_bounded, stamp
 from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Generic, TypeVar
 from acp_core.protocols.folder import schema
@@ -19,7 +18,6 @@ from acp_core.protocols.folder import schema
 T = TypeVar("T")
 
 MISSING = "missing"
-JUST_NOW = 0.05  # seconds: a file changed this short before it was read may change unnoticed
 
 
 class File(Generic[T]):
@@ -97,7 +95,7 @@ class File(Generic[T]):
         except Unreadable as error:
             self.problem = MISSING if error.missing else error.reason
             return
-        self._again = found is not None and time.time() - found.modified / 1e9 < JUST_NOW
+        self._again = found is not None and just_changed(found.modified / 1e9)
         self.version += f".{zlib.crc32(data):x}"
         self.suppose(data)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
@@ -34,8 +33,7 @@ from acp_core.protocols.folder.view.review_points import ReviewPoints
 from acp_core.protocols.folder.view.timeline import EventLog
 from acp_core.protocols.folder.write import guard
 from acp_core.protocols.folder.write.opened import is_shared
-
-T = TypeVar("T")
+from acp_core.protocols.kit.snapshots import with_parts_of
 
 _OBJECTIVE = 2_000
 _STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
@@ -74,7 +72,7 @@ class Builder:
             )
         else:
             made = self._build(facts, now)
-        self._last = made if last is None else _sharing(last, made)
+        self._last = made if last is None else with_parts_of(last, made)
         return self._last
 
     def _build(self, facts: Facts, now: datetime) -> Snapshot:
@@ -170,32 +168,6 @@ class Builder:
             *(() if continued_in(links) else self._trouble.needs(facts, now)),
             *trouble.turn_needs(turns, humans, participants.event_of_turn(facts)),
         )
-
-
-def _sharing(old: Snapshot, new: Snapshot) -> Snapshot:
-    """``new`` with the parts of ``old`` that are equal; ``old`` itself where all are."""
-    kept = {}
-    changed = False
-    for each in fields(Snapshot):
-        before, after = getattr(old, each.name), getattr(new, each.name)
-        if before is after:
-            continue
-        if before == after:
-            kept[each.name] = before
-        elif each.name != "as_of":
-            changed = True
-            if each.name == "documents":  # a pane shows one of them
-                kept[each.name] = _same_where_equal(before, after)
-    if not changed:
-        return old
-    return replace(new, **kept) if kept else new
-
-
-def _same_where_equal(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
-    """``after`` with the very objects of ``before`` where those at the same place are equal."""
-    pairs = zip(before, after, strict=False)
-    same = tuple(old if old == new else new for old, new in pairs)
-    return same + after[len(same) :]
 
 
 def _source(facts: Facts) -> Source:

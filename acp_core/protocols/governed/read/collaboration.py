@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from acp_core import model
 from acp_core.files.atomic import is_leftover
-from acp_core.files.reading import Stamp, stamp
+from acp_core.files.reading import Stamp, just_changed, stamp
 from acp_core.files.text import clean_line
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
@@ -39,6 +39,7 @@ from acp_core.protocols.governed.write.checkpoint import RUNS
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above
 from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.documents import kind_of, loaded
+from acp_core.protocols.kit.snapshots import with_parts_of
 from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Governed(Collaboration):
         self._last: model.Snapshot | None = None
         self._unseen = UnseenText(UNSEEN)
         self._stamps: dict[Path, Stamp | None] = {}
+        self._doubt = False  # a file had just changed when it was read
         self._troubles: list[Trouble] = []
         self._children: tuple[Path, ...] = ()
         self._printed: dict[str, Path] = {}
@@ -116,7 +118,11 @@ class Governed(Collaboration):
         stamps = {path: stamp(path) for path in self._signs()}
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
-        if last is not None and stamps == self._stamps and not due:
+        doubt, self._doubt = (
+            self._doubt,
+            any(just_changed(each.modified / 1e9) for each in stamps.values() if each),
+        )
+        if last is not None and stamps == self._stamps and not due and not doubt:
             return last
         if self._is_initiative():
             self._run = None
@@ -150,7 +156,8 @@ class Governed(Collaboration):
         # what came to be known of children is looked at from the next reading on
         self._stamps = stamps if set(stamps) == set(self._signs()) else {}
         self._last = new
-        self._last = self._unseen.added(new, self.tracked_files())
+        made = self._unseen.added(new, self.tracked_files())
+        self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
 
     def watched(self) -> frozenset[Path]:

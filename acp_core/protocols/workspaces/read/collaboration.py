@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
+from acp_core.files.reading import just_changed
 from acp_core.files.run_folder import run_folder
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot
 from acp_core.model.obstacle import Obstacle
@@ -16,6 +17,7 @@ from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
+from acp_core.protocols.kit.snapshots import with_parts_of
 from acp_core.protocols.kit.unseen_text import UnseenText
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.past.tracked import tracked_files
@@ -47,6 +49,7 @@ class Workspaces(Collaboration):
         self._root = Path(self.key)
         self._last: Snapshot | None = None
         self._signature: object = None
+        self._doubt = False  # a file had just changed when it was read
         self._run: Run | None = None
         self._unseen = UnseenText(UNSEEN)
 
@@ -57,7 +60,8 @@ class Workspaces(Collaboration):
         signature = files, scan.folders(self._root), guard.disk(self._root), claimed
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
-        if last is not None and signature == self._signature and not due:
+        doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
+        if last is not None and signature == self._signature and not due and not doubt:
             return last
         run = scan.scan(self._root, files, now)
         self._run, self._signature = run, signature
@@ -66,7 +70,8 @@ class Workspaces(Collaboration):
         if others:  # no file changes when one is killed
             again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
         made = build.snapshot(run, self.key, again, (*guard.obstacles(run), *others))
-        self._last = self._unseen.added(made, self.tracked_files())
+        made = self._unseen.added(made, self.tracked_files())
+        self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
 
     def _others(self, run: Run) -> tuple[Obstacle, ...]:
