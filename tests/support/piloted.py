@@ -14,19 +14,22 @@ Which rules the parts of a widget get (its component classes) is found once for 
 stand alike: with the same types, names, classes and states above them, up to the app.
 
 What was parsed of a stylesheet is kept for the apps to come: nothing changes it, and parsing it
-anew was most of an app's start.
+anew was most of an app's start. What was drawn of a widget is not: Textual's cache of two styles
+keeps a thousand of the widgets that asked for them, each search for garbage went through all of these.
 """
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from time import monotonic, process_time
 from typing import Any
 
 import textual.app
 import textual.pilot
 from textual._compositor import Compositor
+from textual._styles_cache import StylesCache
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -158,12 +161,16 @@ def _replaced(cls: type[Stylesheet], node: DOMNode, rules: Any, animate: bool = 
     _replace(cls, node, rules, animate)
 
 
+_inner_outer = lru_cache(1024)(partial(StylesCache.get_inner_outer.__wrapped__, None))  # type: ignore[attr-defined]
+
+
 def use() -> None:
     """Let every app of this process run so."""
     for module in (textual.app, textual.pilot):
         module.wait_for_idle = wait_for_idle  # type: ignore[attr-defined]
     Screen._compositor_refresh = _refresh  # type: ignore[method-assign]
     Compositor._render_chops = _render  # type: ignore[method-assign]
+    StylesCache.get_inner_outer = staticmethod(_inner_outer)  # type: ignore[assignment,method-assign]
     Stylesheet.__init__ = _stylesheet  # type: ignore[method-assign]
     Stylesheet.set_variables = _variables  # type: ignore[method-assign]
     Stylesheet.apply = _apply_once  # type: ignore[method-assign]
