@@ -97,7 +97,7 @@ def bench(
 
 def _sizes(quick: bool) -> dict[str, Any]:
     """How large what is measured is; "say" tells what is done now."""
-    small = {"changes": 3, "lengths": (10, 1_000), "fleet": 20}
+    small = {"changes": 3, "lengths": (10, 1_000), "fleet": 20, "others": 2}
     return {"say": _tell, **(small if quick else {})}
 
 

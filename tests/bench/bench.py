@@ -18,6 +18,7 @@ class Bench:
         changes: how many changes are waited for in each run.
         lengths: numbers of events.
         fleet: how many collaborations a fleet has.
+        others: how many dashboards stand idle beside the one that is measured.
         say: takes a line about what is done now.
     """
 
@@ -29,6 +30,7 @@ class Bench:
         changes: int = 20,
         lengths: tuple[int, ...] = (10, 10_000, 100_000),
         fleet: int = 1_000,
+        others: int = 19,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._base = base
@@ -36,6 +38,7 @@ class Bench:
         self.changes = changes
         self.lengths = lengths
         self.fleet = fleet
+        self.others = others
         self.say = say
 
     def path(self, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import threading
 import time
@@ -14,15 +15,17 @@ from tests.bench.figures import Aim, Figure, Run, median, percentile
 from tests.bench.programs import ECHO, acp, terminal, used
 from tests.support.terminal import Terminal
 
-P50, P99 = 40.0, 100.0  # ms
+P50, P99 = 25.0, 40.0  # ms
 BESIDE = "a key to a changed empty Textual program"
 SETTLE = 1.5  # s after the first picture until nothing more is loaded
 GAP = 0.25  # s between two changes
 RATE, STREAM = 100, 3.0  # events in a second, for so many seconds
+SLOW = 10  # events in a second, of several agents at work
+SHARE = 8.0  # % of a core that these may cost
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    """p50 and p99 of one change at a time and of a stream, at the shortest and longest log."""
+    """p50 and p99 of one change at a time, also beside others, and of streams; short and long log."""
     for events in (bench.lengths[0], bench.lengths[-1]):
         place = bench.log(bench.path("changes") / f"log{events}", events)
         echoes: list[Run] = []
@@ -47,6 +50,36 @@ def measure(bench: Bench) -> Iterator[Figure]:
             aim = Aim(f"at most {P99:.0f} ms", P99) if held else None
             worst = Run(percentile(pooled["echo"], 0.99))
             yield bench.figure("changes", f"{name}, p99", late, BESIDE, worst, aim)
+        costs = [stream(place, SLOW)[1] * SLOW * 100 for _ in range(bench.runs)]
+        yield Figure(
+            "changes", f"{SLOW} a second, {after}, processor", "%", statistics.median(costs),
+            "one event after the other", (median(alone).processor or 0.0) * SLOW * 100,
+            Aim(f"at most {SHARE:.0f} % of a core", SHARE),
+        )  # fmt: skip
+    yield from beside_others(bench)
+
+
+def beside_others(bench: Bench) -> Iterator[Figure]:
+    """One change at a time where more dashboards are open, each on a quiet collaboration."""
+    place = bench.log(bench.path("changes") / "beside", bench.lengths[0])
+    quiet = bench.log(bench.path("changes") / "quiet", bench.lengths[0])
+    alone: list[float] = []
+    beside: list[float] = []
+    for _ in range(bench.runs):
+        alone += one_by_one(place, bench.changes)[0]
+        with contextlib.ExitStack() as others:
+            for _ in range(bench.others):
+                shown = others.enter_context(terminal([*acp(), str(quiet)]))
+                shown.wait_for("Timeline", timeout=120)
+                shown.run(SETTLE / 5)
+            shown.run(SETTLE)
+            beside += one_by_one(place, bench.changes)[0]
+    name, one = f"one change beside {bench.others} idle dashboards", "one change without them"
+    for part, value, aim in (("p50", 0.5, P50), ("p99", 0.99, P99)):
+        runs = Run(percentile(beside, value)), Run(percentile(alone, value))
+        yield bench.figure(
+            "changes", f"{name}, {part}", runs[0], one, runs[1], Aim(f"at most {aim:.0f} ms", aim)
+        )
 
 
 def one_by_one(folder: Path, changes: int) -> tuple[list[float], float]:
@@ -74,8 +107,8 @@ def ready(shown: Terminal, folder: Path) -> Writer:
     return writer
 
 
-def stream(folder: Path) -> tuple[list[float], float]:
-    """The same for events that come `RATE` a second; an event counts once a later one is shown."""
+def stream(folder: Path, rate: int = RATE) -> tuple[list[float], float]:
+    """The same for events that come ``rate`` a second; an event counts once a later one is shown."""
     written: dict[int, float] = {}
     taken = []
     with terminal([*acp(), str(folder)]) as shown:
@@ -85,15 +118,15 @@ def stream(folder: Path) -> tuple[list[float], float]:
 
         def write() -> None:
             begun = time.perf_counter()
-            for number in range(int(RATE * STREAM)):
-                time.sleep(max(0.0, begun + number / RATE - time.perf_counter()))
+            for number in range(int(rate * STREAM)):
+                time.sleep(max(0.0, begun + number / rate - time.perf_counter()))
                 now = time.perf_counter()
                 writer.append()
                 written[writer.seq] = now
 
         thread = threading.Thread(target=write)
         thread.start()
-        last = first + int(RATE * STREAM) - 1
+        last = first + int(rate * STREAM) - 1
         end = time.monotonic() + STREAM + 30
         while waited <= last and time.monotonic() < end and not shown.ended:
             if not shown.pump(0.2):
