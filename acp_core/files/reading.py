@@ -13,7 +13,7 @@ import time
 from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
 
-_CHUNK = 1 << 20
+_LEAST = 1 << 16  # bytes
 _OF_THE_FILE = (
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES,
     errno.EPERM, errno.ENXIO, errno.ENODEV,
@@ -125,7 +125,8 @@ def read_bounded(path: str | os.PathLike[str], limit: int) -> bytes:
             raise Unreadable(f"larger than {limit} bytes", errno.EFBIG)
         parts = []
         left = limit + 1  # the file may have grown since
-        while left and (part := os.read(descriptor, min(left, _CHUNK))):
+        most = max(found.st_size + 1, _LEAST)  # at one go: to join parts takes as much room again
+        while left and (part := os.read(descriptor, min(left, most))):
             parts.append(part)
             left -= len(part)
     except OSError as error:
