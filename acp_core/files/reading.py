@@ -52,16 +52,15 @@ class Unreadable(Unusable, OSError):
 JUST_NOW = 0.05  # seconds: within them, a file system's clock may not tell two writes apart
 
 
-def just_changed(modified: float, now: float | None = None) -> bool:
-    """Whether a file changed so short before it was looked at that it may change again unnoticed.
+def just_changed(modified: float) -> bool:
+    """Whether a file changed so short before this moment that it may change again unnoticed.
 
-    What was read of it then must be read again at the next look, though its stamp stays the same.
+    What is read of it now must be read again at the next look, though its stamp stays the same.
 
     Args:
         modified: when it changed, in seconds since 1970.
-        now: when it was looked at; this moment where None.
     """
-    return (time.time() if now is None else now) - modified < JUST_NOW
+    return time.time() - modified < JUST_NOW
 
 
 class Stamp(NamedTuple):

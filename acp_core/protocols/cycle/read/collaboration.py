@@ -66,7 +66,7 @@ class Cycles(Collaboration):
         self._root = Path(self.key)
         self._last: Snapshot | None = None
         self._signature: object = None
-        self._doubt = False  # a file had just changed when it was read
+        self._doubt: frozenset[str] = frozenset()  # files that had just changed when they were read
         self._project: Project | None = None
         self._good: dict[str, Object] = {}
         self._seen: dict[str, Seen] = {}
@@ -79,10 +79,11 @@ class Cycles(Collaboration):
         signature = files, wanted, guard.of_disk(self._root), conducts
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
-        doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
+        doubt = self._doubt
+        self._doubt = frozenset(f.name for f in files if just_changed(f.changed.timestamp()))
         if last is not None and signature == self._signature and not due and not doubt:
             return last
-        before = None if doubt else self._project
+        before = _without(self._project, doubt)
         project = scan.scan(self._root, files, now, self._good, before, wanted)
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
@@ -219,6 +220,14 @@ def _written_by(event: Event) -> float | None:
     if event.at is None:
         return None
     return event.at.timestamp() + (0.0 if event.at.microsecond else 0.999_999)
+
+
+def _without(project: Project | None, doubt: frozenset[str]) -> Project | None:
+    """The last reading without the cycles of which a file had just changed then."""
+    if project is None or not doubt:
+        return project
+    sure = (each for each in project.cycles if not any(file.name in doubt for file in each.files))
+    return replace(project, cycles=tuple(sure))
 
 
 def recheck(project: Project) -> datetime | None:
