@@ -68,6 +68,8 @@ class Field(NamedTuple):
         asked: whether a form on the screen asks for it; else only commands and JSON input have it.
         unasked: its value where a form cannot ask for it; None for its default.
         suggests: what a shell offers for it besides its choices; "" for nothing.
+        needed: whether it must be given on the screen and in `acp act`, where the command of the act's
+            own works without it.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Field(NamedTuple):
     names_from: str = ""
     asked: bool = True
     suggests: str = ""
+    needed: bool = False
 
     @property
     def option(self) -> str:

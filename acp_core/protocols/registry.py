@@ -67,8 +67,8 @@ class Protocol(NamedTuple):
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.manual.Manual` with
     examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
     can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are
-    the descriptions of acts that have no command of their own and need inputs from a person, so that a
-    command that is printed for them names these.
+    the descriptions of acts that have no command of their own, so that a command that is printed for
+    them names the inputs that a person must choose.
     """
 
     name: str

@@ -38,7 +38,7 @@ PROTOCOL = Protocol(
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     tools="acp_core.protocols.folder.actions.tools:TOOLS",
-    acts=f"{_TABLE}:ANSWERS",
+    acts=f"{_TABLE}:ALL",
     past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),

@@ -68,7 +68,8 @@ def bound(
         sentence: what it does, where that depends on the state.
         offered: whether lists offer it now; else it can be asked for by name, and says why not.
     """
-    asked = narrow(spec.fields if fields is None else fields, narrowed or {})
+    narrowed_fields = narrow(spec.fields if fields is None else fields, narrowed or {})
+    asked = tuple(each._replace(required=each.required or each.needed) for each in narrowed_fields)
 
     def safe_preview(given: Any) -> Preview:
         try:

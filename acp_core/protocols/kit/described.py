@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from acp_core.model.action_spec import ActionSpec, Field
+from acp_core.model.action_spec import ActionSpec, Field, Kind
 from acp_core.protocols import registry
 from acp_core.protocols.kit.command import Commands
 
@@ -24,13 +24,16 @@ def unsaid(spec: ActionSpec, given: Iterable[str]) -> tuple[Field, ...]:
     return tuple(
         each
         for each in spec.fields
-        if each.form and each.required and each.default in (None, "") and each.name not in said
+        if each.form
+        and (each.required or each.needed)
+        and each.default in (None, "")
+        and each.name not in said
     )
 
 
 def placeholder(field: Field) -> str:
     """What stands for a value that is left to choose."""
-    return field.metavar or field.name.upper()
+    return field.metavar or ("TEXT" if field.kind is Kind.LINES else field.name.upper())
 
 
 @cache

@@ -74,7 +74,7 @@ def open_folder(context: Context, now: datetime) -> OpenFolder:
 def participants(names: Sequence[str]) -> dict[str, Any]:
     """A field as a choice between participants, here and now; the first one where none is named."""
     labels = {name: shown for name in names if (shown := clean_name(name)) != name}
-    return {"choices": tuple(names), "default": names[0], "labels": labels}
+    return {"choices": tuple(names), "default": names[0], "labels": labels, "required": True}
 
 
 def title(text: str) -> str:

@@ -50,7 +50,7 @@ def _narrowed(opened: Opened, key: str) -> Narrowed | None:
     except Refused:
         return None
     about = "Your answer, placed at the top of the new proposal."
-    answer = {"required": phase == "blocked", "help": about}
+    answer = {"needed": phase == "blocked", "help": about}
     return {
         "answer": answer,
         "folder": {"default": target, "help": "Must not exist yet."},

@@ -42,8 +42,6 @@ ALL = (
     table_agents.APPEND,
 )
 """What can be asked for by name."""
-ANSWERS = (ANSWER_QUESTION, SETTLE_QUESTIONS)
-"""Acts without a command of their own that need words which only a person can write."""
 INIT, APPEND, NEXT, WAIT, VALIDATE, NEW, REPAIR, CONTINUE = (
     Commands(each.command, each.sentence, (each,), f"acp.{each.command}/1")
     for each in (*table_agents.SPECS.values(), NEW_SPEC, REPAIRING, CONTINUATION)

@@ -39,7 +39,7 @@ CONTINUATION = ActionSpec(
     f"{_ROOM}.actions.continuing:continuing",
     (
         Field("answer", "Answer", "How the blocker is resolved; placed at the top of the new proposal.",
-              Kind.LINES),
+              Kind.LINES, metavar="TEXT", needed=True),
         Field("objective", "Objective", "The new objective; blank: the same as before."),
         Field("folder", "New folder", "The new folder; must not exist yet (default: NAME-2, NAME-3).",
               flag="--to", metavar="FOLDER"),

@@ -18,8 +18,8 @@ WHO = Field(
     "Participant",
     "The participant that takes this turn.",
     Kind.CHOICE,
-    required=True,
 )
+"""Always one of them, see `common.participants`."""
 CURRENT = "Current Proposal"
 _PROPOSAL = Field(
     "proposal",
@@ -187,6 +187,7 @@ BLOCKING = ActionSpec(
             "Reason",
             "The blocker, in one sentence; agents and people read it.",
             required=True,
+            metavar="TEXT",
         ),
     ),
     Intent.STOP_EVERYTHING,

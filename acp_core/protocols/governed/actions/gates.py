@@ -108,7 +108,6 @@ def rejection(context: Context, now: datetime) -> Action:
 
     return of_run(
         table_deciding.GATE_REJECTION, opened, Steps(plan, describe, perform),
-        narrowed={"comment": {"required": True}},
         label=f"Reject {request.gate}",
         sentence=f"Send the phase {request.phase} back to work; the next agent reads what is missing.",
     )  # fmt: skip

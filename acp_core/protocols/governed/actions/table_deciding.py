@@ -45,7 +45,7 @@ GATE_REJECTION = ActionSpec(
     f"{_ROOM}.gates:rejection",
     (
         Field("comment", "What is missing", "Describe what is missing, for the next agent.",
-              Kind.LINES, metavar="TEXT"),
+              Kind.LINES, metavar="TEXT", needed=True),
         given.BY,
         options.YES,
     ),

@@ -109,7 +109,7 @@ REJECTION = ActionSpec(
             Kind.LIST, metavar="NAME",
         ),
         Field("comment", "What is missing", "Describe what is missing, for the next agents.",
-              Kind.LINES),
+              Kind.LINES, metavar="TEXT", needed=True),
         _BARRIER,
         given.BY,
         options.YES,

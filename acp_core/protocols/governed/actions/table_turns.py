@@ -144,7 +144,7 @@ REJECTION = ActionSpec(
     (
         given.TURN,
         Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,
-              aliases=("--comment",)),
+              aliases=("--comment",), metavar="TEXT", needed=True),
         given.BY,
         options.YES,
     ),

@@ -187,7 +187,7 @@ def rejection(context: Context, now: datetime) -> Action:
 
     return of_run(
         table_turns.REJECTION, opened, Steps(plan, describe, perform, words),
-        narrowed=_unasked(turn) | {"reason": {"required": True}},
+        narrowed=_unasked(turn),
         label=_named(turn, "Reject the turn"),
         offered=turn is not None and opened.state.get("status") == "active",
     )  # fmt: skip

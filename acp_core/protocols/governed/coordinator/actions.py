@@ -184,7 +184,7 @@ def rejection(context: Context, now: datetime) -> Action:
     first = gates[0] if gates else "a cross-repo gate"
     return of_initiative(
         table.REJECTION, opened, steps,
-        narrowed={"barrier": _barrier(gates), "comment": {"required": True}},
+        narrowed={"barrier": _barrier(gates)},
         label=f"Reject {first}",
         sentence=f"Send workstreams from {first} back to work in their phase.",
         offered=bool(gates) and all(map(_is_readable, opened.initiative.workstreams)),
