@@ -343,7 +343,8 @@ class Panel:
 
     ``shape`` is one of ``table``, ``tree``, ``checklist``, ``board``, ``thread``,
     ``comparison``; ``columns`` names the cells of each row. ``disagreement`` marks the panel of which
-    points were raised by whom, and how each was answered: reports contain it.
+    points were raised by whom, and how each was answered: reports contain it. The last ``spare``
+    columns are left out first where there is not room for all; a row's details contain them.
     """
 
     id: str
@@ -353,6 +354,7 @@ class Panel:
     rows: tuple[Row, ...] = ()
     empty: str = ""
     disagreement: bool = False
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from textual.reactive import var
 
 from acp_core.cli.signs import TONE
 from acp_core.model import Panel, Row
-from acp_core.model.format import age
+from acp_core.model.format import age, grouped
 from acp_tui import keys
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Piece
@@ -175,9 +175,9 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     """A heading, and a line per row: also for trees, check lists and comparisons."""
     signed = any(_sign(row) for row in panel.rows)
     needed, gap = _widths(panel.columns, panel.rows, signed=signed), GAP
-    widths = _shared(panel.columns, needed, cells, gap)
-    closer = _shared(panel.columns, needed, cells, NARROW_GAP)
-    if _whole(panel.columns, closer) > _whole(panel.columns, widths):
+    widths = _shared(panel.columns, needed, cells, gap, panel.spare)
+    closer = _shared(panel.columns, needed, cells, NARROW_GAP, panel.spare)
+    if _whole(panel.columns, needed, closer) > _whole(panel.columns, needed, widths):
         widths, gap = closer, NARROW_GAP
     named = zip(panel.columns, widths, strict=False)
     names = [fit(name, room) for name, room in named if room]
@@ -211,7 +211,7 @@ def _board(panel: Panel, called: Callable[[str], str]) -> list[Item]:
         lanes.setdefault(row.cells[0] if row.cells else "", []).append((number, row))
     lines = []
     for lane, rows in lanes.items():
-        lines.append(Item(((lane, "strong"), (f"  {len(rows)}", "muted")), heading=True))
+        lines.append(Item(((lane, "strong"), (f"  {grouped(len(rows))}", "muted")), heading=True))
         for number, row in rows:
             pieces = [*_lead(row), (GAP.join(row.cells[1:]) or lane, tone_style(row.tone))]
             lines.append(
@@ -271,8 +271,12 @@ def _widths(columns: Sequence[str], rows: Sequence[Row], *, signed: bool = False
     """How wide each column must be for what is in it."""
     number = max(len(columns), max((len(row.cells) for row in rows[:MEASURED]), default=0))
     widths = [0] * number
+    beside = any(any(row.cells[1:]) for row in rows[:MEASURED])
     for row in rows[:MEASURED]:
-        for column, text in enumerate(row.cells):
+        titles = beside and not any(
+            row.cells[1:]
+        )  # it has its whole line: no column is wider for it
+        for column, text in enumerate(row.cells if not titles else ()):
             cells = 0 if text == NOTHING else width(text)
             if column == 0:
                 cells = max(LEAST, cells) + sum(
@@ -282,16 +286,19 @@ def _widths(columns: Sequence[str], rows: Sequence[Row], *, signed: bool = False
     return widths
 
 
-def _whole(names: Sequence[str], widths: Sequence[int]) -> int:
-    """How many columns show with all of their headings."""
-    return sum(0 < room >= width(name) for name, room in zip(names, widths, strict=False))
+def _whole(names: Sequence[str], needed: Sequence[int], widths: Sequence[int]) -> tuple[int, int]:
+    """How many columns show with all of their headings, and how many with all that is in them."""
+    headed = sum(0 < room >= width(name) for name, room in zip(names, widths, strict=False))
+    return headed, sum(0 < room >= need for need, room in zip(needed, widths, strict=True))
 
 
-def _shared(names: Sequence[str], needed: list[int], cells: int, gap: str) -> list[int]:
+def _shared(
+    names: Sequence[str], needed: list[int], cells: int, gap: str, spare: int = 0
+) -> list[int]:
     """The widths that fit into ``cells`` with the gaps.
 
     Where there is not room for all, columns in which nothing stands are left out (0), then the
-    widest columns are cut; the first one, by which a row is known, last. Where that leaves too
+    last ``spare`` ones, where not even `READABLE` cells are left for them; then the widest columns are cut; the first one, by which a row is known, last. Where that leaves too
     little of them, the last columns are left out: a heading that is cut says nothing.
     """
     named = [width(name) for name in names] + [0] * (len(needed) - len(names))
@@ -301,6 +308,12 @@ def _shared(names: Sequence[str], needed: list[int], cells: int, gap: str) -> li
     filled = [wide if need else 0 for wide, need in zip(whole, needed, strict=True)]
     if sum(filled) <= cells - len(gap) * (sum(map(bool, filled)) - 1):
         return filled
+    kept = filled[: len(filled) - spare]
+    left = cells - sum(kept) - len(gap) * (sum(map(bool, kept)) - 1)
+    if spare and left < spare * (READABLE + len(gap)):
+        filled = [*kept, *[0] * spare]
+        if left >= 0:
+            return filled
     return _cut_to(filled, cells, gap)
 
 

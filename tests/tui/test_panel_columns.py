@@ -113,3 +113,17 @@ def test_the_details_of_a_row_tell_only_what_does_not_stand_whole_in_it() -> Non
     _, first, second = items(Panel("p", "P", "table", ("id", "answer", "from"), rows))
     assert [text for text, _ in first.details] == [f"answer: {long}"]
     assert second.details == ()
+
+
+def test_a_title_that_has_its_line_for_itself_makes_no_column_wider() -> None:
+    rows = (
+        Row(("implementation of all",)),
+        Row(("plan-sync", "reached, 2 of 2 there", "your approval"), depth=1),
+    )
+    panel = Panel("p", "P", "tree", ("workstream", "standing", "waiting for"), rows)
+    heading, alone, line = written(panel, 50)
+    assert alone == "implementation of all"
+    assert line.split("  ")[-2:] == ["reached, 2 of 2 there", "your approval"]
+    assert heading.index("standing") == line.index("reached")
+    names = replace(panel, rows=rows[:1])
+    assert written(names, 50)[1] == "implementation of all"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from acp_core.protocols.governed.coordinator import deciding
 from acp_tui.screens.collaboration import CollaborationScreen
-from tests.protocols.governed import multi
+from tests.protocols.governed import multi, states
 from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
 from tests.protocols.governed.test_engine_dashboard import act, dashboard, opened, until
 from tests.tui.screen import screen_lines
@@ -40,7 +41,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
         await until(pilot, lambda: shows("═ plan-sync"), "the board")
         await until(
             pilot,
-            lambda: shows("web") and shows("active, behind") and shows("pending, 2 of 3 there"),
+            lambda: shows("web") and shows("active, behind") and shows("═ plan-sync  2 of 3 there"),
             "the rest of it",
         )
         multi.asks(root, "web")
@@ -93,9 +94,27 @@ async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_p
         await until(pilot, lambda: shows("! Lamp · auth: No active turn"), "the need")
         await until(
             pilot,
-            lambda: shows("Next · 2 for you") and shows("! Lamp · web: No active turn"),
+            lambda: shows("Next · 1 more for you") and shows("! Lamp · web: No active turn"),
             "the need of the other",
         )
         await pilot.press("f")
         await until(pilot, lambda: shows("Assign the next turn to pm"), "the form of the first run")
         await until(pilot, lambda: shows("Lamp · auth"), "the rest of it")
+
+
+@pytest.mark.parametrize("size", [(120, 36), (200, 50)], ids=["120x36", "200x50"])
+async def test_the_board_says_whole_who_is_waited_for(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    root = states.initiative_in(tmp_path / "house", "gate open")
+    app = dashboard(tmp_path, root)
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot, app)
+
+        def board(row: str) -> bool:
+            return any(re.search(row, line) for line in screen_lines(app))
+
+        await until(pilot, lambda: board("═ plan-sync +reached +your approval"), "the gate")
+        await until(
+            pilot, lambda: board("═ ship-sync +0 of 3 there +auth, gateway, web"), "the rest"
+        )

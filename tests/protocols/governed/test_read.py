@@ -172,7 +172,7 @@ def test_a_barrier_waits_for_the_last_then_for_you(tmp_path: Path) -> None:
         ("attic", "take its turn and stage the result")
     ]
     assert [(row.cells[0], row.cells[1]) for row in rows(snapshot, "board")] == [
-        ("planning", ""), ("attic", "active, behind"), ("═ plan-sync", "pending, 1 of 2 there"),
+        ("planning", ""), ("attic", "active, behind"), ("═ plan-sync", "1 of 2 there"),
         ("hall", "blocked (barrier)"), ("implementation", ""), ("verification", ""),
     ]  # fmt: skip
     both = making.state(**AT_BARRIER)

@@ -29,6 +29,7 @@ DECIDED = {
     "phase_transition_approved": "approved",
 }
 _OVER = ("approved", "satisfied")  # barriers at which nobody is missing any more
+_COUNTED = ("pending", "partially_satisfied")  # the count of those who are there says the same
 
 
 def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
@@ -87,8 +88,9 @@ def board(initiative: Initiative) -> model.Panel:
     columns = ("workstream", "standing", "waiting for", "last accepted turn")
     empty = "No workstreams."
     return model.Panel(
-        "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty
-    )
+        "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty,
+        spare=1,
+    )  # fmt: skip
 
 
 def _waiting_at(initiative: Initiative, barrier: Barrier) -> set[str]:
@@ -125,7 +127,11 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
     over = barrier.status in _OVER
-    status = barrier.status if over else f"{plain(barrier.status)}, {there}"
+    status = barrier.status
+    if status in _COUNTED:
+        status = there
+    elif not over and missing:
+        status = f"{plain(status)}, {there}"
     waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
     if over and _waiting_at(initiative, barrier):
@@ -133,7 +139,7 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     elif over:
         tone = model.Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
-        waits, tone = "you: approve or reject", model.Tone.REVIEW
+        waits, tone = "your approval", model.Tone.REVIEW
         target = model.Target(action=APPROVE_BARRIER, given=(("barrier", barrier.name),))
     elif barrier.status == "rejected":
         tone = model.Tone.REVISE
