@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.model.action_spec import Intent
@@ -26,10 +28,12 @@ def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome
         action: The act.
         outcome: How it ended: done, or queued.
     """
-    if key is None or action is None or action.personal or outcome.location:
+    place = outcome.location
+    if key is None or action is None or action.personal or (place and not os.path.isdir(place)):
         app.tell(outcome.sentence)
-    else:
-        app.run_worker(_report(app, key, action, outcome), group="result", exit_on_error=False)
+        return
+    work = _report_new(app, place, outcome) if place else _report(app, key, action, outcome)
+    app.run_worker(work, group="result", exit_on_error=False)
 
 
 async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> None:
@@ -52,6 +56,39 @@ async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> No
             app.perform(key, step.action, then, dict(step.given))
 
     app.push_screen(ResultScreen(outcome, step), go_on)
+
+
+async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
+    """Tell of an act that made another collaboration, with what is to be done next in that one.
+
+    The screen of a collaboration opens the other one, which says so by itself.
+    """
+    from acp_core.diagnosis.next_step import NextStep
+    from acp_tui.screens.result import ResultScreen
+
+    there = Path(place)
+    if hasattr(app.screen, "performed"):
+        app.tell(outcome.sentence)
+        return
+    new = app.fleet.add(there)
+    try:
+        step = await app.fleet.call(new, partial(_next_step, app))
+    except Exception:  # as above
+        step = None
+    if app.screen.is_modal:
+        app.tell(outcome.sentence)
+        return
+    shown = step or NextStep("look at it", "", "Open")
+
+    def go_on(wanted: bool | None) -> None:
+        if wanted and step is not None:
+            app.perform(new, step.action, None, dict(step.given))
+        elif wanted:
+            app.open_collaboration(new)
+
+    app.push_screen(
+        ResultScreen(outcome, shown._replace(reason=f"{there.name}: {shown.reason}")), go_on
+    )
 
 
 def _next_step(app: AcpApp, opened: Collaboration) -> NextStep | None:
