@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from acp_core.model.format import zoned
+from acp_core.model.format import count, grouped, zoned
 from acp_core.person.notices import sent, ways
 from acp_core.person.notices.news import Message, News, is_quiet
 from acp_tui.keys import called
@@ -66,6 +66,6 @@ def _few(messages: list[Message]) -> list[Message]:
 
 def _combined(messages: list[Message]) -> Message:
     names = list(dict.fromkeys(message.collaboration for message in messages))
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    more = f" and {grouped(len(names) - MOST)} more" if len(names) > MOST else ""
     where = f"{', '.join(names[:MOST])}{more}"
-    return Message(messages[0].kind, where, "", "", f"{len(messages)} updates")
+    return Message(messages[0].kind, where, "", "", count(len(messages), "update"))

@@ -117,12 +117,12 @@ class Counts(NamedTuple):
         """``2 need you · 9 live · 31 done``."""
         need, person = self.need, self.person
         parts = (
-            (True, f"{need} need{'s' if need == 1 else ''} you"),
-            (person, f"{person} wait{'s' if person == 1 else ''} for a person"),
-            (True, f"{self.live} live"),
-            (self.unknown, f"{self.unknown} unknown"),
-            (self.blocked, f"{self.blocked} blocked"),
-            (True, f"{self.done} done"),
+            (True, format.count(need, "needs you", "need you")),
+            (person, format.count(person, "waits for a person", "wait for a person")),
+            (True, f"{format.grouped(self.live)} live"),
+            (self.unknown, f"{format.grouped(self.unknown)} unknown"),
+            (self.blocked, f"{format.grouped(self.blocked)} blocked"),
+            (True, f"{format.grouped(self.done)} done"),
             (self.parts, format.count(self.parts, "child run")),
         )
         return " · ".join(words for shown, words in parts if shown)

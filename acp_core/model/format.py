@@ -106,9 +106,14 @@ def bar(progress: float | None, cells: int) -> str:
     return FULL * full + EMPTY * (cells - full)
 
 
+def grouped(value: int) -> str:
+    """A number as all screens and commands write it: ``9``, ``12,400``."""
+    return f"{value:,}"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """``1 error``, ``2 errors``, ``1,200 events``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
 def size(octets: int) -> str:

@@ -7,6 +7,7 @@ import shlex
 from textual.content import Content
 
 from acp_core.model import Change, Outcome, OutcomeState, Preview
+from acp_core.model.format import count
 from acp_tui import text
 
 DIFF_LINES = 400
@@ -51,7 +52,7 @@ def _change(change: Change) -> list[text.Part]:
     for line in lines[:DIFF_LINES]:
         parts.append((f"{text.safe_line(line)}\n", _colour(line)))
     if len(lines) > DIFF_LINES:
-        parts.append((f"… {len(lines) - DIFF_LINES} more lines\n", text.MUTED))
+        parts.append((f"… {count(len(lines) - DIFF_LINES, 'more line')}\n", text.MUTED))
     return parts
 
 

@@ -24,7 +24,7 @@ from acp_core.loops.acts.names import (
     STOP_LOOP,
 )
 from acp_core.model import Cause, Need, Snapshot
-from acp_core.model.format import count
+from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.text import MUTED, Part, join, line, safe_line
@@ -306,8 +306,8 @@ class ParticipantScreen(CollaborationActions):
             ("" if view.wrapped else "  not wrapped", MUTED),
         ]
         if view.words:
-            here = view.matches.index(view.here) + 1 if view.here in view.matches else "-"
-            place = f" {here}/{len(view.matches)}" if view.matches else " not found"
+            here = grouped(view.matches.index(view.here) + 1) if view.here in view.matches else "-"
+            place = f" {here}/{grouped(len(view.matches))}" if view.matches else " not found"
             parts += [("  /", MUTED), safe_line(view.words), (place, "$text-accent")]
         self._put("#bar", join(*parts))
 

@@ -183,7 +183,7 @@ class ReplayScreen(SnapshotScreen):
     def _words(self, then: Then, past: Past) -> str:
         at = format.exact(then.moment.time, self.app.utc)
         what = clean_line(then.moment.what, 200)
-        return f"step {self._place + 1} of {len(past.moments)} · {at} · {what}"
+        return f"step {format.grouped(self._place + 1)} of {format.grouped(len(past.moments))} · {at} · {what}"
 
     def _details(self, past: Past) -> str:
         """How it is replayed, and how well the time is known."""

@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 
+from acp_core.model.format import count
 from acp_tui.text import fit
 from acp_tui.widgets.line_diff import Edit
 from acp_tui.widgets.lines import Row
@@ -151,7 +152,7 @@ class ChangesPage(Page):
 
     def _gap(self, length: int) -> None:
         if length > 0:
-            lines = "1 line" if length == 1 else f"{length:,} lines"
+            lines = count(length, "line")
             self._rows.append(((f"{' ' * self._digits} ⋯ {lines} unchanged", "muted"),))
             self._lines.append(self._lines[-1] if self._lines else 1)
 

@@ -12,7 +12,7 @@ from textual.reactive import var
 
 from acp_core.cli.signs import SEVERITY
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
-from acp_core.model.format import count
+from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.pane_data import PaneData
@@ -127,7 +127,9 @@ def title(snapshot: Snapshot | None) -> str:
         return "Findings"
     counts = ((severity, snapshot.count(severity)) for severity in ORDER)
     words = [
-        f"{n:,} {s.value}" if s is Severity.ADVICE else count(n, s.value) for s, n in counts if n
+        f"{grouped(n)} {s.value}" if s is Severity.ADVICE else count(n, s.value)
+        for s, n in counts
+        if n
     ]
     return f"Findings · {', '.join(words)}"
 

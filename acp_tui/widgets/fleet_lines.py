@@ -178,7 +178,7 @@ def detail(entry: FleetEntry) -> Detail | None:
         return None
     if entry.needs:
         first, more = entry.needs[0], len(entry.needs) - 1
-        sentence = first.text + (f" (and {more} more)" if more else "")
+        sentence = first.text + (f" (and {format.grouped(more)} more)" if more else "")
         return Detail("need", sentence, first.action, entry.asker or entry.key)
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
@@ -317,9 +317,9 @@ def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy:
     ]
 
 
-def heading(title: str, number: int, width: int) -> Pieces:
+def heading(title: str, held: int, width: int) -> Pieces:
     """The line over a group of so many collaborations."""
-    name = f"{title} {number:,} "
+    name = f"{title} {format.grouped(held)} "
     return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]
 
 

@@ -15,7 +15,7 @@ from textual.content import Content
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.history.forecast import Usual
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
-from acp_core.model.format import age, count, moment
+from acp_core.model.format import age, count, grouped, moment
 from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.pane_data import PaneData
@@ -248,7 +248,10 @@ def _place(data: PaneData, keys: Keys) -> Content:
     if len(data.needs) < 2:
         return Content("")
     hint = "" if data.past else f" · {keys.next_need} next"
-    return join((f"{data.current + 1} of {len(data.needs)}", "bold"), (hint, "$text-accent"))
+    return join(
+        (f"{grouped(data.current + 1)} of {grouped(len(data.needs))}", "bold"),
+        (hint, "$text-accent"),
+    )
 
 
 # --- who is waited for
@@ -304,14 +307,14 @@ def _turns(turns: Sequence[Turn], data: PaneData) -> Content:
         first = min(several, key=lambda turn: turn.since or data.now)
         parts += _turn(first, usual[first], len(several), data)
     if len(whose) > 4:
-        parts.append((f" and {len(whose) - 4} more", MUTED))
+        parts.append((f" and {grouped(len(whose) - 4)} more", MUTED))
     return join(*parts)
 
 
 def _turn(turn: Turn, usual: Usual | None, number: int, data: PaneData) -> list[Part]:
     """A participant, and for how long they are waited for: of several turns the longest."""
     parts: list[Part] = [(safe_line(turn.participant), "bold $text-accent")]
-    notes = [f"{number} turns"] if number > 1 else []
+    notes = [count(number, "turn")] if number > 1 else []
     if turn.since is not None:
         parts.append((f" {age(turn.since, data.now)}", ""))
         if not usual or len(data.snapshot.turns) == 1:  # there is less room for each of several

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from acp_core.fleet.search import fold
 from acp_core.model import Panel, Row
+from acp_core.model.format import grouped
 from acp_tui.text import safe_line
 from acp_tui.widgets.timeline_typed import Typed
 
@@ -113,7 +114,9 @@ class PanelFilter(Vertical):
         """Say how many rows hold the words."""
         words, matching, total = count
         self.set_class(bool(words), "-narrowed")
-        self._status.update(Content(f"/{safe_line(words)}  {matching:,} of {total:,} rows"))
+        self._status.update(
+            Content(f"/{safe_line(words)}  {grouped(matching)} of {grouped(total)} rows")
+        )
 
     def end(self) -> None:
         """No words are typed any more."""

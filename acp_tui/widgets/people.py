@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.loops import wording
 from acp_core.model import NextAction, Participant, Snapshot, Target, Turn
-from acp_core.model.format import age, exact
+from acp_core.model.format import age, count, exact
 from acp_core.protocols.kit.diagnosis import safe_id as shown_id
 from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.row_list import Item
@@ -126,7 +126,7 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
         yield activity.note, ""
     if loop.account:  # the rest is known to that account alone
         return
-    facts = [wording.program(loop), f"{activity.turns} turns taken"]
+    facts = [wording.program(loop), count(activity.turns, "turn taken", "turns taken")]
     if activity.restarts:
         facts.append(f"{activity.restarts} restarts")
     yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import var
 
-from acp_core.model.format import count
+from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.text import width
 from acp_tui.widgets.lines import Row
@@ -174,7 +174,7 @@ def _below_unfolded(root: Node, unfolded: set[Path]) -> Iterator[tuple[Path, Nod
 def _below(path: Path, node: Node) -> list[tuple[Path, Node]]:
     nodes = [((*path, i), child) for i, child in enumerate(node.children[:CHILDREN])]
     if len(node.children) > CHILDREN:
-        rest = Node("…", f"{len(node.children) - CHILDREN:,} more, not shown")
+        rest = Node("…", f"{grouped(len(node.children) - CHILDREN)} more, not shown")
         nodes.append(((*path, CHILDREN), rest))
     return nodes
 

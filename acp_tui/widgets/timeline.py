@@ -19,7 +19,7 @@ from textual.worker import get_current_worker
 
 from acp_core.model import Event
 from acp_core.model.clock import utc_now
-from acp_core.model.format import count
+from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter
@@ -154,13 +154,13 @@ class Timeline(Vertical):
         model = self.view.model
         parts = ["Timeline"]
         if self.view.model.filter:
-            parts.append(f"{len(model):,} of {model.length:,}")
+            parts.append(f"{grouped(len(model))} of {grouped(model.length)}")
         elif model.length:
-            parts.append(f"{model.length:,}")
+            parts.append(f"{grouped(model.length)}")
         if self.view.day:
             parts.append(self.view.day)
         if self.view.unseen:
-            parts.append(f"{self.view.unseen:,} new")
+            parts.append(f"{grouped(self.view.unseen)} new")
         return " · ".join(parts)
 
     # --- filter ----------------------------------------------------------------------------
@@ -268,7 +268,8 @@ class Timeline(Vertical):
             elif not search.places:
                 state = "not found"
             else:
-                state = f"{search.number(view.model.cursor) or '-'}/{len(search.places):,}"
+                here = search.number(view.model.cursor)
+                state = f"{grouped(here) if here else '-'}/{grouped(len(search.places))}"
             parts.append(join(("/", MUTED), search.words, (f" {state}", "$text-accent")))
         if view.model.filter:
             state = "filtering …" if self._filtering else count(len(view.model), "event")
@@ -280,7 +281,9 @@ class Timeline(Vertical):
                 )
             )
         if view.unseen:
-            parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", MUTED)))
+            parts.append(
+                join((f"▼ {grouped(view.unseen)} new", "bold $text-accent"), (" · G", MUTED))
+            )
         elif not view.follow and view.model.length:
             parts.append(join(("not following · G", MUTED)))
         words = Content("   ").join(parts)

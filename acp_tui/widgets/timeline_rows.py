@@ -10,7 +10,7 @@ from itertools import islice
 
 from acp_core.cli.signs import TONE
 from acp_core.model import Event, Tone
-from acp_core.model.format import age, clock, count, exact, zoned
+from acp_core.model.format import age, clock, count, exact, grouped, zoned
 from acp_tui.style.colours import TONE_COLOURS
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Row
@@ -264,7 +264,7 @@ def rule_row(form: Columns, unread: int, since: datetime | None, now: datetime) 
     ago = f", {age(since, now)} ago" if since is not None else ""
     text = f"─ {count(unread, 'new event')} since your last visit{ago} "
     if width(text) > form.width - 1:
-        text = f"─ {unread:,} new{ago} "
+        text = f"─ {grouped(unread)} new{ago} "
     return ((fit(text + "─" * max(0, form.width - width(text)), form.width), "accent"),)
 
 

@@ -233,3 +233,8 @@ def test_those_of_one_name_are_told_apart_by_where_they_stand() -> None:
         [named("export", "/runs/first/export")], see, {each.key: each for each in entries}
     )
     assert [entry.name for entry in again] == ["export"]
+
+
+def test_large_counts_are_grouped_as_all_numbers_of_the_screens_are() -> None:
+    counts = overview.Counts(1_200, 0, 10_000, 0, 0, 2_500, 0, 1_001)
+    assert counts.sentence() == "1,200 need you · 10,000 live · 2,500 done · 1,001 child runs"

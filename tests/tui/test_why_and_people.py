@@ -16,6 +16,7 @@ from acp_core.fleet import Batch
 from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets import people
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
@@ -240,3 +241,9 @@ async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) 
         change(app, make_snapshot())
         await settle(pilot)
         assert app.screen.query_one(Documents).active != "why"
+
+
+def test_a_loop_that_took_one_turn_says_one_turn() -> None:
+    rows = people.items(make_snapshot(), (make_loop(turns=1),), NOW, utc=True)
+    said = [words for row in rows for words, _ in row.details]
+    assert any("1 turn taken" in words for words in said)
