@@ -38,12 +38,13 @@ class PaneSwitcher:
             "timeline": screen.timeline.title,
             "documents": f"{documents.title} {NEW}" if new else documents.title,
             "findings": findings.title(screen.snapshot),
-            "next": next_actions.title(screen.snapshot, screen.needs),
+            "next": next_actions.title(screen.needs, screen.next.above),
         }
         for name, title in titles.items():
             pane = screen.query_one(f"#pane-{name}", Pane)
-            none = pane.has_class("-empty") and " · " not in title  # its needs stand on top
-            pane.heading = f"{title} · none" if none else title
+            empty = pane.has_class("-empty") and " · " not in title
+            where = "at the top" if name == "next" and screen.needs else "none"
+            pane.heading = f"{title} · {where}" if empty else title
         bar = screen.query_one("#pane-bar", TabStrip)
         bar.tabs = tuple(Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1))
         bar.active = self.active

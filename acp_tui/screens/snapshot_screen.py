@@ -195,6 +195,7 @@ class SnapshotScreen(CollaborationActions):
             self.next.above = whole
         else:  # its data comes next, and draws it
             self.next.set_reactive(NextActions.above, whole)
+        self._entitle()
 
     @on(Documents.TextWanted)
     def _text_wanted(self, message: Documents.TextWanted) -> None:

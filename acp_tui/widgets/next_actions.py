@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from textual.reactive import var
 
 from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Status, Target, Turn
-from acp_core.model.format import age
+from acp_core.model.format import age, grouped
 from acp_tui.text import width
 from acp_tui.widgets.headline_rows import DOUBT, need_key, notice_key
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
 WAITED, WAITS = "●", "○"
+NAMES = 16
+"""Cells of the column of names at most; longer ones go beyond it."""
 
 
 class NextActions(RowList):
@@ -75,9 +77,11 @@ def _parts(data: PaneData) -> tuple[object, ...]:
     return id(snapshot), data.needs, data.moment(begun)
 
 
-def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:
-    """What the pane is called."""
-    return f"Next · {len(needs)} for you" if needs else "Next"
+def title(needs: Sequence[Need], above: Collection[str]) -> str:
+    """What the pane is called: it announces the needs that it holds, not those ``above`` it."""
+    held = sum(need_key(need) not in above for need in needs)
+    more = " more" if held < len(needs) else ""
+    return f"Next · {grouped(held)}{more} for you" if held else "Next"
 
 
 def need_item(
@@ -164,9 +168,10 @@ def _by_action(
 def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: datetime) -> list[Item]:
     """What each participant should do: who, what, and since when they are waited for."""
     since = {turn.participant: turn for turn in turns}
-    named = min(16, max((width(action.participant) for action in actions), default=0))
+    groups = list(_by_action(actions, since))
+    named = min(NAMES, max((width(names) for names, _ in groups), default=0))
     rows, said = [], dict[str, str]()
-    for names, action in _by_action(actions, since):
+    for names, action in groups:
         text = f"the same as {said[action.text]}" if action.text in said else action.text
         said.setdefault(action.text, names)
         turn = since.get(action.participant)

@@ -94,7 +94,7 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
             *(f"n{n} reason {n}" for n in (1, 2, 3)),
             *below,
         ]
-        assert screen.query_one("#pane-next", Pane).heading == "Next · 4 for you"
+        assert screen.query_one("#pane-next", Pane).heading == "Next · 3 more for you"
 
 
 async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_is_to_say(

@@ -65,7 +65,7 @@ async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Pat
         await pilot.press("enter")
         await until(pilot, lambda: "Which store?" in seen(pilot))
         assert seen(pilot).count("reader has not reviewed") == 1
-        assert "Next · 2 for you" in seen(pilot)
+        assert "Next · 1 more for you" in seen(pilot)
         await pilot.press("J")
         await until(pilot, lambda: "Which store?" in top(app))
         await until(pilot, lambda: "reader has not reviewed" in seen(pilot))
@@ -193,3 +193,47 @@ async def test_another_key_leaves_the_result_and_is_not_lost(tmp_path: Path) -> 
         await until(pilot, lambda: "Next: Somebody [bold]asks · enter: Answer" in seen(pilot))
         await pilot.press("J")
         await until(pilot, lambda: "2 of 2" in seen(pilot) and "Decided." not in seen(pilot))
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
+async def test_next_announces_no_need_that_stands_at_the_top_only(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    alone = needy("a", needs=(REVIEW,), turns=(), next_actions=())
+    app: Any = dashboard(StageFleet(alone), tmp_path)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "needs you" in seen(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: "reader has not reviewed" in top(app))
+        await until(pilot, lambda: "for you" not in seen(pilot))
+        assert seen(pilot).count("reader has not reviewed") == 1
+        assert "Next · at the top" in seen(pilot) or size[0] == 80
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    make_v1(tmp_path / "work" / "cache", blocked="No access to the sandbox")
+    app = AcpApp(
+        [str(tmp_path / "work")],
+        settings=Settings(bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "f: Continue in a new folder" in seen(pilot))
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.focused)
+        await pilot.press(*"Yes")
+        form: Any = app.screen
+        await until(pilot, lambda: not form.query_one("#do").disabled)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
+        await until(
+            pilot, lambda: "Next: cache-2: acp runs no agent here · enter: Start" in seen(pilot)
+        )
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        assert app.screen.collaboration == str(tmp_path / "work" / "cache-2")  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from acp_core.model import Need, NextAction, Participant, Snapshot, Status, Turn
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.lines import text_of
-from acp_tui.widgets.next_actions import NextActions
+from acp_tui.widgets.next_actions import NextActions, action_items
 from acp_tui.widgets.pane_data import PaneData
 from tests.tui.stage import NOW, WidgetApp, needy
 
@@ -98,3 +98,18 @@ async def test_at_the_end_nobody_is_told_to_stop(snapshot: Snapshot) -> None:
         for status, seen in ((Status.ACTIVE, True), (Status.COMPLETED, False)):
             over = replace(snapshot, status=status, next_actions=(stop,), needs=())
             assert (stop.text in app.show(PaneData(over, (), NOW))[1]) == seen
+
+
+def test_what_several_should_do_begins_where_what_one_should_do_begins() -> None:
+    rows = action_items(
+        (
+            NextAction("server", "revise the proposal", True),
+            NextAction("reader", "wait", False),
+            NextAction("reviewer", "wait", False),
+        ),
+        (),
+        NOW,
+    )
+    lines = [text_of(row.pieces) for row in rows]
+    assert lines[1].startswith("○ reader, reviewer  wait")
+    assert lines[0].index("revise") == lines[1].index("wait") == rows[0].indent
