@@ -70,14 +70,15 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     if not open_ones and not waiting:
         return
     number = sum(queue.waiting for queue in waiting.values())
-    said = [f"{_waits(number)} to be sent"] if number else []
-    said += [count(len(open_ones), "task is", "tasks are") + " open"] if open_ones else []
+    said = [count(number, "message")] if number else []
+    said += [count(len(open_ones), "open task")] if open_ones else []
+    one = number + len(open_ones) == 1
     since = min((at for each in waiting.items() if (at := panels.waits_since(*each))), default=None)
     name = clean_name(reading.name, 64)
     about = mark((*(task.id for task in open_ones), *(peer.id for peer in waiting)))
     yield Cause(
         "wire-stopped",
-        f"this agent is stopped: {' and '.join(said)}",
+        f"{' and '.join(said)} {'waits' if one else 'wait'} until the agent runs again",
         advice=f"restart it: acp agent --name {shlex.quote(name)}; waiting messages are sent then",
         evidence=(
             *_named(
@@ -127,7 +128,7 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
         evidence=(
             f"no acknowledgement since {dated(since)}" if since else "no acknowledgement on record",
             f"connected {dated(at)}" if (at := times[1]) else "time of connection unknown",
-            f"{peer.sent} messages acknowledged before",
+            count(peer.sent, "message") + " acknowledged before",
         ),
         certain=False,
         participant=name,

@@ -334,7 +334,7 @@ def test_an_agent_that_is_stopped_while_something_waits_for_it(a: Process) -> No
     assert why(seen) == {}
     a.kill()
     (cause,) = why(seen).values()
-    assert cause.headline == "this agent is stopped: 1 task is open"
+    assert cause.headline == "1 open task waits until the agent runs again"
     assert "acp agent --name A" in cause.advice
     assert cause.evidence == (f"open: {task}, submitted: Boil it",)
     a.start()

@@ -23,6 +23,8 @@ from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.collaboration import AgentFolder, detect, open_agent
 from acp_core.protocols.wire.rules import RULES
 from acp_core.protocols.wire.write.database import connect
+from acp_tui.widgets.lines import text_of
+from acp_tui.widgets.panel_view import items
 from tests.protocols.wire.support import OWNER, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -81,6 +83,9 @@ def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process])
     task = get(a, "/tasks")[0]["id"]
     until(lambda: panel(look(there), "tasks"), "the task's arrival")
     second = look(here)
+    (tasks,) = (each for each in second.panels if each.id == "tasks")
+    heading = text_of(items(tasks, cells=50)[0].pieces)
+    assert heading.split() == ["id", "state", "about"], "what it is about, however narrow"
     assert second.events[0] is first.events[0]
     message = next(event for event in second.events if event.kind.startswith("message"))
     assert (message.kind, "Boil" in message.summary) == ("message to B", True)
@@ -137,8 +142,10 @@ def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process])
     a.kill()
     stopped = look(here, 2 * 3600)
     assert (stopped.status, stopped.phase) == (Status.BLOCKED, "stopped")
-    assert stopped.headline == "the agent is not running; 2 frames still to be sent"
-    assert "stopped" in causes(3)["wire-stopped"]
+    assert stopped.headline == "the agent is not running"
+    assert causes(3)["wire-stopped"] == (
+        "2 messages and 1 open task wait until the agent runs again"
+    )
     assert list(here.actions(datetime.now(UTC))) == []
     here.close()
 

@@ -111,10 +111,7 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
         at_work = sum(task.is_open for task in reading.tasks)
         return f"not reachable{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
     if reading.reach is None and not reading.then:
-        waiting = sum(queue.waiting for queue in reading.queues.values())
-        return "the agent is not running" + (
-            f"; {_count(waiting, 'frame')} still to be sent" if waiting else ""
-        )
+        return "the agent is not running"  # the problem says what waits for it
     if reading.reach is not None and not reading.reach.owner:
         return "the link gives a peer's rights: only the owner sees everything"
     connected = sum(peer.connected for peer in reading.peers)

@@ -97,10 +97,10 @@ def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
         action = action if able else None
         target = Target(action=action, given=(("task", task.id),)) if action else Target()
         cells = (
-            task.id, task.status, task.direction or "-", peer, task.about, clean_line(task.error, 200) or "-"
+            task.id, task.status, task.about, task.direction or "-", peer, clean_line(task.error, 200) or "-"
         )  # fmt: skip
         rows.append(Row(cells, tone=_TONES.get(task.status, Tone.OTHER), target=target))
-    columns = ("id", "state", "direction", "peer", "about", "error")
+    columns = ("id", "state", "about", "direction", "peer", "error")
     return Panel("tasks", "Tasks", "table", columns, tuple(rows), _nothing(reading, "task"))
 
 
