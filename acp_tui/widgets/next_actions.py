@@ -16,8 +16,6 @@ from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
 WAITED, WAITS = "●", "○"
-NAMES = 16
-"""Cells of the column of names at most; longer ones go beyond it."""
 
 
 class NextActions(RowList):
@@ -168,10 +166,9 @@ def _by_action(
 def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: datetime) -> list[Item]:
     """What each participant should do: who, what, and since when they are waited for."""
     since = {turn.participant: turn for turn in turns}
-    groups = list(_by_action(actions, since))
-    named = min(NAMES, max((width(names) for names, _ in groups), default=0))
+    named = min(16, max((width(action.participant) for action in actions), default=0))
     rows, said = [], dict[str, str]()
-    for names, action in groups:
+    for names, action in _by_action(actions, since):
         text = f"the same as {said[action.text]}" if action.text in said else action.text
         said.setdefault(action.text, names)
         turn = since.get(action.participant)
@@ -190,7 +187,7 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
                     (waited, "accent"),
                 ),
                 target=Target(event=turn.since_event if turn else None),
-                indent=4 + named,
+                indent=4 + max(named, width(names)),
                 key=f"next {action.participant}",
             )
         )

@@ -100,16 +100,9 @@ async def test_at_the_end_nobody_is_told_to_stop(snapshot: Snapshot) -> None:
             assert (stop.text in app.show(PaneData(over, (), NOW))[1]) == seen
 
 
-def test_what_several_should_do_begins_where_what_one_should_do_begins() -> None:
-    rows = action_items(
-        (
-            NextAction("server", "revise the proposal", True),
-            NextAction("reader", "wait", False),
-            NextAction("reviewer", "wait", False),
-        ),
-        (),
-        NOW,
-    )
-    lines = [text_of(row.pieces) for row in rows]
-    assert lines[1].startswith("○ reader, reviewer  wait")
-    assert lines[0].index("revise") == lines[1].index("wait") == rows[0].indent
+def test_what_several_should_do_goes_on_below_its_beginning() -> None:
+    actions = [NextAction(name, "wait", False) for name in ("reader", "reviewer")]
+    first, both = action_items((NextAction("server", "revise", True), *actions), (), NOW)
+    assert text_of(first.pieces).index("revise") == first.indent
+    assert text_of(both.pieces) == "○ reader, reviewer  wait"
+    assert text_of(both.pieces).index("wait") == both.indent
