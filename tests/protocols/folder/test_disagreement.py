@@ -22,6 +22,8 @@ from acp_core.protocols.folder.view.disagreement import (
     folded,
 )
 from acp_core.protocols.folder.view.story import points
+from acp_tui.widgets.lines import text_of
+from acp_tui.widgets.panel_view import items
 from tests.cli.support import Acp
 from tests.protocols.folder.running import append
 from tests.protocols.folder.support import make_v1
@@ -106,11 +108,11 @@ def test_every_point_of_a_review_stands_with_who_raised_it(tmp_path: Path) -> No
     found = cells(folder)
     ttl = "Name the time to live. In seconds."
     assert [each[:5] for each in found[:5]] == [
-        ("open", "Two paths may share a key.", "concern", "reader", "1"),
-        ("open", ttl, "required change", "reader", "1"),
-        ("open", "Who starts the rollout?", "question", "reader", "1"),
-        ("open", "Which region is first?", "question", "reader", "1"),
-        ("open", ttl, "required change", "reviewer", "1"),
+        ("open", "Two paths may share a key.", "reader", "concern", "1"),
+        ("open", ttl, "reader", "required change", "1"),
+        ("open", "Who starts the rollout?", "reader", "question", "1"),
+        ("open", "Which region is first?", "reader", "question", "1"),
+        ("open", ttl, "reviewer", "required change", "1"),
     ]
     lines = (folder / "review.md").read_text().splitlines()
     places = [
@@ -133,7 +135,7 @@ def test_an_answer_is_told_where_the_documents_give_it(tmp_path: Path) -> None:
     (folder / "decisions.md").write_text(
         "# Decisions\n\n- **Name the time to live.** In seconds.\n"
     )
-    by_text = {(each[1], each[3]): each for each in cells(folder)}
+    by_text = {(each[1], each[2]): each for each in cells(folder)}
     assert by_text["Who starts the rollout?", "reader"][0] == "answered"
     assert "(answer)" in by_text["Who starts the rollout?", "reader"][5]
     deferred = by_text["Which region is first?", "reader"]
@@ -143,7 +145,7 @@ def test_an_answer_is_told_where_the_documents_give_it(tmp_path: Path) -> None:
         decided = by_text["Name the time to live. In seconds.", who]
         assert decided[0] == "decided" and decided[5] == "decisions.md:3"
     unmatched = by_text["Who pays for the region?", "unmatched"]
-    assert unmatched[0] == "resolved" and unmatched[2] == "readiness item"
+    assert unmatched[0] == "resolved" and unmatched[3] == "readiness item"
 
 
 def test_what_is_raised_again_is_one_point_and_open_again(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_what_is_raised_again_is_one_point_and_open_again(tmp_path: Path) -> Non
     (folder / "readiness.md").write_text("# Readiness\n\n- [resolved] Who starts? We do.\n")
     say(folder, "server", "question_classified")
     say(folder, "reader", "decision_accepted")
-    states = {(each[1], each[3]): each for each in cells(folder)}
+    states = {(each[1], each[2]): each for each in cells(folder)}
     accepted = states["Two paths may share a key.", "reader"]
     assert accepted[0] == "accepted" and accepted[5].startswith("reader accepted the decisions")
     assert states["Name the time to live. In seconds.", "reviewer"][0] == "revised since"
@@ -271,3 +273,11 @@ def test_each_text_is_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert [each.state for each in found.points].count("open") == 2
     assert len(texts) == len(found.points) + len(readiness.items) + len(decided)
+
+
+def test_on_a_narrow_pane_a_point_can_be_read_and_who_raised_it(tmp_path: Path) -> None:
+    found = panel(reviewed(tmp_path / "cache"))
+    heading, first, *_, deferred = (text_of(row.pieces) for row in items(found, cells=50))
+    assert heading.split("  ")[-1] == "raised by"
+    assert "Two paths may share" in first and first.rstrip().endswith("reader")
+    assert deferred.startswith("[x] deferred  ")

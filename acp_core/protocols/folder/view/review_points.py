@@ -20,7 +20,7 @@ from acp_core.protocols.folder.view import story
 from acp_core.protocols.folder.view.disagreement import Course, Disagreement, Documents, Point
 
 REVIEW, DECISIONS, READINESS = "review.md", "decisions.md", "readiness.md"
-COLUMNS = ("state", "point", "kind", "raised by", "round", "answer")
+COLUMNS = ("state", "point", "raised by", "kind", "round", "answer")
 MOST = 500
 """Rows of the panel."""
 _TEXT, _NAME = 1_000, 200
@@ -94,7 +94,7 @@ def _row(point: Point) -> Row:
     rounds = ", ".join(map(str, point.rounds))
     answers = " · ".join(each.place for each in point.answers)
     cells = (
-        point.state, clean_line(point.text, _TEXT), point.kind, clean_name(point.by, _NAME),
+        point.state, clean_line(point.text, _TEXT), clean_name(point.by, _NAME), point.kind,
         rounds, clean_line(answers, _TEXT),
     )  # fmt: skip
     is_open = point.state == derived.OPEN
@@ -108,9 +108,10 @@ def _row(point: Point) -> Row:
 
 def _unmatched(item: Item) -> Row:
     """An item of readiness.md that begins with the words of no point."""
-    cells = (item.word, clean_line(item.text, _TEXT), "readiness item", "unmatched", "",
+    state = derived.OF_ITEMS.get(item.word, item.word)
+    cells = (state, clean_line(item.text, _TEXT), "unmatched", "readiness item", "",
              f"{READINESS}:{item.line}")  # fmt: skip
-    is_open = derived.OF_ITEMS.get(item.word) == derived.OPEN
+    is_open = state == derived.OPEN
     target = Target(document=READINESS, line=item.line)
     return Row(
         cells, checked=not is_open, tone=Tone.REVIEW if is_open else Tone.OTHER, target=target
