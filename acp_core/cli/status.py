@@ -28,6 +28,7 @@ from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.model.sentence import need_case
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.person.views import View, parse
@@ -235,7 +236,7 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
         if need.action and own:
             remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
             hint = choice_hint(entry.snapshot, need.action, need.given)
-        text = f"{need.text}{since}{remedy}"
+        text = f"{need_case(need, entry.snapshot)}{since}{remedy}"
         first = f"    {spoken.mark('→', 'needs you:')} "
         lines += layout.wrap(text, shown_on, indent="      ", first=first)
         lines += layout.wrap(hint, shown_on, indent="      ") if hint else []
