@@ -18,7 +18,7 @@ from acp_core.cli.output import (
 )
 from acp_core.model import Cause, Snapshot, Status, format, spoken
 from acp_core.model.clock import utc_now
-from acp_core.model.sentence import names_in, sentence_case
+from acp_core.model.sentence import continued, names_in, sentence_case
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.why/1"
@@ -89,7 +89,8 @@ def _cause(
     for evidence in cause.evidence:
         lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
     if cause.advice:
-        advice = sentence_case(cause.advice, names_in(snapshot))
+        cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
+        advice = cased(cause.advice, names_in(snapshot))
         first = f"{IN}{spoken.mark('→', 'fix:')} "
         lines += layout.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
     ways = [("", cause.remedy, cause.given)] if cause.remedy else []
