@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from acp_core.cli import fields
 from acp_core.model import Event, Finding, Need, Snapshot, Turn, format
+from acp_core.model.sentence import continued, names_in
 
 
 class Change(NamedTuple):
@@ -27,7 +28,7 @@ def first(snapshot: Snapshot) -> Iterator[Change]:
     """How a collaboration stands when watching it begins."""
     yield Change("state", snapshot.headline, snapshot.as_of, {"state": fields.summary(snapshot)})
     for need in snapshot.needs:
-        yield _need(need, snapshot.as_of)
+        yield _need(need, snapshot, snapshot.as_of)
 
 
 def between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
@@ -170,13 +171,14 @@ def _needs(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     before = {need.key: need for need in old.needs}
     for need in new.needs:
         if before.pop(need.key, None) is None:
-            yield _need(need, new.as_of)
+            yield _need(need, new, new.as_of)
     for need in before.values():
-        text = f"no longer needed: {need.text}"
+        text = f"no longer needed: {continued(need.text, names_in(old))}"
         yield Change("need_met", text, new.as_of, {"need": {"key": need.key, "code": need.code}})
 
 
-def _need(need: Need, now: datetime) -> Change:
+def _need(need: Need, snapshot: Snapshot, now: datetime) -> Change:
     told = fields.need(need)
     told.pop("acknowledged")  # it stands in a person's own notes, not in the collaboration
-    return Change("need", f"needs you: {need.text}", now, {"need": told})
+    text = f"needs you: {continued(need.text, names_in(snapshot))}"
+    return Change("need", text, now, {"need": told})

@@ -26,6 +26,7 @@ from acp_core.model import (
     format,
     spoken,
 )
+from acp_core.model.sentence import names_in, need_case, sentence_case
 
 IN = "  "
 TONE_STYLES = {
@@ -119,9 +120,9 @@ def _top(snapshot: Snapshot, view: View) -> list[str]:
     if snapshot.source != Source():
         note = f", {snapshot.source.note}" if snapshot.source.note else ""
         sign = signs.SOURCE[snapshot.source.state]
-        lines += view.wrap(f"{sign} {snapshot.source.state.value}{note}", first="")
+        lines += view.wrap(f"{sign} {snapshot.source.state.value.capitalize()}{note}", first="")
     if snapshot.doubt:
-        lines += view.wrap(f"uncertain: {snapshot.doubt}", first="? ")
+        lines += view.wrap(f"Uncertain: {snapshot.doubt}", first="? ")
     return lines + _rail(snapshot, view)
 
 
@@ -162,7 +163,7 @@ def _needs(view: View, snapshot: Snapshot) -> list[str]:
     lines: list[str] = []
     for need in view.needs:
         since = f" ({view.ago(need.since)})" if need.since else ""
-        lines += view.wrap(f"{need.text}{since}", first=f"{IN}{signs.NEED} ")
+        lines += view.wrap(f"{need_case(need, snapshot)}{since}", first=f"{IN}{signs.NEED} ")
         if need.action:
             command = act_command(snapshot, need.action, need.given, SHORT)
             lines += view.wrap(command, first=f"    {spoken.mark('→', 'command:')} ")
@@ -175,7 +176,8 @@ def _notices(snapshot: Snapshot, view: View) -> list[str]:
     lines: list[str] = []
     for notice in snapshot.notices:
         since = f" ({view.ago(notice.since)})" if notice.since else ""
-        lines += view.wrap(f"{notice.text}{since}", first=f"{IN}! ")
+        text = sentence_case(notice.text, names_in(snapshot))
+        lines += view.wrap(f"{text}{since}", first=f"{IN}! ")
     return lines
 
 

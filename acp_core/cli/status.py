@@ -28,6 +28,7 @@ from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.model.sentence import continued, names_in, need_case
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.person.views import View, parse
@@ -235,7 +236,10 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
         if need.action and own:
             remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
             hint = choice_hint(entry.snapshot, need.action, need.given)
-        text = f"{need.text}{since}{remedy}"
+        told = need_case(need, entry.snapshot)
+        if own and spoken.is_wanted():  # it goes on after "needs you:"
+            told = continued(need.text, names_in(entry.snapshot))
+        text = f"{told}{since}{remedy}"
         first = f"    {spoken.mark('→', 'needs you:')} "
         lines += layout.wrap(text, shown_on, indent="      ", first=first)
         lines += layout.wrap(hint, shown_on, indent="      ") if hint else []

@@ -18,6 +18,7 @@ from acp_core.cli.output import (
 )
 from acp_core.model import Cause, Snapshot, Status, format, spoken
 from acp_core.model.clock import utc_now
+from acp_core.model.sentence import continued, names_in, sentence_case
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.why/1"
@@ -79,7 +80,8 @@ def _cause(
     facts = [cause.code, "seen" if cause.certain else "inferred"]
     facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
     facts += [] if cause.wanted else ["may pass by itself"]
-    head = f"{number}. {cause.headline} ({', '.join(facts)})"
+    headline = sentence_case(cause.headline, names_in(snapshot))
+    head = f"{number}. {headline} ({', '.join(facts)})"
     lines = [
         shown_on.paint(line, "need" if cause.wanted else "warning")
         for line in layout.wrap(head, shown_on, indent=IN, first="")
@@ -87,9 +89,10 @@ def _cause(
     for evidence in cause.evidence:
         lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
     if cause.advice:
-        lines += layout.wrap(
-            cause.advice, shown_on, indent=f"{IN}  ", first=f"{IN}{spoken.mark('→', 'fix:')} "
-        )
+        cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
+        advice = cased(cause.advice, names_in(snapshot))
+        first = f"{IN}{spoken.mark('→', 'fix:')} "
+        lines += layout.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
     ways = [("", cause.remedy, cause.given)] if cause.remedy else []
     ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
     for lead, action, given in ways:

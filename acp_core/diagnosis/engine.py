@@ -18,6 +18,7 @@ from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot
+from acp_core.model.sentence import continued, is_said, names_in
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger
@@ -68,7 +69,11 @@ def _within(snapshot: Snapshot, cause: Cause) -> Cause:
     others = tuple(name for name in cause.others if name not in refused)
     if cause.remedy not in refused:
         return replace(cause, others=others)
-    advice = f"first {obstacles[0].cure}; then {cause.advice}" if cause.advice else ""
+    if cause.advice:
+        first, then = (_continued(each, snapshot) for each in (obstacles[0].cure, cause.advice))
+        advice = f"first {first}; then {then}"
+    else:
+        advice = ""
     return replace(cause, remedy=None, given=(), others=others, advice=advice)
 
 
@@ -141,12 +146,17 @@ def _needs(snapshot: Snapshot, causes: Iterable[Cause]) -> tuple[Need, ...]:
 def _headline(snapshot: Snapshot, cause: Cause) -> str:
     """How it stands, why it does not go on, and what to do."""
     said = snapshot.headline
-    if cause.headline not in said:  # which may begin with an id or a file's name: no capital
-        said = f"{said.removesuffix('.')} — {cause.headline}" if said else cause.headline
+    if not is_said(cause.headline, said):
+        why = _continued(cause.headline, snapshot)
+        said = f"{said.removesuffix('.')} — {why}" if said else why
     parts = [_sentence(said)]
     if cause.advice and cause.wanted:
-        parts.append(f"What to do: {cause.advice}.")
+        parts.append(f"What to do: {_continued(cause.advice, snapshot)}.")
     return " ".join(parts)
+
+
+def _continued(text: str, snapshot: Snapshot) -> str:
+    return continued(text, names_in(snapshot))
 
 
 def _sentence(text: str) -> str:

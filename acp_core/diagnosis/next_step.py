@@ -8,6 +8,7 @@ from typing import NamedTuple
 from acp_core.diagnosis import actions
 from acp_core.diagnosis.idle import IDLE, is_idle, starting
 from acp_core.diagnosis.observer import Observer
+from acp_core.model.sentence import continued, names_in
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
 
@@ -16,7 +17,7 @@ class NextStep(NamedTuple):
     """An act that is the next thing to do.
 
     Attributes:
-        reason: Why, as a sentence without its full stop.
+        reason: Why, in words that go on after others, without a full stop.
         action: The act's name.
         label: What it is called.
         given: Inputs of it, by name.
@@ -45,6 +46,7 @@ def next_step(collaboration: Collaboration, attention: Attention, now: datetime)
     labels = {each.name: each.label for each in offered}
     for need in attention.open_needs(seen):
         if need.action in labels:
-            return NextStep(need.text, need.action, labels[need.action], need.given)
+            reason = continued(need.text, names_in(seen))
+            return NextStep(reason, need.action, labels[need.action], need.given)
     start = starting(offered) if is_idle(seen) else None
     return NextStep(IDLE, start.name, start.label) if start is not None else None

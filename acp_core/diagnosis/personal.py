@@ -28,6 +28,7 @@ from acp_core.model import (
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.sentence import continued, names_in, sentence_case
 from acp_core.person.attention import Attention
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
@@ -43,16 +44,18 @@ class _Matters(NamedTuple):
     state: str
     needs: tuple[Need, ...]
     questions: tuple[Question, ...]
+    names: tuple[str, ...]
 
     @property
     def texts(self) -> dict[str, str]:
-        """What each is about, by its key."""
-        needs = {each.key: clean_line(each.text) for each in self.needs}
+        """What each is about, by its key, as it goes on after other words."""
+        needs = {each.key: clean_line(continued(each.text, self.names)) for each in self.needs}
         return needs | {each.key: clean_line(each.text) for each in self.questions}
 
     def choices(self) -> Mapping[str, object]:
         """What can be named; a need that is alone is meant."""
-        labels = {key: clean_line(text, _LONGEST) for key, text in self.texts.items()}
+        said = self.texts | {e.key: sentence_case(e.text, self.names) for e in self.needs}
+        labels = {key: clean_line(text, _LONGEST) for key, text in said.items()}
         alone = self.needs[0].key if len(self.needs) == 1 else None
         return {"choices": tuple(labels), "labels": labels, "default": alone}
 
@@ -116,7 +119,8 @@ class Noted:
     def open(self) -> _Matters:
         """The needs and questions that are not acknowledged."""
         needs = self.attention.open_needs(self.snapshot)
-        return _Matters("open", needs, self.attention.open_questions(self.snapshot))
+        questions = self.attention.open_questions(self.snapshot)
+        return _Matters("open", needs, questions, tuple(names_in(self.snapshot)))
 
     @property
     def acknowledged(self) -> _Matters:
@@ -124,7 +128,7 @@ class Noted:
         known, seen = self.attention.acknowledged(self.key), self.snapshot
         needs = tuple(each for each in seen.needs if each.key in known)
         questions = tuple(each for each in seen.questions if each.key in known)
-        return _Matters("acknowledged", needs, questions)
+        return _Matters("acknowledged", needs, questions, tuple(names_in(seen)))
 
 
 def _read(key: str) -> Snapshot:

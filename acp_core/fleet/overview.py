@@ -14,6 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
+from acp_core.model.sentence import continued, names_in
 
 _serials = count()
 
@@ -239,8 +240,10 @@ def asking(
             one = known[here]
             for need in needs(one):
                 if need.key not in explained:
-                    told = need.text if here == key else f"{one.name}: {need.text}"
-                    found.append((one, need if here == key else replace(need, text=told)))
+                    if here != key:
+                        told = continued(need.text, names_in(one))
+                        need = replace(need, text=f"{one.name}: {told}")
+                    found.append((one, need))
             explained.update(key for cause in known[here].causes for key in cause.explains)
             waiting.extend(known[here].parts)
     return found

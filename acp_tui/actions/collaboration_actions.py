@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
+from acp_core.model.sentence import need_case
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.compositing import PaintingScreen
@@ -61,7 +62,7 @@ class CollaborationActions(PaintingScreen[None]):
         if shown is None or not shown[1].action:
             return None
         snapshot, need = shown
-        return self.called(snapshot.key, need.action or ""), need.text
+        return self.called(snapshot.key, need.action or ""), need_case(need, snapshot)
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from textual.command import Hit, Hits, Provider
 
 from acp_core.model import Action, Snapshot
+from acp_core.model.sentence import names_in, sentence_case
 from acp_tui import text
 from acp_tui.keys import called
 
@@ -74,6 +75,11 @@ class OffersProvider(Provider):
                 yield Hit(score, marked, offer.run, text=title, help=about)  # type: ignore[arg-type]
 
 
+def _about(snapshot: Snapshot) -> str:
+    """How it stands, or else what it is about."""
+    return sentence_case(snapshot.headline, names_in(snapshot)) or snapshot.objective
+
+
 class CollaborationsProvider(OffersProvider):
     """Every collaboration, to open."""
 
@@ -84,7 +90,7 @@ class CollaborationsProvider(OffersProvider):
         for each in snapshots:
             run = partial(self.acp.open_collaboration, each.key)
             where = f"  {PurePath(each.key).parent}" if names[each.name] > 1 else ""
-            yield Offer(f"Open {each.name}{where}", each.headline or each.objective, run)
+            yield Offer(f"Open {each.name}{where}", _about(each), run)
 
 
 class PlacesProvider(OffersProvider):

@@ -21,6 +21,7 @@ from acp_core.fleet.overview import FleetEntry, Seen
 from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
+from acp_core.model.sentence import need_case
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import NO_ACTION
 from acp_tui.actions.labels import Labels
@@ -285,7 +286,7 @@ def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
             (f"{sign} ", colour),
             (word, colour),
             (who, "accent"),
-            (what.text, "strong" if entry.kind == "need" else ""),
+            (_text(entry), "strong" if entry.kind == "need" else ""),
             (since, "muted"),
         ),
         tuple(details),
@@ -293,6 +294,12 @@ def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
         indent=4,
         key=entry.key,
     )
+
+
+def _text(entry: Entry) -> str:
+    """What is needed, as a sentence; a question stands as it was asked."""
+    what = entry.what
+    return what.text if isinstance(what, Question) else need_case(what, entry.snapshot)
 
 
 def _counts(entries: list[Entry]) -> Content:

@@ -271,8 +271,8 @@ class ParticipantScreen(CollaborationActions):
         asked = self._asked()
         own = (each for each in self._causes() if each.participant == self.participant)
         cause = asked or next(own, None)
-        if cause is not None:
-            lines.append(cause_line(cause))
+        if cause is not None and snapshot is not None:
+            lines.append(cause_line(cause, snapshot))
         loop = self.loop
         if loop is not None:
             said = turn.what if turn is not None else ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from acp_core.cli.signs import NEED
 from acp_core.model import Cause, Target
 from acp_core.model.format import age, exact
+from acp_core.model.sentence import sentence_case
 from acp_tui.widgets.row_list import Item
 
 EMPTY = "No problem found."
@@ -19,6 +20,7 @@ def items(
     utc: bool,
     labels: Mapping[str, str] | None = None,
     fix_key: str = "f",
+    names: Collection[str] = (),
 ) -> list[Item]:
     """The causes, the one that counts most first.
 
@@ -28,12 +30,13 @@ def items(
         utc: Show times in UTC.
         labels: What the actions are called that can be done now, by name; None: not yet known.
         fix_key: What the key is called that does what the first cause asks for.
+        names: Names with which a cause may begin, which keep their first letter.
     """
     rows: list[Item] = []
     for number, cause in enumerate(causes):
         if number:
             rows.append(Item((("", ""),), heading=True))
-        rows += _items(cause, now, utc)
+        rows += _items(cause, now, utc, names)
         rows += _remedies(cause, labels, "" if number else fix_key)
     return rows
 
@@ -49,12 +52,12 @@ def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
     )
 
 
-def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
+def _items(cause: Cause, now: datetime, utc: bool, names: Collection[str]) -> list[Item]:
     colour = "error" if cause.wanted else "warning"
     known = "certain" if cause.certain else "inferred"
     since = f" · {age(cause.since, now)}" if cause.since else ""
     where = cause.document is not None or cause.event is not None
-    headline = cause.headline[:1].upper() + cause.headline[1:]
+    headline, advice = (sentence_case(each, names) for each in (cause.headline, cause.advice))
     details = [(f"since {exact(cause.since, utc)}", "muted")] if cause.since else []
     if where:
         place = f"{cause.document}:{cause.line}" if cause.line else cause.document
@@ -80,8 +83,8 @@ def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
     rows += [
         Item((("    · ", "muted"), (line, "")), heading=True, indent=6) for line in cause.evidence
     ]
-    if cause.advice:
-        rows.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
+    if advice:
+        rows.append(Item((("    → ", "primary"), (advice, "primary")), heading=True))
     return rows
 
 

@@ -15,6 +15,7 @@ from textual.reactive import var
 from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Panel, Snapshot, Status
+from acp_core.model.sentence import names_in
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane_data import PaneData
@@ -272,7 +273,8 @@ class Documents(Vertical):
             if self._labels_for is not snapshot.causes:
                 self._labels_for = snapshot.causes
                 self.post_message(self.LabelsWanted())
-            rows = causes.items(snapshot.causes, now, utc, self.labels, self.fix_key)
+            names = tuple(names_in(snapshot))
+            rows = causes.items(snapshot.causes, now, utc, self.labels, self.fix_key, names)
             self._list(rows, causes.EMPTY)
         elif self.active == GATES:
             self._list(gates.items(snapshot.gates), gates.EMPTY)

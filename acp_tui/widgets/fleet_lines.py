@@ -9,7 +9,8 @@ from acp_core.cli import signs
 from acp_core.cli.layout import fit_name
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Group
-from acp_core.model import Severity, SourceState, Status, format
+from acp_core.model import Severity, Snapshot, SourceState, Status, format
+from acp_core.model.sentence import names_in, need_case, sentence_case
 from acp_tui import text
 
 Pieces = list[tuple[str, str]]
@@ -178,15 +179,17 @@ def detail(entry: FleetEntry) -> Detail | None:
         return None
     if entry.needs:
         first, more = entry.needs[0], len(entry.needs) - 1
-        sentence = first.text + (f" (and {format.grouped(more)} more)" if more else "")
+        sentence = need_case(first, snapshot) + (
+            f" (and {format.grouped(more)} more)" if more else ""
+        )
         return Detail("need", sentence, first.action, entry.asker or entry.key)
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
-        return Detail("source", snapshot.source.state.value + note)
+        return Detail("source", snapshot.source.state.value.capitalize() + note)
     if snapshot.notices:
-        return Detail("notice", snapshot.notices[0].text)
+        return Detail("notice", sentence_case(snapshot.notices[0].text, names_in(snapshot)))
     if snapshot.doubt and not entry.group.over:
-        return Detail("doubt", f"uncertain: {snapshot.doubt}")
+        return Detail("doubt", f"Uncertain: {snapshot.doubt}")
     return None
 
 
@@ -258,7 +261,7 @@ def row(
         (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
          _SEVERITY[worst] if worst else "muted"),
         (snapshot.cost.words if snapshot.cost else "", widths.cost, "muted"),
-        (snapshot.headline, widths.headline, "muted"),
+        (_headline(snapshot) if widths.headline else "", widths.headline, "muted"),
         (_about(entry), widths.about, "muted"),
     )  # fmt: skip
     pieces: Pieces = [
@@ -276,10 +279,14 @@ def row(
     return pieces
 
 
+def _headline(snapshot: Snapshot) -> str:
+    return sentence_case(snapshot.headline, names_in(snapshot))
+
+
 def _about(entry: FleetEntry) -> str:
     """What came out of it, and what it is about: what no other column says."""
     snapshot = entry.snapshot
-    outcome = snapshot.headline if entry.group.over else ""
+    outcome = _headline(snapshot) if entry.group.over else ""
     return " · ".join(filter(None, (outcome.rstrip("."), snapshot.objective)))
 
 

@@ -16,6 +16,7 @@ from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.history.forecast import Usual
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
 from acp_core.model.format import age, count, grouped, moment
+from acp_core.model.sentence import is_said, names_in, need_case, sentence_case
 from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.pane_data import PaneData
@@ -166,7 +167,7 @@ def _source(data: PaneData) -> Iterator[_Row]:
     elif source.state is not SourceState.LIVE:
         note = f": {source.note}" if source.note else ""
         read = "" if data.past else f", last read {age(data.snapshot.as_of, data.now)} ago"
-        state = "not readable at this step" if data.past else source.state.value
+        state = "Not readable at this step" if data.past else source.state.value.capitalize()
         yield _Row(_warning(f"{state}{read}{note}", SOURCE[source.state]))
 
 
@@ -176,20 +177,21 @@ def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str])
     if need is not None:
         return _need(need, data, cells, keys, called)
     passing = next((cause for cause in snapshot.causes if not cause.wanted), None)
-    if passing is None or snapshot.needs or passing.headline in _sentence(data):
+    if passing is None or snapshot.needs or is_said(passing.headline, _sentence(data)):
         return ()
     since = f" · {age(passing.since, data.now)}" if passing.since else ""
     hint = f" · {keys.why}: why" if not data.past else ""
-    words = join(("… ", "$text-warning"), (safe_line(passing.headline), "$text-warning"))
-    return (_Row(join(words, (since, MUTED), (hint, "$text-accent"))),)
+    words = safe_line(sentence_case(passing.headline, names_in(snapshot)))
+    said = join(("… ", "$text-warning"), (words, "$text-warning"))
+    return (_Row(join(said, (since, MUTED), (hint, "$text-accent"))),)
 
 
 def _need(
     need: Need, data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]
 ) -> Sequence[_Row]:
     """What needs you, since when, and the key that helps: in one row, or in two."""
-    known = need.text in _sentence(data)
-    text = "needs you" if known else safe_line(need.text)
+    known = is_said(need.text, _sentence(data))
+    text = "Needs you" if known else safe_line(need_case(need, data.snapshot))
     since = f" · {age(need.since, data.now)}" if need.since else ""
     remedy, more = _hints(need, data, keys, called)
     several, fewer = _joined(remedy, more), remedy
@@ -300,7 +302,7 @@ def _turns(turns: Sequence[Turn], data: PaneData) -> Content:
     whose: dict[str, list[Turn]] = {}
     for turn in turns:
         whose.setdefault(turn.participant, []).append(turn)
-    parts: list[Part] = [("waiting for ", MUTED)]
+    parts: list[Part] = [("Waiting for ", MUTED)]
     for number, several in enumerate(list(whose.values())[:4]):
         if number:
             parts.append((" · ", MUTED))
@@ -335,7 +337,8 @@ def _doubt(data: PaneData) -> Iterator[_Row]:
 def _notices(data: PaneData) -> Iterator[_Row]:
     for notice in data.snapshot.notices:
         since = f", {age(notice.since, data.now)} ago" if notice.since else ""
-        words = _warning(f"{notice.text}{since}")
+        text = sentence_case(notice.text, names_in(data.snapshot))
+        words = _warning(f"{text}{since}")
         yield _Row(words, notice_key(notice.code, notice.document))
 
 
@@ -346,6 +349,8 @@ def _lineage(links: Sequence[Link], keys: Keys) -> Iterator[_Row]:
         words = "continues" if link.relation == "continues" else "continued by"
         if parts:
             parts.append(" · ")
+        else:
+            words = sentence_case(words)
         parts += [(f"{words} ", MUTED), (safe_line(link.name), "$text-primary")]
         parts.append((f" {key}" if link.found else " (not found)", MUTED))
         if link.summary:

@@ -11,6 +11,7 @@ from acp_core.cli.signs import NEED
 from acp_core.loops import wording
 from acp_core.model import Cause, Participant, Snapshot, Turn
 from acp_core.model.format import age, count, zoned
+from acp_core.model.sentence import names_in, sentence_case
 from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.people import COLOURS
@@ -44,9 +45,10 @@ def turn_line(turn: Turn, now: datetime) -> Content:
     )
 
 
-def cause_line(cause: Cause) -> Content:
+def cause_line(cause: Cause, snapshot: Snapshot) -> Content:
     """What is wrong with it, or what it asks."""
-    words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
+    headline = sentence_case(cause.headline, names_in(snapshot))
+    words = f"{NEED} {headline} ({'certain' if cause.certain else 'inferred'})"
     return line(words, "$text-error")
 
 

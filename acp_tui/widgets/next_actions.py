@@ -10,6 +10,7 @@ from textual.reactive import var
 from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Status, Target, Turn
 from acp_core.model.format import age, grouped
+from acp_core.model.sentence import names_in, need_case, sentence_case
 from acp_tui.text import width
 from acp_tui.widgets.headline_rows import DOUBT, need_key, notice_key
 from acp_tui.widgets.pane_data import PaneData
@@ -56,10 +57,13 @@ class NextActions(RowList):
             _empty(snapshot) if not needs else "Nothing besides the attention item at the top."
         )
         items = (
-            *(need_item(need, now, self.called, past=data.past) for need in needs),
-            *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
+            *(need_item(need, snapshot, now, self.called, past=data.past) for need in needs),
+            *(
+                need_item(need, snapshot, now, self.called, acknowledged=True)
+                for need in acknowledged
+            ),
             *doubt_items(snapshot.doubt),
-            *(notice_item(notice, now) for notice in snapshot.notices),
+            *(notice_item(notice, snapshot, now) for notice in snapshot.notices),
             *action_items(_beside_needs(snapshot), snapshot.turns, now),
         )
         self._left_out = self.above
@@ -84,6 +88,7 @@ def title(needs: Sequence[Need], above: Collection[str]) -> str:
 
 def need_item(
     need: Need,
+    snapshot: Snapshot,
     now: datetime,
     called: Callable[[str], str] = str,
     *,
@@ -91,11 +96,12 @@ def need_item(
     past: bool = False,
 ) -> Item:
     """A need: what it is, since when; of the past, without what could be done about it."""
+    text = need_case(need, snapshot)
     since = f"  {age(need.since, now)}" if need.since else ""
     if acknowledged:
-        pieces = (("✓ ", "muted"), (need.text, "muted"), (f"{since}  acknowledged", "muted"))
+        pieces = (("✓ ", "muted"), (text, "muted"), (f"{since}  acknowledged", "muted"))
     else:
-        pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
+        pieces = ((f"{NEED} ", "error"), (text, "strong"), (since, "muted"))
     if past:
         return Item(pieces, key=need_key(need))
     return Item(
@@ -111,12 +117,13 @@ def doubt_items(doubt: str) -> list[Item]:
     return [Item((("? ", "warning"), (f"Uncertain: {doubt}", "warning")), key=DOUBT)] * bool(doubt)
 
 
-def notice_item(notice: Notice, now: datetime) -> Item:
+def notice_item(notice: Notice, snapshot: Snapshot, now: datetime) -> Item:
     """A notice: what it says, since when, and the document that it speaks of."""
+    text = sentence_case(notice.text, names_in(snapshot))
     since = f"  {age(notice.since, now)} ago" if notice.since else ""
     details = ((f"→ {notice.document}", "primary"),) if notice.document else ()
     return Item(
-        (("! ", "warning"), (notice.text, "warning"), (since, "muted")),
+        (("! ", "warning"), (text, "warning"), (since, "muted")),
         details,
         Target(document=notice.document),
         key=notice_key(notice.code, notice.document),

@@ -127,8 +127,8 @@ def test_doubt_and_a_stale_source_stand_on_top(snapshot: Snapshot) -> None:
         notices=(model.Notice("LATE", "notes.md changed after it was settled", since=NOW),),
     )
     lines = page(doubtful, view())
-    assert "~ stale, toy.json is half written" in lines
-    assert "? uncertain: event 4 is illegal" in lines
+    assert "~ Stale, toy.json is half written" in lines
+    assert "? Uncertain: event 4 is illegal" in lines
     assert "  ! notes.md changed after it was settled (0s ago)" in lines
 
 

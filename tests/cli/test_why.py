@@ -28,9 +28,9 @@ def test_each_cause_has_evidence_and_the_command_that_mends_it(acp: Acp, lagging
     assert lines[2].startswith("1. protocol.json is out of date with the event log")
     assert "(A4, seen, since " in lines[2]
     assert lines[3].startswith("   - ACP150 protocol.json: ")
-    assert "   → rebuild protocol.json from the log" in lines
+    assert "   → Rebuild protocol.json from the log" in lines
     assert "     acp act cache repair" in lines
-    assert any(line.startswith("2. no activity since") for line in lines)
+    assert any(line.startswith("2. No activity since") for line in lines)
 
 
 def test_as_json(acp: Acp, lagging: Path) -> None:

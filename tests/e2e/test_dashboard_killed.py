@@ -55,7 +55,7 @@ class Place:
 
     def launch_all(self, terminal: Terminal) -> None:
         """Fill in the form as a person would: the program is chosen by its name for each."""
-        terminal.wait_for("waiting for server", PLENTY)
+        terminal.wait_for("Waiting for server", PLENTY)
         terminal.send("L")
         terminal.wait_for("Start loops", PLENTY)
         for _ in PEOPLE:
@@ -118,7 +118,7 @@ def test_the_next_dashboard_finds_the_same_loops(place: Place) -> None:
     before = {name: state(place.folder, name) for name in PEOPLE}  # the block's end killed it
     assert all(loop.alive for loop in before.values())
     with place.dashboard() as terminal:
-        terminal.wait_for("waiting for server", PLENTY)
+        terminal.wait_for("Waiting for server", PLENTY)
         terminal.send("p")
         terminal.wait_for("running", PLENTY)
         assert {name: state(place.folder, name).pid for name in PEOPLE} == {

@@ -106,7 +106,7 @@ def morning(
         host.done("join", f"{store}#cache", str(host.folder))
     programs.more(("You are `server`", [["run", f"touch {allowed}"]]))
     with laptop.dashboard(laptop.folder) as at_laptop, desk.dashboard(desk.folder) as at_desk:
-        at_desk.wait_for("waiting for server", PATIENCE)
+        at_desk.wait_for("Waiting for server", PATIENCE)
         laptop.done("launch", str(laptop.folder), "server=claude", "--permissions", "edits", "--yes")  # fmt: skip
         attic.done("launch", str(attic.folder), "reader=gemini", "--permissions", "all", "--yes")
         for host in hosts:
@@ -248,7 +248,7 @@ def evening(tmp_path: Path, programs: Programs, attic: Machine, watcher: Watcher
                "--objective", "Choose the key", "--completion", "It is agreed")  # fmt: skip
     watcher.also(attic, keys)
     with attic.dashboard(keys) as screen:
-        screen.wait_for("waiting for server", PATIENCE)
+        screen.wait_for("Waiting for server", PATIENCE)
         screen.send("b")
         screen.wait_for("Reason", PATIENCE)
         screen.send("The budget is not decided")

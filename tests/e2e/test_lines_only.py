@@ -69,7 +69,7 @@ def test_a_stuck_collaboration_is_finished_without_the_dashboard(stuck: Path) ->
     said = me.types("acp status")
     assert "needs you" in said
     said = me.types("acp why cache")
-    assert "1. the last line of events.jsonl is an incomplete event" in said
+    assert "1. The last line of events.jsonl is an incomplete event" in said
     assert "done: Fixed" in me.types(f"{me.hears_command(said, 'repair')} --yes")
 
     said = me.types("acp card cache")
@@ -108,7 +108,7 @@ def test_a_gate_is_approved_and_a_question_answered_without_the_dashboard(tmp_pa
     me = Listener(Acp(tmp_path / "home", {"ACP_SIGNS": "words"}))
 
     said = me.types("acp status")
-    assert "The gate planning_signoff needs your approval" in said
+    assert "needs you: the gate planning_signoff needs your approval" in said
     said = me.types("acp why governed")
     assert "waiting for you" in said and "the gate planning_signoff" in said
     said = me.types("acp card governed")

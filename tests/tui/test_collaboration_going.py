@@ -207,7 +207,7 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
     )
     async with make_app(second, first, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert headline(screen)[2] == "continues checkout-first < (blocked)"
+        assert headline(screen)[2] == "Continues checkout-first < (blocked)"
         screen.query_one(Documents).activate("story")
         await settle(pilot)
         assert "■ 1 checkout-first     Blocked: no data." in seen(pilot)
@@ -215,7 +215,7 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
         await settle(pilot)
         there = pilot.app.screen
         assert isinstance(there, CollaborationScreen) and there.key == first.key
-        assert headline(there)[2] == "continued by checkout-redesign >"
+        assert headline(there)[2] == "Continued by checkout-redesign >"
         await pilot.press("less_than_sign")
         await pilot.pause()
         assert pilot.app.screen is there
@@ -249,7 +249,7 @@ async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> No
             await settle(pilot)
             lines = screen_lines(pilot.app)
             assert lines[0].startswith(" checkout-redesign — Reviewing")
-            assert lines[1].startswith(" waiting for reader 48m")
+            assert lines[1].startswith(" Waiting for reader 48m")
             assert "reviewing ● 48m" in lines[2]
             narrow = size[0] < 100
             assert screen.query_one("#pane-bar").display is narrow

@@ -63,11 +63,11 @@ async def test_events_documents_and_findings_show_by_themselves(
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "opening")
         await until(pilot, shows("initialized"), "the first event")
-        await until(pilot, lambda: shows("waiting for server")(), "the rest of the screen")
+        await until(pilot, lambda: shows("Waiting for server")(), "the rest of the screen")
 
         append(folder, "server", "proposal_submitted", "Use the small one", 1)
         await until(pilot, shows("2 ▲ server proposal_submitted"), "the appended event")
-        await until(pilot, shows("waiting for reader"), "whose turn it is")
+        await until(pilot, shows("Waiting for reader"), "whose turn it is")
         await until(pilot, shows("reviewing ●"), "the phase")
 
         await pilot.press("2")

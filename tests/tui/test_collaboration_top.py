@@ -27,13 +27,13 @@ async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> 
         first, second = headline(screen)
         assert first.startswith("checkout-redesign — Reviewing, round 1: waiting for reader.")
         assert first.endswith("files valid")
-        assert second.startswith("waiting for reader 48m (since 12:02Z)")
+        assert second.startswith("Waiting for reader 48m (since 12:02Z)")
         assert second.endswith("Decide where sessions are kept")
         # the time goes on without anything being read again
         pilot.app.now = lambda: NOW + timedelta(minutes=3)  # type: ignore[attr-defined]
         screen._tick()
         await pilot.pause()
-        assert headline(screen)[1].startswith("waiting for reader 51m")
+        assert headline(screen)[1].startswith("Waiting for reader 51m")
         assert "reviewing ● 51m" in seen(pilot)
 
 
@@ -57,14 +57,14 @@ async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> 
             lines = headline(await open_screen(pilot))
             assert lines[0].endswith("files valid") and len(lines) == rows + 1
             assert "".join(lines[:rows]).count("Waiting.") == min(number, 13)
-            assert lines[rows].startswith("waiting for reader 48m")
+            assert lines[rows].startswith("Waiting for reader 48m")
 
 
 def test_a_step_of_the_past_that_cannot_be_read_is_not_called_stale() -> None:
     snapshot = make_snapshot(source=Source(SourceState.STALE, "events.jsonl: missing"))
     data = PaneData(snapshot, (), NOW, past=True)
     rows = [row.plain for row in headlines(data, 120, Keys(), str).rows]
-    assert "~ not readable at this step: events.jsonl: missing" in [row.strip() for row in rows]
+    assert "~ Not readable at this step: events.jsonl: missing" in [row.strip() for row in rows]
 
 
 async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
@@ -84,10 +84,10 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         screen = await open_screen(pilot)
         lines = headline(screen)
         assert lines[0].startswith("checkout-redesign — ■ Blocked by reader: no data.")
-        assert lines[1] == "~ stale, last read 0s ago: protocol.json is half written"
-        assert lines[2].startswith("! reason 0 · 50m · f: Repair · a: acknowledge  ")
+        assert lines[1] == "~ Stale, last read 0s ago: protocol.json is half written"
+        assert lines[2].startswith("! Reason 0 · 50m · f: Repair · a: acknowledge  ")
         assert lines[2].endswith("  1 of 4 · J next")
-        assert lines[3].startswith("waiting for reader 48m") and len(lines) == 4
+        assert lines[3].startswith("Waiting for reader 48m") and len(lines) == 4
         next_list = screen.query_one(NextActions)
         below = ["doubt", "LATE proposal.md"]  # for which there is no room on top
         assert [item.key for item in next_list.items[:5]] == [
@@ -113,7 +113,7 @@ async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_i
         assert len(headline(screen)) == 3 and "them · 50m · f: Repair" in headline(screen)[2]
         assert screen.query_one("#rail").region.bottom == 4
         await pilot.resize_terminal(120, 36)
-        await until(pilot, lambda: "waiting for agent0" in headline(screen)[-1])
+        await until(pilot, lambda: "Waiting for agent0" in headline(screen)[-1])
 
 
 async def test_who_is_waited_for_in_several_turns_is_named_once(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ async def test_who_is_waited_for_in_several_turns_is_named_once(tmp_path: Path) 
     snapshot = make_snapshot(turns=(*turns, Turn("server", "revise", START)))
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         rows = headline(await open_screen(pilot))
-        waiting = next(row for row in rows if row.startswith("waiting"))
+        waiting = next(row for row in rows if row.startswith("Waiting"))
         assert waiting.startswith(
-            "waiting for reader 50m (3 turns, since 12:00Z) · server 50m (since 12:00Z)"
+            "Waiting for reader 50m (3 turns, since 12:00Z) · server 50m (since 12:00Z)"
         )
 
 
@@ -217,4 +217,4 @@ async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
     )
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert headline(screen)[1] == "! a reason · f: Repair · ^k: acknowledge"
+        assert headline(screen)[1] == "! A reason · f: Repair · ^k: acknowledge"

@@ -153,9 +153,9 @@ async def test_what_could_not_be_read_and_what_changed_late_is_said_below(tmp_pa
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         shown = "\n".join(rows(app))
-        assert "unreachable: permission denied" in shown
+        assert "Unreachable: permission denied" in shown
         assert "proposal.md changed after it was accepted" in shown
-        assert "uncertain: seq 3 is illegal" in shown
+        assert "Uncertain: seq 3 is illegal" in shown
 
 
 async def test_the_selection_stays_with_the_collaboration_when_the_order_changes(

@@ -38,7 +38,7 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
         await settle(pilot)
         shown = seen(pilot)
         assert "Inbox  1 need · 1 blocking · 1 question" in shown
-        order = ["checkout-redesign", "! the program of reader ended", "cache",
+        order = ["checkout-redesign", "! The program of reader ended", "cache",
                  "■ [blocking] No budget", "? reviewer asks: Is there a limit on the size?  5m"]  # fmt: skip
         places = [shown.index(words) for words in order]
         assert places == sorted(places)
@@ -93,7 +93,7 @@ async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path
         await pilot.press("Z")
         await settle(pilot)
         shown = seen(pilot)
-        assert "the program of reader ended" not in shown
+        assert "The program of reader ended" not in shown
         assert app.attention.open_needs(app.fleet.snapshots[KEY]) == ()
         await pilot.press("a")
         await settle(pilot)
@@ -105,7 +105,7 @@ async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path
         events = (*stuck().events, make_event(4))
         change(app, replace(stuck(), events=events))
         await settle(pilot)
-        assert "the program of reader ended" in seen(pilot)
+        assert "The program of reader ended" in seen(pilot)
         assert "No budget" not in seen(pilot)
 
 
@@ -189,7 +189,7 @@ async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
         await settle(pilot)
         shown = seen(pilot)
         assert "Is there a limit on the size?" in shown and "1 of 3 rows" in shown
-        assert "No budget" not in shown and "the program of reader ended" not in shown
+        assert "No budget" not in shown and "The program of reader ended" not in shown
         assert "1 need · 1 blocking · 1 question" in shown  # what there is in all
         await pilot.press("enter")  # what is left is what the keys act on
         await settle(pilot)
@@ -205,7 +205,7 @@ async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
         assert "No budget" in seen(pilot) and "rows" not in seen(pilot)
         await pilot.press("slash", *"cache", "enter", "escape")
         await settle(pilot)
-        assert isinstance(app.screen, InboxScreen) and "the program of reader" in seen(pilot)
+        assert isinstance(app.screen, InboxScreen) and "The program of reader" in seen(pilot)
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, CollaborationScreen)

@@ -95,7 +95,7 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         await until(pilot, lambda: "w: why" in top(app))
         assert " f Fix" not in seen(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: "start it: acp agent" in seen(pilot))  # what w shows
+        await until(pilot, lambda: "Start it: acp agent" in seen(pilot))  # what w shows
         assert isinstance(app.screen, CollaborationScreen)
         await pilot.press("J")
         await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))

@@ -95,7 +95,7 @@ async def test_the_form_that_starts_loops_begins_with_who_is_waited_for(tmp_path
     app = AcpApp([str(folder)])
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
-        await until(pilot, lambda: "waiting for server" in seen(pilot))
+        await until(pilot, lambda: "Waiting for server" in seen(pilot))
         await pilot.press("L")
         await until(pilot, lambda: isinstance(app.screen, ActionScreen))
         screen = app.screen

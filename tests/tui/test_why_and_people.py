@@ -116,7 +116,7 @@ async def test_the_causes_show_with_their_evidence_and_how_sure_they_are(tmp_pat
         assert "B7 The program of reader ended without a review" in shown
         assert "certain · 12m" in shown
         assert "· it said: Invalid API key" in shown
-        assert "→ start it again" in shown
+        assert "→ Start it again" in shown
         assert "▸ Relaunch" in shown and "▸ Hand over" in shown
         assert "… E2 The machine may have slept  inferred" in shown
 

@@ -15,6 +15,7 @@ from acp_core.history.chart import Chart
 from acp_core.history.metrics import Metrics
 from acp_core.history.over_time import Change, Point
 from acp_core.model import Panel, Row, Severity, Snapshot, Status, format
+from acp_core.model.sentence import names_in, sentence_case
 from acp_core.model.story import PastTurn
 
 REMOVED = "[removed]"
@@ -111,7 +112,7 @@ class Report:
     def status_sentences(self) -> tuple[str, ...]:
         """Where it stands, in sentences: the headline, who it waits for, what the validator found."""
         snapshot = self.snapshot
-        found = [snapshot.headline]
+        found = [sentence_case(snapshot.headline, names_in(snapshot))]
         if snapshot.turns:
             names = dict.fromkeys(turn.participant for turn in snapshot.turns)
             found.append(f"Waiting for {', '.join(names)}.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from acp_core.model import Need, Snapshot, Status
+from acp_core.model.sentence import names_in, need_case, sentence_case
 
 KINDS = ("stuck", "blocked", "need", "completed")
 """Stuck: a cause keeps it from going on; blocked: somebody said so; need: anything else that
@@ -25,6 +26,7 @@ class Message:
         participant: whom it is about, "" where nobody.
         reason: why a human is wanted, or what happened.
         action: what mends it, "" where nothing does by itself.
+        sentence: the reason as it stands by itself; "" where that is the same.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Message:
     participant: str
     reason: str
     action: str = ""
+    sentence: str = ""
 
     @property
     def title(self) -> str:
@@ -43,7 +46,7 @@ class Message:
     def text(self, key: str = "") -> str:
         """Who and why, and the key of the dashboard that mends it."""
         about = self.participant and self.participant not in self.reason
-        words = f"{self.participant}: {self.reason}" if about else self.reason
+        words = f"{self.participant}: {self.reason}" if about else self.sentence or self.reason
         if self.action and key:
             words += f" (press {key}: {self.action.replace('_', ' ')})"
         return words
@@ -103,12 +106,20 @@ def message(snapshot: Snapshot, need: Need) -> Message:
     else:
         kind = "stuck" if any(need.key == cause.key for cause in snapshot.causes) else "need"
     return Message(
-        kind, snapshot.name, snapshot.location, need.participant or "", need.text, need.action or ""
+        kind,
+        snapshot.name,
+        snapshot.location,
+        need.participant or "",
+        need.text,
+        need.action or "",
+        need_case(need, snapshot),
     )
 
 
 def _ended(snapshot: Snapshot) -> Message:
-    return Message("completed", snapshot.name, snapshot.location, "", snapshot.headline)
+    said = snapshot.headline
+    sentence = sentence_case(said, names_in(snapshot))
+    return Message("completed", snapshot.name, snapshot.location, "", said, sentence=sentence)
 
 
 def is_quiet(hours: str, at: time) -> bool:

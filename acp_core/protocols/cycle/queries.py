@@ -10,6 +10,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import format
 from acp_core.model.action_spec import Answer
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.common import open_folder
 from acp_core.protocols.cycle.conduct import process
@@ -72,7 +73,7 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     yield f"{cycle.id}  {data['title']}".rstrip()
     said = f"{describe_status(cycle, state.verdict(cycle))}; iteration {cycle.iteration}{limit}"
     if cycle.value:
-        yield f"{said}; {data['tests']}{covered}"
+        yield f"{sentence_case(said)}; {data['tests']}{covered}"
     elif not data["obstacles"]:
         yield f"its state file {cycle.record.problem}: another program may be writing it now"
     pid, conducts = data["orchestrator"], data["conducts"]
@@ -83,7 +84,7 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
 def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
     """What stands in the way of every act, and what mends it."""
     for each in found:
-        yield f"! {each.sentence}"
+        yield f"! {sentence_case(each.sentence)}"
         yield f"    {each.cure}"
 
 

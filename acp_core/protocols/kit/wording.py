@@ -28,12 +28,6 @@ def reason(error: Exception) -> str:
     return safe(reason_of(error) if isinstance(error, OSError) else str(error))
 
 
-def capital(text: str) -> str:
-    """A sentence with a capital first letter, unless it begins with a file's name, which has its own."""
-    first = text.partition(" ")[0].rstrip(",:;")
-    return text if {".", "/", "_"} & set(first) else text[:1].upper() + text[1:]
-
-
 def without_retry(note: str) -> str:
     """The reason why a source is not reached, for a command, which does not try again."""
     return note.removesuffix(RETRYING)

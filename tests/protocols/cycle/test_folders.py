@@ -13,19 +13,19 @@ from tests.protocols.cycle import folders
 from tests.protocols.cycle.making import codes, panel, read
 
 FOUND: list[tuple[Callable[[Path], Path], str, Status, str, set[str]]] = [
-    (folders.just_created, "Running;", Status.ACTIVE, "ra", {"A10z advice"}),
+    (folders.just_created, "running;", Status.ACTIVE, "ra", {"A10z advice"}),
     (
         folders.feedback_sent,
-        "Running;",
+        "running;",
         Status.ACTIVE,
         "cd",
         {"A40 advice", "A62 advice"},
     ),
-    (folders.completed, "Marked completed, but not proven;", Status.COMPLETED, "vas", {"A33 warning"}),
-    (folders.escalated, "Paused, a decision is open;", Status.ACTIVE, "cd", {"A30 advice"}),
+    (folders.completed, "marked completed, but not proven;", Status.COMPLETED, "vas", {"A33 warning"}),
+    (folders.escalated, "paused, a decision is open;", Status.ACTIVE, "cd", {"A30 advice"}),
     (
         folders.limit_reached,
-        "Marked completed, but with failures;",
+        "marked completed, but with failures;",
         Status.COMPLETED,
         "vas",
         {"A10z advice", "A16 warning", "A34 error", "A43 advice", "A44 advice", "A47 warning",
@@ -33,21 +33,21 @@ FOUND: list[tuple[Callable[[Path], Path], str, Status, str, set[str]]] = [
     ),
     (
         folders.prepared,
-        "Running;",
+        "running;",
         Status.ACTIVE,
         "ra",
         {"A10z advice", "A39 advice", "A43 advice", "A80 advice", "A91 warning"},
     ),
     (
         folders.planned_only,
-        "Marked completed, but a decision is open;",
+        "marked completed, but a decision is open;",
         Status.COMPLETED,
         "vas",
         {"A17 warning", "A30 warning", "A32 warning", "A33 warning"},
     ),
     (
         folders.written_by_people,
-        "Marked completed, but not proven;",
+        "marked completed, but not proven;",
         Status.COMPLETED,
         "vas",
         {"A13 advice", "A14 warning", "A15 advice", "A16 warning", "A17 warning", "A32 warning",

@@ -64,8 +64,8 @@ def test_a_recorded_cycle_is_replayed_as_it_stood(tmp_path: Path) -> None:
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(kept))
     assert "orchestrator: escalated" in replay(tmp_path)
     then = replay(tmp_path, "--at", asked)
-    assert "Paused, a decision is open" in then
-    assert "Completed;" not in then and "Marked completed" not in then
+    assert "paused, a decision is open" in then
+    assert "completed;" not in then and "marked completed" not in then
 
 
 def replay(root: Path, *words: str) -> str:

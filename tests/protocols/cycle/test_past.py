@@ -154,15 +154,15 @@ def panel(then: Then, id: str) -> Any:
 @pytest.mark.parametrize(
     ("clock", "headline", "agents"),
     [
-        ("18:01", "Running; iteration 1/5; no tests ran", "idle idle idle idle"),
-        ("18:05", "Running; iteration 1/5", "running idle idle idle"),
-        ("18:12", "Running", "completed running idle idle"),
-        ("18:20", "Running", "completed completed failed idle"),
+        ("18:01", "running; iteration 1/5; no tests ran", "idle idle idle idle"),
+        ("18:05", "running; iteration 1/5", "running idle idle idle"),
+        ("18:12", "running", "completed running idle idle"),
+        ("18:20", "running", "completed completed failed idle"),
         ("18:32", "iteration 1/5; no tests ran", "completed completed completed running"),
         ("18:36", "iteration 2/5; 10 tests, 2 failed, 80 %", "completed completed idle idle"),
-        ("18:45", "Paused, a decision is open; iteration 2/5", "completed completed waiting idle"),
-        ("18:52", "Running", "completed completed running idle"),
-        ("19:00", "Completed; iteration 2/5; 10 tests, 0 failed", "completed " * 4),
+        ("18:45", "paused, a decision is open; iteration 2/5", "completed completed waiting idle"),
+        ("18:52", "running", "completed completed running idle"),
+        ("19:00", "completed; iteration 2/5; 10 tests, 0 failed", "completed " * 4),
     ],
 )
 def test_who_was_at_work_at_a_moment_is_told_by_the_timeline(

@@ -81,22 +81,22 @@ FAILING = {"pass_rate": 90, "failed_tests": ["a", "b"], "total_tests": 20}
 @pytest.mark.parametrize(
     ("derived", "words", "changed"),
     [
-        ("ok", "Completed", {}),
-        ("failures", "Marked completed, but with failures", {"test_results": FAILING}),
-        ("not proven", "Marked completed, but not proven", {"test_results": None}),
+        ("ok", "completed", {}),
+        ("failures", "marked completed, but with failures", {"test_results": FAILING}),
+        ("not proven", "marked completed, but not proven", {"test_results": None}),
         (
             "not proven",
-            "Marked completed, but not proven",
+            "marked completed, but not proven",
             {"plan": {"tasks": [task("T1", "pending")]}},
         ),
         (
             "undecided",
-            "Marked completed, but a decision is open",
+            "marked completed, but a decision is open",
             {"coordination": coordination(pending_decisions=[decision()])},
         ),
         (
             "blocked",
-            "Marked completed, but blocked",
+            "marked completed, but blocked",
             {"coordination": coordination(blockers=[blocker()])},
         ),
     ],
@@ -113,7 +113,7 @@ def test_completed_is_a_claim_beside_which_the_verdict_stands(
 def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
     (cycle(tmp_path, "completed") / f"{PROGRESS}/vas/test-results.json").unlink()
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("Marked completed, but not proven;")
+    assert snapshot.headline.startswith("marked completed, but not proven;")
     assert "only the state claims that tests ran" in snapshot.needs[0].text
     assert "A33" in {each.code for each in snapshot.findings}
 
@@ -122,7 +122,7 @@ def test_of_two_sources_that_disagree_the_worse_counts(tmp_path: Path) -> None:
     cycle(tmp_path, "completed")
     write(tmp_path, f"{PROGRESS}/vas/test-results.json", FAILING)
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("Marked completed, but with failures;")
+    assert snapshot.headline.startswith("marked completed, but with failures;")
     assert {"A34", "A61"} <= {each.code for each in snapshot.findings}
 
 
@@ -208,7 +208,7 @@ def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> 
 
 def test_a_cycle_that_failed_says_why(tmp_path: Path) -> None:
     cycle(tmp_path, "failed", agents=agents(cd=agent("failed", 15)), failure_reason="No disk")
-    assert read(tmp_path).headline.startswith("Failed (No disk);")
+    assert read(tmp_path).headline.startswith("failed (No disk);")
 
 
 def test_each_agent_says_what_it_does_or_waits_for(tmp_path: Path) -> None:
@@ -367,7 +367,7 @@ def test_an_empty_state_lacks_everything(tmp_path: Path) -> None:
     write(tmp_path, STATE, "{}")
     snapshot = read(tmp_path)
     assert {finding.code for finding in snapshot.findings} == {"A02", "A03", "A05"}
-    assert snapshot.headline == f"The state file {ID}.json has no agents"
+    assert snapshot.headline == f"the state file {ID}.json has no agents"
 
 
 def test_a_pipe_in_place_of_a_state_is_a_finding(tmp_path: Path) -> None:

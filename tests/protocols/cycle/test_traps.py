@@ -92,7 +92,7 @@ def test_what_a_state_leaves_out_is_unknown(tmp_path: Path) -> None:
         del value[key]
     write(tmp_path, STATE, value)
     snapshot = read(tmp_path)
-    assert snapshot.headline.startswith("Marked completed, but not proven;")
+    assert snapshot.headline.startswith("marked completed, but not proven;")
     assert [need.text for need in snapshot.needs] == ["Completed, but no tests ran"]
     assert (snapshot.round, snapshot.status) == (None, Status.COMPLETED)
 
@@ -271,7 +271,7 @@ def test_a_progress_folder_without_a_state_is_a_cycle_that_lost_it(tmp_path: Pat
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n")
     assert detect(tmp_path)
     snapshot = read(tmp_path)
-    said = f"The state file {ID}.json is missing; only its progress folder is there"
+    said = f"the state file {ID}.json is missing; only its progress folder is there"
     assert snapshot.headline == said
     assert snapshot.status is Status.UNKNOWN
     assert [finding.code for finding in snapshot.findings] == ["A01"]

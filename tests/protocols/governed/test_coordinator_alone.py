@@ -167,7 +167,7 @@ async def test_an_initiative_from_the_dashboard_alone(tmp_path: Path) -> None:
         await you.do(root, "Resync")
         await until(
             pilot,
-            lambda: app.fleet.snapshots[str(root)].headline == "Completed.",
+            lambda: app.fleet.snapshots[str(root)].headline == "completed.",
             "seeing that it is over",
         )
     assert state(root)["status"] == "completed"

@@ -123,7 +123,7 @@ def test_a_lost_state_starts_no_second_initiative(
     begin(tmp_path)
     lose(tmp_path, None)
     snapshot = open_folder(str(tmp_path)).refresh(NOW)
-    assert snapshot.headline == "Its state is lost." and snapshot.turns == ()
+    assert snapshot.headline == "its state is lost." and snapshot.turns == ()
     capsys.readouterr()
     assert coordinator(["status", str(tmp_path)]) == 0
     told = capsys.readouterr().out

@@ -58,7 +58,7 @@ def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None
             playing.git(root, "add", "-A")
             playing.git(root, "commit", "-qm", "A phase is done", "--allow-empty")
     stands = playing.acp("status", str(root), "--json").json()
-    assert (stands["status"], stands["headline"]) == ("completed", "Completed.")
+    assert (stands["status"], stands["headline"]) == ("completed", "completed.")
     assert stands["findings"] == []
     assert "Add the lamp" in playing.git(root, "log", "--format=%s")
     assert [line["role"] for line in told(root, "history.jsonl")] == ["pm", "dev", "qa"]

@@ -118,7 +118,7 @@ async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
                 break
             await until(pilot, lambda code=code: needs(code), code)
         await until(
-            pilot, lambda: any("Completed." in line for line in screen_lines(app)), "the end"
+            pilot, lambda: any("completed." in line for line in screen_lines(app)), "the end"
         )
     assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
 

@@ -22,7 +22,7 @@ def describe_status(cycle: Cycle, found: str) -> str:
         cycle: as it was read.
         found: the verdict of `state.verdict`.
     """
-    marked = (cycle.status or "no status").capitalize()
+    marked = cycle.status or "no status"
     reason = cycle.state.failure_reason
     if cycle.status == "failed" and reason:
         marked += f" ({reason[:_REASON]})"
@@ -30,5 +30,5 @@ def describe_status(cycle: Cycle, found: str) -> str:
     if not shown or (cycle.status == "failed" and found == state.FAILURES):
         return marked
     if cycle.status == "completed":
-        return f"Marked completed, but {shown}"
+        return f"marked completed, but {shown}"
     return f"{marked}, {shown}"

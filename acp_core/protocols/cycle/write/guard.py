@@ -71,7 +71,7 @@ def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
         cure, remedy = f"restore {name} from your own copy, or remove what is left of the cycle", ""
     yield Obstacle(
         STATE,
-        clean_line(f"The state file {name} {problem}"),
+        clean_line(f"the state file {name} {problem}"),
         cure,
         allowed=_ELSEWHERE | ({REBUILD} if remedy else frozenset()),
         remedy=remedy,

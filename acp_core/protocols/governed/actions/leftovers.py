@@ -8,6 +8,7 @@ from pathlib import Path
 from acp_core.model.action import Action, Change, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed.actions import names, table_deciding
 from acp_core.protocols.governed.actions.common import (
     Done,
@@ -27,7 +28,7 @@ from acp_core.protocols.governed.write.journal import Interrupted, fault, interr
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.kit.wording import capital, safe
+from acp_core.protocols.kit.wording import safe
 
 
 def recovery(context: Context, now: datetime) -> Action:
@@ -80,7 +81,7 @@ def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
     found = restore.restored(opened, utc_now())
     changes = differences.of_writes(opened.root, found.writes)
     data = facts(spec, opened.key, dry_run=True, interrupted=None, restores=found.how)
-    return Preview(safe(f"{capital(found.sentence)}."), changes, data=data)
+    return Preview(safe(f"{sentence_case(found.sentence)}."), changes, data=data)
 
 
 def _folder(place: str) -> Path:

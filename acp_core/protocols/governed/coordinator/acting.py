@@ -12,6 +12,7 @@ from typing import NamedTuple, Unpack
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed.actions.common import (
     Otherwise,
     bound_now,
@@ -33,7 +34,7 @@ from acp_core.protocols.governed.write import changes as written
 from acp_core.protocols.governed.write.opened import refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.kit.wording import capital, safe
+from acp_core.protocols.kit.wording import safe
 
 
 class Whole(NamedTuple):
@@ -138,7 +139,7 @@ def ended(spec: ActionSpec, root: Path, done: Done, *, crosses: bool = False) ->
 
 def _sentence(messages: tuple[str, ...]) -> str:
     said = "; ".join(messages)
-    return safe(f"{capital(said)}.")
+    return safe(f"{sentence_case(said)}.")
 
 
 # --- what the existing program does ----------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.files.text import clean_line
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
@@ -19,7 +20,6 @@ from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.write import foreign_steps, guard
-from acp_core.protocols.kit.wording import capital
 
 _WARNING = model.Severity.WARNING
 
@@ -34,7 +34,7 @@ def _elsewhere(run: Run) -> Iterator[Trouble]:
     """What the existing program did in a run of acp's own, lawfully."""
     found = foreign_steps.recognised(run) if guard.changed(run) else None
     if found is not None:
-        message = f"{capital(found.sentence)}; acp seals the run again with its next step."
+        message = f"{sentence_case(found.sentence)}; acp seals the run again with its next step."
         yield Trouble("SEALED_ANEW", model.Severity.ADVICE, message, document=schema.HISTORY)
 
 

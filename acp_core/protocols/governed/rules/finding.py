@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from acp_core import model
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.rules.codes import CODES
 from acp_core.protocols.governed.schema import Loaded, Log
-from acp_core.protocols.kit.wording import capital
 
 
 class Trouble(NamedTuple):
@@ -89,7 +89,7 @@ def of_obstacles(obstacles: Iterable[Obstacle]) -> list[Trouble]:
         Trouble(
             each.key.split(":")[1],
             model.Severity.ERROR,
-            f"{capital(each.sentence)}.",
+            f"{sentence_case(each.sentence)}.",
             each.cure,
             each.document,
             each.line,

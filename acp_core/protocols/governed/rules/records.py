@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 
 from acp_core import model
+from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import bundle
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Line, number, text
-from acp_core.protocols.kit.wording import capital
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _MOST = 50  # findings of one log
@@ -138,6 +138,6 @@ def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         outside = each.what == bundle.OUTSIDE
         said = each.sentence(home)
         yield Trouble(
-            "BUNDLE", _ERROR if outside else _WARNING, f"{capital(said)}.", remedy,
+            "BUNDLE", _ERROR if outside else _WARNING, f"{sentence_case(said)}.", remedy,
             document if outside else f"{home}/{each.name}",
         )  # fmt: skip

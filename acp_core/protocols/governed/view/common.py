@@ -17,7 +17,7 @@ from acp_core.protocols.governed.schema.records import LedgerLine
 from acp_core.protocols.governed.view.wording import gate_called
 
 YOU = "you"
-LOST = "Its state is lost."
+LOST = "its state is lost."
 """The headline of what had begun, and has no state any more."""
 _STATUS = {
     "blocked": model.Status.BLOCKED,

@@ -198,9 +198,9 @@ def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
 
 def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
     if initiative.status == "completed":
-        return "Completed."
+        return "completed."
     if initiative.status == "unreadable":
-        return "The coordinator's state cannot be read."
+        return "the coordinator's state cannot be read."
     status = "not started" if initiative.status == "absent" else status_called(initiative.status)
     behind = lagging(initiative)
     waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""

@@ -216,9 +216,9 @@ def _status(run: Run, lost: bool) -> str:
 
 def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
     if run.status == "completed":
-        return "Completed."
+        return "completed."
     if run.status == "unreadable":
-        return "Its state cannot be read."
+        return "its state cannot be read."
     if barrier := run.record.barrier:
         return f"{run.phase}: waiting at the barrier {barrier} for the other workstreams."
     status = "not started" if run.status == "absent" else run.status

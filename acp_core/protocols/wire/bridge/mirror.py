@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from acp_core.files.text import clean, clean_line
 from acp_core.model import DocumentText, Event, Heading, Snapshot, SourceState
 from acp_core.model.errors import InvalidInput
+from acp_core.model.sentence import continued, names_in
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.schema import Json
 
@@ -145,7 +146,7 @@ class Mirror:
 
 def _plain_headline(shown: Snapshot) -> str:
     """The headline without what is to be done, which is said again of the causes here."""
-    advice = shown.causes[0].advice if shown.causes else ""
+    advice = continued(shown.causes[0].advice, names_in(shown)) if shown.causes else ""
     return shown.headline.removesuffix(f" What to do: {advice}.") if advice else shown.headline
 
 
