@@ -65,7 +65,7 @@ async def test_the_log_grows_before_ones_eyes(tmp_path: Path) -> None:
         shown = seen(pilot)
         assert "reader  reviewer · agent  in checkout-redesign" in shown
         assert "using Bash 3m  attempt 2 of 4 · 11k in, 2.3k out · $0.31" in shown
-        assert "! the program of reader ended without a review (certain)" in shown
+        assert "! The program of reader ended without a review (certain)" in shown
         assert "12:50:00 out  I read the proposal." in shown
         log.write("loop", "the program ended", NOW)
         await until(pilot, lambda: "the program ended" in seen(pilot))

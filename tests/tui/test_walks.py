@@ -71,7 +71,7 @@ def acp(folder: Path, *arguments: str) -> None:
 
 async def opened(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "Timeline" in screen_text(pilot.app))
-    await until(pilot, lambda: "waiting for" in screen_text(pilot.app))
+    await until(pilot, lambda: "Waiting for" in screen_text(pilot.app))
     await pilot.pause(0.5)
 
 
