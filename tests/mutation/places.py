@@ -84,15 +84,15 @@ UNDEFENDED = (
     ),
     Undefended(
         "acp_core/protocols/cycle/read/collaboration.py", "and not due and not doubt:", "and not due:",
-        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the state of a cycle]",
     ),
     Undefended(
         "acp_core/protocols/workspaces/read/collaboration.py", "and not due and not doubt:", "and not due:",
-        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen[a status of an agent with a workspace]",
     ),
     Undefended(
         "acp_core/protocols/governed/read/collaboration.py", "and not due and not doubt:", "and not due:",
-        "tests/protocols/test_one_tick.py::test_both_changes_are_seen",
+        "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the configuration of a governed run]",
     ),
     Undefended(
         "acp_core/fleet/readings.py",

@@ -167,6 +167,7 @@ A, B = task("A"), task("B")
         pytest.param([], [], id="none"),
         pytest.param([A, task("B", status="completed")], [], id="one-left"),
         pytest.param([A, task("B", "C"), task("C", status="done")], ["A", "B"], id="after-one-that-is-done"),
+        pytest.param([A, B, task("C", "A", "B")], ["A", "B", "C"], id="after-all-others"),
         pytest.param([A, B, task("C", "lost"), task("D", "C")], ["A", "B"], id="after-no-task"),
         pytest.param([A, B, task("C", "D"), task("D", "C")], ["A", "B"], id="in-a-circle"),
         pytest.param([task("A", files=("x.py",)), task("B", files=("./x.py",))], [], id="the-same-file"),

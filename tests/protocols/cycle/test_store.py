@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -251,6 +252,22 @@ def test_what_stands_in_the_log_already_is_not_written_again(store: Store) -> No
     assert b"RA: begun" in before["timeline.md"] and b"DEC-001" in before["decisions.log"]
     coordination.flush(store.progress, state)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_nothing_is_written_through_a_link_in_place_of_the_coordination(
+    store: Store, tmp_path: Path
+) -> None:
+    state = store.read()
+    coordination.note(state, NOW, "ra", "begun")
+    folder, elsewhere = store.progress / "coordination", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.rmtree(folder)
+    folder.symlink_to(elsewhere)
+    coordination.flush(store.progress, state)
+    assert list(elsewhere.iterdir()) == []
+    folder.unlink()
+    coordination.flush(store.progress, state)  # none is made in the place of one that is gone
+    assert not folder.exists()
 
 
 def test_what_bears_no_time_is_told_with_the_time_since_which_it_is_known(store: Store) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from acp_core.files import mounts
 from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder.write import backups
 from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
 from tests.support.private import open_to_others
@@ -428,3 +429,9 @@ def test_nothing_is_repaired_where_locks_protect_nothing(
     ran = fix(folder)
     assert ran.code == 2 and "is on cifs" in ran.err, ran
     assert files(folder) == before
+
+
+def test_copies_lie_below_a_name_that_tells_the_folder(tmp_path: Path) -> None:
+    """Two folders of one name have a place each; no sign of a name means anything in a path."""
+    first, second = (backups.place(str(tmp_path / each / "My run-1.x")) for each in "ab")
+    assert os.path.basename(first).startswith("My_run-1.x-") and first != second

@@ -68,6 +68,14 @@ def test_whoever_cannot_be_added_is_refused(
     assert list(states(root)) == ["ann", "ben"]
 
 
+def test_whoever_comes_late_makes_the_comparison_stale(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann", "ben")
+    again = "the outputs have to be compared again when the new agent has finished"
+    assert again not in acp("add", root, "--agent", "cat", "--task", "Look").text
+    making.write(root, f"{BASE}/.coord/conflicts.json", {"conflicts": []})
+    assert again in acp("add", root, "--agent", "dora", "--task", "Look").text
+
+
 def test_a_name_is_found_however_many_rests_there_are() -> None:
     names = ["ben", "ben-rest", *(f"ben-rest{number}" for number in range(2, 120))]
     run = SimpleNamespace(agents=[SimpleNamespace(name=name) for name in names])

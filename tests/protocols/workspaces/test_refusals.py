@@ -102,7 +102,8 @@ def test_an_output_whose_name_says_more_than_a_path_gets_into_no_prompt(
     held = json.loads((own / "status.json").read_text())
     held["outputs"] = [{"file": str(path), "size_estimate": "small", "description": "It"}]
     (own / "status.json").write_text(json.dumps(held))
-    assert acp("triage", root, "ann", "accept", "--reason", "enough").code == 0
+    decided = acp("triage", root, "ann", "accept", "--reason", "enough")
+    assert decided.code == 0 and "still working" not in decided.text
     told = acp("dispatch", root).text
     assert "ben: the path of an input spans several lines" in told
     assert begun(tmp_path / "own") == ["ann"]
