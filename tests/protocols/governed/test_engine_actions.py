@@ -110,6 +110,17 @@ def test_a_gate_is_rejected_and_work_goes_on(tmp_path: Path) -> None:
     assert "Mind the switch." in (root / "TALK.md").read_text(encoding="utf-8")
 
 
+def test_a_staged_result_needs_no_verdict_while_none_can_be_given(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    stepped(root)
+    assert [need.action for need in seen(root).needs] == ["accept_turn"]
+    do(root, "escalate", by="olga", reason="Legal review")
+    assert "accept_turn" not in actions(root)
+    assert "accept_turn" not in {need.action for need in seen(root).needs}
+    do(root, "unblock", by="olga", comment="Fine.")
+    assert [need.action for need in seen(root).needs] == ["accept_turn"]
+
+
 def test_a_sloppy_result_is_corrected_and_a_careless_one_sent_back(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp", pm="sloppy")
     stepped(root)

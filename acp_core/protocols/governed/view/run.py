@@ -151,6 +151,9 @@ def _turn(turn: ActiveTurn) -> model.Turn:
 
 
 def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """Results that wait for a verdict; none can be given while the run is blocked."""
+    if run.status == "blocked":
+        return ()
     return tuple(
         model.Need(
             staged_key(turn),
