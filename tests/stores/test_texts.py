@@ -51,6 +51,16 @@ def test_an_address_of_another_kind(url: str, tmp_path: Path) -> None:
     assert not (host.folder / ".acp" / "share.json").exists()
 
 
+def test_an_address_with_two_names(tmp_path: Path) -> None:
+    host, store = Host("a", tmp_path), repository(tmp_path)
+    started(host)
+    ran = host.acp("share", str(host.folder), f"{store}#one", "--id", "two", "--yes")
+    assert ran.returncode == 2
+    assert "the address ends in #one, and --id says two: give one" in ran.stderr
+    same = host.acp("share", str(host.folder), f"{store}#one", "--id", "one", "--dry-run")
+    assert same.returncode == 0, same.stderr
+
+
 def test_a_branch_that_is_protected(tmp_path: Path) -> None:
     store, (a,) = shared(tmp_path, "a")
     hook = store / "hooks" / "update"
