@@ -18,6 +18,7 @@ from tests.support.terminal import Terminal
 P50, P99 = 25.0, 40.0  # ms
 BESIDE = "a key to a changed empty Textual program"
 SETTLE = 1.5  # s after the first picture until nothing more is loaded
+IDLE = 8.0  # s after which many dashboards that were started, or ended, one after the other do nothing more
 GAP = 0.25  # s between two changes
 RATE, STREAM = 100, 3.0  # events in a second, for so many seconds
 SLOW = 10  # events in a second, of several agents at work
@@ -72,8 +73,9 @@ def beside_others(bench: Bench) -> Iterator[Figure]:
                 shown = others.enter_context(terminal([*acp(), str(quiet)]))
                 shown.wait_for("Timeline", timeout=120)
                 shown.run(SETTLE / 5)
-            shown.run(SETTLE)
+            shown.run(IDLE)
             beside += one_by_one(place, bench.changes)[0]
+        time.sleep(IDLE)
     name, one = f"one change beside {bench.others} idle dashboards", "one change without them"
     for part, value, aim in (("p50", 0.5, P50), ("p99", 0.99, P99)):
         runs = Run(percentile(beside, value)), Run(percentile(alone, value))
