@@ -105,7 +105,7 @@ def test_events_that_gave_way_are_appended_again(tmp_path: Path) -> None:
     reviewed(a, "critic")
     assert "`acp sync --again` appends those that are still allowed" in b.sync()
     assert AWAY in findings(b)
-    assert "events that were appended here without acp are not in the store" in why(b)
+    assert "Events that were appended here without acp are not in the store" in why(b)
     ran = b.acp("sync", str(b.folder), "--mine", "events.jsonl")
     assert ran.returncode == 2 and "events.jsonl is always the store's" in ran.stderr
     for _ in range(2):  # the second time repeats nothing

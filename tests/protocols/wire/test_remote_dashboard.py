@@ -74,7 +74,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             file = "http://192.0.2.7/my%20recipe.pdf?x=1"
             given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "new_task": True}
             await fill(pilot, "B (peer_001)", peer="peer_001", **given)
-            await until(pilot, lambda: tasks() and "Boil" in tasks()[0][4])
+            await until(pilot, lambda: tasks() and "Boil" in " ".join(tasks()[0]))
             task = tasks()[0][0]
             await until(pilot, lambda: _there(b, task))
             parts = (await asyncio.to_thread(_task, b, task))["input"]["parts"]
