@@ -42,7 +42,7 @@ NEEDS = {
     "governed/initiative-gate-open": "its cross-repo gate needs your approval",
     "cycle/decision_open": "Which delimiter is it?",
     "workspaces/partial": "ben returned a partial result",
-    "wire/tasks-of-every-state": "3 tasks are open",
+    "wire/tasks-of-every-state": "3 open tasks wait",
 }
 """A state of each protocol that needs somebody, and what for."""
 FIXED = {
