@@ -77,7 +77,7 @@ async def test_a_decision_is_answered_where_it_is_asked(
         await fill(pilot, choice="2", rationale="Too many rows")
         await until(pilot, lambda: "Decide DEC-001" not in screen_text(app))
         if size[1] >= 30:  # a low terminal keeps its four rows for what is needed next
-            await until(pilot, lambda: "queued, not picked up yet: decide" in screen_text(app))
+            await until(pilot, lambda: "Queued, not picked up yet: decide" in screen_text(app))
     held = json.loads((root / making.STATE).read_text())
     assert held["status"] == "running"
     (made,) = held["coordination"]["pending_decisions"]
