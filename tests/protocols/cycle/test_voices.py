@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
 from acp_core.model.errors import Refused
+from acp_core.model.sentence import sentence_case
 from acp_core.person import paths
 from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
 from acp_core.protocols.kit.schema import fields
@@ -89,7 +90,7 @@ def check_voices(told: dict[str, Any]) -> None:
         assert not damaged or snapshot.verdict is Verdict.INVALID
         code, out, err = acp("status", str(root))
         assert code == 0, err
-        assert all(each.sentence in out for each in snapshot.obstacles)
+        assert all(sentence_case(each.sentence) in out for each in snapshot.obstacles)
         found = offered.actions(cycles, snapshot)
         acts = {each.name for each in found if not each.personal}
         assert not damaged or acts <= {REBUILD, SELECT}
