@@ -91,10 +91,10 @@ async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_p
 
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)
-        await until(pilot, lambda: shows("! Lamp · auth: No active turn"), "the need")
+        await until(pilot, lambda: shows("! Lamp · auth: no active turn"), "the need")
         await until(
             pilot,
-            lambda: shows("Next · 1 more for you") and shows("! Lamp · web: No active turn"),
+            lambda: shows("Next · 1 more for you") and shows("! Lamp · web: no active turn"),
             "the need of the other",
         )
         await pilot.press("f")
