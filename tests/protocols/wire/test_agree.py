@@ -28,6 +28,7 @@ from acp_core.cli.main import run
 from acp_core.diagnosis import actions, engine
 from acp_core.model import Action, Cause, OutcomeState, Snapshot, Verdict
 from acp_core.model.errors import Refused
+from acp_core.model.sentence import is_said
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL, FORGET, MOVE
@@ -167,7 +168,7 @@ def agree(folder: Path, snapshot: Snapshot, causes: tuple[Cause, ...], why: Comm
     if why is not None:
         said = " ".join(because.split())
         headlines = [" ".join(cause.headline.split()) for cause in causes if cause.wanted]
-        assert all(headline in said for headline in headlines), (headlines, said)
+        assert all(is_said(headline, said) for headline in headlines), (headlines, said)
 
 
 def check(spec: stores.Spec, wrong: list[str], choice: int, why: Command) -> None:
