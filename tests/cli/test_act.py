@@ -57,6 +57,7 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
     assert action["inputs"]["required"] == ["text"]
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_done_it_says_how_it_stands(acp: Acp) -> None:
     toy.make(acp.home / "talk")
     ran = acp("act", "talk")

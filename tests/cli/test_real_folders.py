@@ -93,6 +93,7 @@ def test_show_is_the_whole_page(acp: Acp, queue: Path) -> None:
     assert any(line.startswith("  [ ] Queue chosen readiness.md:") for line in lines)
 
 
+@pytest.mark.slow
 def test_watching_ends_with_5_when_a_person_blocks_it(acp: Acp, queue: Path) -> None:
     with watch(acp, "queue", "--json") as watched:
         assert watched.change("state")["state"]["phase"] == "reviewing"

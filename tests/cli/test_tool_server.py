@@ -130,6 +130,7 @@ async def test_a_person_answers_a_question(acp: Acp, folder: Path) -> None:
         assert said.endswith("answers: Thirty days"), said
 
 
+@pytest.mark.slow
 async def test_a_question_is_taken_back_when_the_program_ends(acp: Acp, folder: Path) -> None:
     process = serve(acp, "server")
     send(process, INITIALIZE, INITIALIZED, called("ask_human", {"question": "Which account?"}))
@@ -153,6 +154,7 @@ async def test_a_signal_ends_it_also_while_a_tool_waits(
     assert process.wait(20) == 0
 
 
+@pytest.mark.slow
 async def test_its_output_is_messages_only_and_bad_lines_do_not_end_it(
     acp: Acp, folder: Path
 ) -> None:
@@ -184,6 +186,7 @@ def test_it_does_not_start_where_it_makes_no_sense(acp: Acp, folder: Path) -> No
     assert "no collaboration" in refused("elsewhere", "server")
 
 
+@pytest.mark.slow
 def test_another_participant_is_refused_from_inside_a_session(acp: Acp, folder: Path) -> None:
     inside = {MARK: place(str(folder), "reviewer").folder.name}
     words = ["mcp", "checkout", "server"]

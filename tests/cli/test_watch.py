@@ -118,6 +118,7 @@ def test_several_are_followed_until_all_are_over(acp: Acp, talk: Path) -> None:
         assert watched.end() == 0
 
 
+@pytest.mark.slow
 def test_one_that_appears_is_followed_too(acp: Acp, talk: Path) -> None:
     with watch(acp, ".", "--json") as watched:
         assert watched.change("state")["name"] == "talk"

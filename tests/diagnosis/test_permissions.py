@@ -218,6 +218,7 @@ def acp(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_commands_list_and_answer_it(folder: Path) -> None:
     with asking(folder, "touch made.txt") as program:
         listed = json.loads(acp("card", str(folder), "--json").stdout)["cards"]

@@ -71,6 +71,7 @@ def test_a_signal_gives_the_terminal_back_and_is_the_exit_code(
         given_back(terminal)
 
 
+@pytest.mark.slow
 def test_a_dashboard_that_hangs_gives_the_terminal_back_too(acp: Acp, tmp_path: Path) -> None:
     """What draws is busy for ever: the signal alone must do it."""
     hang = "import acp_tui.app, time; acp_tui.app.AcpApp.action_help = lambda self: time.sleep(600)"
@@ -86,6 +87,7 @@ def test_a_dashboard_that_hangs_gives_the_terminal_back_too(acp: Acp, tmp_path: 
         given_back(terminal)
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_wait(acp: Acp, tmp_path: Path) -> None:
     slow = "import asyncio, acp_tui.app\nasync def unmount(self): await asyncio.sleep(600)\n"
     program = tmp_path / "slow.py"

@@ -233,10 +233,8 @@ def test_a_killed_repair_is_finished_by_running_it_again(
         assert text.count("seq 3\n") == text.count("seq 4\n") == 1, (at, text)
 
 
-@pytest.mark.parametrize(
-    ("make", "kind"),
-    [pytest.param(make_v1, "kill", marks=pytest.mark.slow), (make_v2, "tear")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "kind"), [(make_v1, "kill"), (make_v2, "tear")])
 def test_a_killed_continue_is_finished_by_running_it_again(
     faults: Faults, tmp_path: Path, state: Path, make: Callable[..., Path], kind: str
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_renamed_file_may_have_its_name_without_its_content(tmp_path: Path) ->
     assert synced == {b"old", b"new!"}
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_not_synced_takes_everything_below_it_along(tmp_path: Path) -> None:
     new, file = str(tmp_path / "new"), str(tmp_path / "new" / "file")
     steps = (Step("mkdir", new), Step("create", file), Step("sync", new))

@@ -128,6 +128,7 @@ def test_where_the_group_cannot_be_kept_that_is_said_and_no_other_group_gets_in(
     assert (path.stat().st_gid, mode(path), path.read_text()) == (54001, becomes, "new")
 
 
+@pytest.mark.slow
 def test_no_folder_is_private_below_one_that_is_made_open() -> None:
     """``mkdir`` gives the mode to the last folder alone: `modes.private_folder` makes all of them."""
     code = Path(modes.__file__).parents[1]

@@ -69,6 +69,7 @@ async def test_who_never_asks_for_the_whole_sees_no_rows(work: Path) -> None:
         assert all(each.documents for each in reader.shown.values())
 
 
+@pytest.mark.slow
 def test_what_hangs_while_it_is_recalled_is_not_read_at_the_same_time(
     work: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

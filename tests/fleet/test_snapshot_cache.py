@@ -220,6 +220,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_damaged_file_counts_as_none(work: Path, read: list[str]) -> None:
     first = look(work)
     (kept,) = kept_files()

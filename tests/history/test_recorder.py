@@ -114,6 +114,7 @@ async def test_loops_are_kept_with_their_program(folder: Path, tmp_path: Path) -
     assert {each["program"] for each in said()} == {"command"}
 
 
+@pytest.mark.slow
 def test_two_recorders_keep_each_version_once(tmp_path: Path) -> None:
     """Two real processes, beside a run from the beginning to its end."""
     folder = make(tmp_path / "cache")

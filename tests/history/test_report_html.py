@@ -234,6 +234,7 @@ def installed() -> str:
     return browser
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_replay_goes_by_keys_and_nothing_sticks_out(
     acp: Acp, folder: Path, tmp_path: Path
 ) -> None:
@@ -257,6 +258,7 @@ def test_on_a_phone_the_replay_goes_by_keys_and_nothing_sticks_out(
         assert page.complaints() == []
 
 
+@pytest.mark.slow
 def test_its_script_runs_in_a_browser(acp: Acp, folder: Path, tmp_path: Path) -> None:
     browser = installed()
     written(acp, folder)

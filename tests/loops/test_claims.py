@@ -138,6 +138,7 @@ def test_losing_the_state_folder_ends_the_loop_and_never_starts_a_program_twice(
     assert again.pid != first.pid and seen(folder).held
 
 
+@pytest.mark.slow
 def test_nobody_starts_a_program_beside_the_one_that_a_killed_loop_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_loop_whose_claim_is_removed_stops_and_leaves_the_new_one_alone(tmp_pa
     assert start(folder, "reader", command(tmp_path)).alive
 
 
+@pytest.mark.slow
 def test_a_loop_of_acp_0_1_which_has_no_claim_is_not_doubled(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     with place(str(folder), "server").locked(), pytest.raises(LaunchError, match="has a loop"):

@@ -150,6 +150,7 @@ def opened(folder: Path) -> tuple[Collaboration, Snapshot]:
     return launch.open_folder(str(folder)), look(folder)[0]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_there_is_replaced_by_another(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     start(folder, "server", claude(tmp_path, "no-model act"), model="opus-0")

@@ -93,6 +93,7 @@ def record() -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     shapes = dict(zip(PEOPLE, ("claude", "codex", "qwen"), strict=True))
@@ -182,6 +183,7 @@ def test_questions_of_an_agent_are_answered_by_a_command(tmp_path: Path, shape: 
     assert [each["state"] for each in record()][:2] == ["answered", "answered"]
 
 
+@pytest.mark.slow
 def test_what_is_sent_as_a_notification_is_not_judged_in_place_of_the_next_request(
     tmp_path: Path,
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_parked_loop_finds_its_agent_again_and_stop_leaves_nobody(tmp_path: Pa
     assert all(is_gone(pid) for pid in held)
 
 
+@pytest.mark.slow
 def test_stop_ends_a_parked_loop_with_its_session(tmp_path: Path) -> None:
     folder = make(tmp_path / "cache")
     start(folder, "server", live(tmp_path / "a"), permissions="edits")

@@ -49,6 +49,7 @@ def test_a_turn_that_uses_up_its_budget_is_cancelled_and_its_session_goes_on(
     assert left_of(where(folder, "server")) == []
 
 
+@pytest.mark.slow
 def test_what_a_live_session_reports_at_the_end_of_a_turn_stops_the_next_one_and_is_said(
     tmp_path: Path,
 ) -> None:

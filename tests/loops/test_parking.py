@@ -245,6 +245,7 @@ def test_a_parked_loop_that_lost_its_claim_or_its_state_ends(tmp_path: Path, rem
     assert is_gone_for_good(supervisor) is (removed == "state")
 
 
+@pytest.mark.slow
 def test_a_parked_loop_waits_for_a_folder_that_is_away(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     first = park(folder)

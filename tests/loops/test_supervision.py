@@ -309,6 +309,7 @@ def test_a_loop_in_this_terminal_leaves_when_asked_to(tmp_path: Path) -> None:
     assert len(turns(folder, "server")) == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_loop_takes_its_program_with_it(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     process = subprocess.Popen(
@@ -482,6 +483,7 @@ def test_a_change_that_nobody_saw_is_recorded_by_the_next_loop(tmp_path: Path) -
     assert (kept["took"], kept["recorded_by"]) == (True, "loop")
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_started_again_tries_as_often_as_at_first(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     preset = command(tmp_path, behave(tmp_path, "idle " * 9))

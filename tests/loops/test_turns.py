@@ -49,7 +49,7 @@ MIXES = [
 @pytest.mark.parametrize(
     ("mix", "v2"),
     [
-        pytest.param(mix, v2, marks=pytest.mark.slow if v2 is not (place == 1) else (),
+        pytest.param(mix, v2, marks=pytest.mark.slow if place or v2 else (),
                      id=f"{'-'.join(mix)}-{'v2' if v2 else 'v1'}")
         for place, mix in enumerate(MIXES)
         for v2 in (False, True)
@@ -77,6 +77,7 @@ def test_any_mix_of_programs_reaches_the_end(
         assert state(folder, participant).shown.tokens_in >= 1000
 
 
+@pytest.mark.slow
 def test_two_corrective_prompts_bring_a_participant_to_its_turn(tmp_path: Path) -> None:
     """The first run does nothing, the second is refused; the third is told of it and obeys."""
     folder = make(tmp_path / "c")
@@ -99,6 +100,7 @@ def test_two_corrective_prompts_bring_a_participant_to_its_turn(tmp_path: Path) 
     assert state(folder, "server").shown.restarts == 2
 
 
+@pytest.mark.slow
 def test_a_loop_that_gives_up_stays_visible_until_a_person_helps(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     preset = command(tmp_path, behave(tmp_path, "crash idle early"))
@@ -180,6 +182,7 @@ def test_it_goes_on_by_itself_when_its_limit_is_reset(tmp_path: Path) -> None:
     assert "the limit resets at" in Path(paused.log).read_text()
 
 
+@pytest.mark.slow
 def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     start(folder, "server", command(tmp_path, behave(tmp_path, "limited act")), retries=0)
@@ -202,6 +205,7 @@ def causes_of(folder: Path) -> tuple[Cause, ...]:
     return snapshot.causes
 
 
+@pytest.mark.slow
 def test_the_whole_has_a_deadline(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     deadline = datetime.now(UTC) + timedelta(seconds=1)
@@ -271,6 +275,7 @@ def test_a_program_that_is_not_there_is_reported_and_tried_again(tmp_path: Path)
 # --- a program that takes part alone -------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_program_that_loops_by_itself_is_started_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,6 +241,7 @@ async def test_a_live_fleet_follows_a_store(store: str, hosts: tuple[Host, Host]
                 each.kill()
 
 
+@pytest.mark.slow
 def test_wants_name_nothing_but_folders_of_this_account(hosts: tuple[Host, Host], tmp_path: Path,
                                                         monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """A note that names a folder of another store, or one whose share.json was changed, is left alone."""

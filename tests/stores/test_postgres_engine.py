@@ -117,6 +117,7 @@ def test_a_key_is_in_the_log_once(database: str) -> None:
         opened.publish(tip, change(1, 2, 3, sender="ben", key=""))
 
 
+@pytest.mark.slow
 def test_eight_processes_append_to_one_log(database: str) -> None:
     begun(database)[0].close()
     told = acknowledged([client(database, "one", f"c{n}", 12) for n in range(8)])

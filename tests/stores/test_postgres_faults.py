@@ -41,6 +41,7 @@ def test_a_client_is_killed_at_each_step(database: str, step: str, kept: int) ->
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_stopped_client_holds_the_others_up_for_a_while_only(database: str) -> None:
     opened, tip = begun(database)
     stopped = client(database, "one", "slow", 1, "postgres locked=stop")
@@ -63,6 +64,7 @@ def _stopped(pid: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_the_server_is_killed_under_load(mortal_postgres: Server) -> None:
     url = prepared(mortal_postgres.database())
     begun(url)[0].close()

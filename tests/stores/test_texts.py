@@ -272,6 +272,7 @@ def test_a_repository_of_too_many(tmp_path: Path) -> None:
     assert "use one repository for each project" in said
 
 
+@pytest.mark.slow
 def test_a_process_that_cannot_reach_its_store(tmp_path: Path) -> None:
     """It goes on, says when it tries again, and does so later each time."""
     store, (a,) = shared(tmp_path, "a")

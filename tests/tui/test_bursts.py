@@ -260,6 +260,7 @@ async def test_what_is_typed_behind_the_key_that_starts_loops_starts_nothing(
             assert not pilot.app.fleet.loops(str(root))  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_keys_behind_the_one_that_starts_loops_act_on_the_form_that_it_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

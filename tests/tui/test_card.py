@@ -134,6 +134,7 @@ async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(
         assert pilot.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "at its gate")
     (root / ".planning/SYSTEM_SPEC.md").write_text("## Purpose\n\nLight.\n")
@@ -153,6 +154,7 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
 
 
+@pytest.mark.slow
 async def test_an_objection_is_resolved_with_the_reason_before_its_gate_is_decided(
     tmp_path: Path,
 ) -> None:
@@ -213,6 +215,7 @@ async def test_keys_that_were_pressed_before_the_card_was_drawn_decide_nothing(
         assert not (root / ".agentxchain/history.jsonl").read_text().count("turn_id")
 
 
+@pytest.mark.slow
 async def test_the_writes_and_the_whole_form_are_one_key_away(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "staged")
     async with dashboard(root, tmp_path) as pilot:

@@ -128,6 +128,7 @@ async def test_acknowledged_needs_leave_the_top(tmp_path: Path) -> None:
         assert "✓ reader has not reviewed" in seen(pilot)
 
 
+@pytest.mark.slow
 async def test_copying_events_findings_and_paths(tmp_path: Path) -> None:
     snapshot = with_paths(make_snapshot(findings=make_findings()), KEY)
     app = make_app(snapshot, folder=tmp_path)

@@ -67,6 +67,7 @@ async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> 
         await until(pilot, lambda: headline.size.height == rows)
 
 
+@pytest.mark.slow
 async def test_keys_are_looked_at_again_only_where_other_ones_are_of_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ async def test_the_first_picture_of_a_collaboration_has_its_newest_event(
         assert end < min(seen.index("text"), seen.index("loops"))
 
 
+@pytest.mark.slow
 async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +154,7 @@ async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_
         await until(pilot, lambda: any(key.endswith("c199") for key in asked))
 
 
+@pytest.mark.slow
 async def test_rows_are_drawn_while_the_scrollbar_beside_them_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "work"
 
 
+@pytest.mark.slow
 async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Path) -> None:
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 36)) as pilot:
@@ -94,6 +95,7 @@ async def test_down_goes_from_the_filter_to_what_it_left(archive: Path) -> None:
         assert app.screen.query_one(FleetTable).selected == str(archive / "talk-21")
 
 
+@pytest.mark.slow
 async def test_hostile_words_in_documents_are_only_words(archive: Path) -> None:
     for number, text in enumerate(HOSTILE):
         notes = archive / f"talk-{number:02}" / toy.NOTES

@@ -108,6 +108,7 @@ async def test_only_what_changed_since_the_person_left_the_dashboard(tmp_path: P
         assert len(names(app)) == 4
 
 
+@pytest.mark.slow
 async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path: Path) -> None:
     views = {
         "mine": {"sort": "name", "group": "none", "columns": ["since"]},

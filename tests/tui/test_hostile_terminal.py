@@ -59,9 +59,8 @@ def wait_until_gone(terminal: Terminal, text: str) -> None:
     raise AssertionError(f"{text!r} stayed:\n{terminal.text}")
 
 
-@pytest.mark.parametrize(
-    "theme", ["textual-dark", pytest.param("ansi-light", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["textual-dark", "ansi-light"])
 def test_hostile_files_leave_the_terminal_alone(tmp_path: Path, theme: str) -> None:
     work = tmp_path / "work [@click=app.quit]x"
     hostile_folder(work / "a [@click=app.quit] \x1b]2;evil\x07")

@@ -179,6 +179,7 @@ async def test_the_next_need_takes_one_key_and_its_decision_two(tmp_path: Path) 
     assert hands.keys == 3
 
 
+@pytest.mark.slow
 async def test_two_agents_are_started_on_an_objective_of_ones_own_with_six_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ async def test_what_has_no_room_gives_way_and_the_ways_back_and_to_help_last() -
             assert row(app) == shown
 
 
+@pytest.mark.slow
 async def test_a_click_is_the_key_and_the_pointer_is_told_more() -> None:
     app = Keys()
     async with app.run_test(size=(90, 5), tooltips=True) as pilot:

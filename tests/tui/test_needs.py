@@ -72,6 +72,7 @@ async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Pat
         assert seen(pilot).count("Which store?") == 1
 
 
+@pytest.mark.slow
 async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_go_without_an_action(
     tmp_path: Path,
 ) -> None:

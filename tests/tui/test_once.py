@@ -46,13 +46,8 @@ def _partial(root: Path) -> Path:
     return root
 
 
-_FIRST = {
-    "folder, blocked",
-    "governed, at a gate",
-    "cycle, a decision",
-    "workspaces, a partial result",
-}
-"""The scenes of the default tests: one of each protocol."""
+_FIRST = {"folder, blocked", "governed, at a gate"}
+"""The scenes of the default tests."""
 
 SCENES: dict[str, Callable[[Path], Path]] = {
     "folder, blocked": _blocked,

@@ -151,6 +151,7 @@ def test_every_pane_keeps_room_whatever_the_others_hold(columns: int, rows: int)
                 assert height == 1 if not held else 5 <= height <= rows // 2
 
 
+@pytest.mark.slow
 async def test_panes_do_not_move_with_every_event(tmp_path: Path) -> None:
     def holding(count: int) -> Snapshot:
         found = [

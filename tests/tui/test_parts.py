@@ -76,6 +76,7 @@ async def opened(app: Any, pilot: Pilot[Any]) -> None:
     await pilot.pause(0.5)
 
 
+@pytest.mark.slow
 async def test_pieces_make_the_same_picture_as_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ async def test_rows_of_events_are_made_once(
         assert len(made) == 2
 
 
+@pytest.mark.slow
 async def test_an_event_names_the_panes_once_and_writes_no_text_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +220,7 @@ async def test_the_bar_of_a_long_list_is_drawn_again_where_it_looks_otherwise(
         assert drawn
 
 
+@pytest.mark.slow
 async def test_loops_of_others_are_looked_at_while_participants_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ async def test_a_command_is_read_and_allowed_with_two_keys(
     assert (folder / "made.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_path: Path) -> None:
     with asking(folder, "edit /project/[b]a[/b].txt") as program:
         async with dashboard(folder, tmp_path) as pilot:
@@ -119,6 +120,7 @@ async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
         assert program.end().startswith("reject by ")
 
 
+@pytest.mark.slow
 async def test_the_first_request_ever_appears_on_a_dashboard_that_is_open(
     folder: Path, tmp_path: Path
 ) -> None:

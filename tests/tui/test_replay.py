@@ -106,6 +106,7 @@ async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
         await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
 
 
+@pytest.mark.slow
 async def test_what_is_looked_at_in_the_past_is_not_remembered_as_seen(folder: Path) -> None:
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=(120, 36)) as pilot:
@@ -186,6 +187,7 @@ async def test_the_document_that_changed_at_a_step_is_followed_with_what_changed
         await until(pilot, lambda: screen.documents.active == "gates")  # no document was open
 
 
+@pytest.mark.slow
 async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=(160, 40)) as pilot:

@@ -41,6 +41,7 @@ def shown(screen: ActionScreen) -> str:
     return str(screen.query_one("#what", Static).render())
 
 
+@pytest.mark.slow
 async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
     tmp_path: Path, programs: Path
 ) -> None:
@@ -90,6 +91,7 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
         await until(pilot, lambda: agents.value == ["boss=codex", *usual[:2]])
 
 
+@pytest.mark.slow
 async def test_the_form_that_starts_loops_begins_with_who_is_waited_for(tmp_path: Path) -> None:
     folder = support.make(tmp_path / "cache")
     app = AcpApp([str(folder)])

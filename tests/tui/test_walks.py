@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_tui.app import AcpApp
@@ -99,6 +100,7 @@ async def test_a_change_on_disk_comes_to_the_screen_through_the_files_of_the_pag
     assert trace.passes(steps) == steps
 
 
+@pytest.mark.slow
 async def test_a_key_comes_to_a_file_through_the_files_of_the_page(tmp_path: Path) -> None:
     folder = tmp_path / "naming"
     start(folder)

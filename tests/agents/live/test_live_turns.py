@@ -196,6 +196,7 @@ def test_another_version_of_the_protocol_is_refused(tmp_path: Path) -> None:
         assert ann.processes() == [ann.held.process.pid]
 
 
+@pytest.mark.slow
 def test_a_program_that_starts_too_slowly_is_tried_again_at_the_next_turn(tmp_path: Path) -> None:
     ann = Participant(tmp_path, "--mute")
     ann.order = replace(ann.order, handshake=0.5)
@@ -221,6 +222,7 @@ def test_a_program_that_is_not_logged_in_is_not_unusable(tmp_path: Path) -> None
         assert (run.error, run.unusable) == ("Authentication required", "")
 
 
+@pytest.mark.slow
 def test_a_full_context_begins_a_new_session(tmp_path: Path) -> None:
     ann = Participant(tmp_path, "--used", "800", behaviour="chat chat")
     with ann.session:
@@ -251,6 +253,7 @@ def test_an_idle_session_ends(tmp_path: Path) -> None:
         assert "2 prompts in s0, mode auto" in ann.said()
 
 
+@pytest.mark.slow
 def test_an_unused_session_whose_participant_nobody_plays_ends_soon(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat chat")
     ann.order = replace(ann.order, alone=0.0)
@@ -274,6 +277,7 @@ def test_a_session_whose_starter_was_killed_before_it_gave_a_turn_ends(tmp_path:
     assert (ann.held.turns, ann.held.leaving) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_session_that_goes_on_stands_in_the_record_of_its_turn(tmp_path: Path) -> None:
     ann = Participant(tmp_path, behaviour="chat chat chat")
     with ann.session:

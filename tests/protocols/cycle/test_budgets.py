@@ -30,6 +30,7 @@ def is_capped(root: Path, name: str) -> bool:
     return loop is not None and loop.shown.capped
 
 
+@pytest.mark.slow
 def test_a_capped_agent_is_parked_with_a_need_and_the_cycle_completes_when_it_is_raised(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

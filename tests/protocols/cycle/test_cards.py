@@ -359,6 +359,7 @@ async def open_of(pilot: Pilot[Any], root: Path) -> None:
     await drawn_card(pilot)
 
 
+@pytest.mark.slow
 async def test_a_question_that_nobody_was_asked_is_answered_on_its_card(tmp_path: Path) -> None:
     root = tmp_path / "export"
     asks = agents(cd=agent("waiting", last_message="Which separator is wanted?"))

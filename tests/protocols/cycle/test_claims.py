@@ -124,6 +124,7 @@ def progress_text(project: Path) -> str:
     return "".join(each.read_text() for each in folder.rglob("*.md"))
 
 
+@pytest.mark.slow
 def test_what_the_orchestrator_refuses_is_refused_with_its_words(theirs: Path) -> None:
     said = refused(theirs, "resolve", "BLK-404", "--resolution", "gone")
     assert "BLK-404" in said
@@ -292,6 +293,7 @@ def test_what_is_no_act_of_a_person_is_not_done_on_request(
         asked.edit(act, values)
 
 
+@pytest.mark.slow
 def test_a_request_for_another_cycle_is_refused(theirs: Path) -> None:
     request = requests.ask(theirs, CONDUCT, "pause", {"cycle": "cycle-v1-x"})
     answer, _ = requests.wait(theirs, CONDUCT, request, 60)

@@ -26,6 +26,7 @@ def told(state: dict[str, Any], number: int) -> dict[str, tuple[object, object]]
     }
 
 
+@pytest.mark.slow
 def test_an_iteration_records_the_number_of_modified_files_of_each_agent(tmp_path: Path) -> None:
     conducting.start(tmp_path, cd=["buggy"])
     state = conducting.wait_for_end(tmp_path)

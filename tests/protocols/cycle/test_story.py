@@ -127,6 +127,7 @@ def test_the_coordination_log_has_its_four_sections(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_at_the_limit_a_person_is_asked_and_may_accept(tmp_path: Path) -> None:
     words = ["buggy"] * 9
     code, _, _ = acp("status", "--folder", str(tmp_path))

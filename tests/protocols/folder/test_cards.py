@@ -176,6 +176,7 @@ async def test_decisions_are_accepted_with_two_keys(tmp_path: Path, size: tuple[
     assert last(root) == ("reader", "decision_accepted")
 
 
+@pytest.mark.slow
 async def test_nobody_accepts_while_something_is_open_which_is_settled_there(
     tmp_path: Path,
 ) -> None:
@@ -247,6 +248,7 @@ async def test_the_conclusion_is_one_of_its_outcomes_with_the_reason(tmp_path: P
     assert "- [do_not_proceed]" in written and "Too dear" in written
 
 
+@pytest.mark.slow
 async def test_a_blocker_is_answered_and_it_goes_on_in_a_new_folder(tmp_path: Path) -> None:
     root = make_v1(_new(tmp_path / "cache"), "classified", blocked="Which account pays?")
     async with dashboard(root, tmp_path) as pilot:
@@ -297,6 +299,7 @@ async def test_gates_that_keep_an_agent_from_going_on_are_judged_for_it(tmp_path
     assert "- [x] Ready to implement" in (root / "readiness.md").read_text()
 
 
+@pytest.mark.slow
 async def test_what_keeps_an_agent_from_going_on_is_settled_for_it(tmp_path: Path) -> None:
     root = make_v1(_new(tmp_path / "cache"), "readiness_check")
     edit(root, "readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?")

@@ -7,6 +7,8 @@ import io
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from acp_core.model import Outcome, OutcomeState, Preview, Question
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
@@ -129,6 +131,7 @@ def act(folder: Path, name: str, **given: object) -> tuple[Preview, Outcome]:
     return action.preview(inputs), action.perform(inputs)
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_below_it_while_others_still_review(tmp_path: Path) -> None:
     folder = make(tmp_path / "review")
     append(folder, "server", "proposal_submitted", 1)

@@ -93,6 +93,7 @@ def test_the_evidence_stands_beside_the_gate(tmp_path: Path) -> None:
     assert line["unmet"] == [".planning/ROADMAP.md: there is no such file"] or line["unmet"]
 
 
+@pytest.mark.slow
 def test_a_gate_is_rejected_and_work_goes_on(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     stepped(root)
@@ -121,6 +122,7 @@ def test_a_staged_result_needs_no_verdict_while_none_can_be_given(tmp_path: Path
     assert [need.action for need in seen(root).needs] == ["accept_turn"]
 
 
+@pytest.mark.slow
 def test_a_sloppy_result_is_corrected_and_a_careless_one_sent_back(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp", pm="sloppy")
     stepped(root)
@@ -297,6 +299,7 @@ def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
     stepped(root)
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: Path) -> None:
     import psutil
 

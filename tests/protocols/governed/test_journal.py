@@ -64,6 +64,7 @@ def test_all_files_are_written_and_no_journal_stays(tmp_path: Path) -> None:
     assert journal.interrupted(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: Path) -> None:
     number, seen = 1, set()
     while True:

@@ -42,6 +42,7 @@ def end_of(step: subprocess.Popen[str]) -> tuple[int, str]:
     return step.returncode, said
 
 
+@pytest.mark.slow
 def test_a_turn_is_taken_in_a_live_session_with_one_request_allowed_and_one_rejected(
     tmp_path: Path,
 ) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.moments import EVENT
@@ -67,6 +69,7 @@ async def carried(root: Path) -> None:
     await fleet.close()
 
 
+@pytest.mark.slow
 async def test_each_moment_of_a_run_is_seen_again(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     await carried(root)

@@ -61,6 +61,7 @@ def answer(agent: Served, sender: str, context: str) -> str:
     return said(ask(agent, "hello", context_id=context, **{"from": sender})["reply"])
 
 
+@pytest.mark.slow
 def test_a_conversation_is_one_warm_session_and_no_other_sender_is_in_it(tmp_path: Path) -> None:
     with served(tmp_path, on_message=live(tmp_path / "a")) as agent:
         assert answer(agent, "Ann", "c1") == "1 prompts in s0, mode default"
@@ -92,6 +93,7 @@ def test_what_belongs_to_no_conversation_leaves_no_session_and_only_some_stay_wa
         assert answer(agent, "Ann", "c0") == "2 prompts in s2, mode default"  # resumed
 
 
+@pytest.mark.slow
 def test_what_strangers_make_it_ask_for_is_rejected(tmp_path: Path) -> None:
     with served(tmp_path, on_message=live(tmp_path / "a", behaviour="ask")) as agent:
         failed = settled(agent, task_of(agent, "touch something")["id"])

@@ -75,6 +75,7 @@ async def test_a_listed_option_is_chosen_with_two_keys(tmp_path: Path) -> None:
         until(lambda: STORES[0] in json.dumps(get(b, "/messages")), "the answer's arrival")
 
 
+@pytest.mark.slow
 async def test_an_answer_of_ones_own_is_written_on_the_card(tmp_path: Path) -> None:
     with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:
         options = {"type": "data", "content": {"options": ["Yes", {"label": "No"}]}}

@@ -227,6 +227,7 @@ FRAMES = st.builds(
 )
 
 
+@pytest.mark.slow
 def test_whatever_a_peer_says_the_connection_and_the_agent_go_on(tmp_path: Path) -> None:
     identity = str(tmp_path / "key.json")
     with (

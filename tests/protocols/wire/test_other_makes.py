@@ -199,6 +199,7 @@ _OBJECT = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12) | st.sampled_from(["message", "task", "status"]), _OBJECT)
 def test_whatever_a_stranger_says_is_read_without_a_failure(name: str, told: Any) -> None:
     kind, body = shapes.event(name, told)

@@ -53,9 +53,8 @@ async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
         await until(pilot, lambda: app.screen is not screen)
 
 
-@pytest.mark.parametrize(
-    "size", [(120, 36), pytest.param((80, 24), marks=pytest.mark.slow)], ids=["120x36", "80x24"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
 async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> None:
     with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:
         key = locations.resolve(a.url)

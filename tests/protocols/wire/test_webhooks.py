@@ -44,6 +44,7 @@ def listener() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_what_happens_is_posted(tmp_path: Path, listener: tuple[str, list[dict[str, Any]]]) -> None:
     url, got = listener
 

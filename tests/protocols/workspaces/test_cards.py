@@ -94,6 +94,7 @@ async def test_a_partial_result_is_accepted_with_its_reason(
     assert decisions(root) == [("ben", "accept", "Three will do")]
 
 
+@pytest.mark.slow
 async def test_an_agent_that_failed_is_run_again_with_feedback_for_its_next_prompt(
     tmp_path: Path,
 ) -> None:
@@ -206,6 +207,7 @@ async def test_a_conflict_of_form_is_resolved_with_two_keys(tmp_path: Path) -> N
     assert "format" in conflict(root)["sentence"]
 
 
+@pytest.mark.slow
 async def test_the_outputs_are_put_in_another_order_before_the_draft(tmp_path: Path) -> None:
     root = conflicting(tmp_path / "queues", hint=True, why="price: ann “10”, ben “12”")
     write(root, "returns/ben-part.json", returned("ben", notes="Section 3 goes beyond the task."))

@@ -30,6 +30,7 @@ def dispatched(tmp_path: Path) -> tuple[Path, list[str]]:
     return root, words
 
 
+@pytest.mark.slow
 def test_a_second_account_is_refused_with_the_name_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_deleted_run_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
     assert (told["cost"], told["tokens"]) == (2 * paid.COST, {"in": 2_000, "out": 200})
 
 
+@pytest.mark.slow
 def test_a_run_whose_manifest_was_made_anew_keeps_its_costs(tmp_path: Path) -> None:
     root = tmp_path / "run"
     root.mkdir()

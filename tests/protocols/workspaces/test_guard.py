@@ -208,6 +208,7 @@ def test_the_task_of_who_was_never_dispatched_is_asked_for(tmp_path: Path) -> No
     assert "the task of ann is lost" in str(warned["warnings"])
 
 
+@pytest.mark.slow
 def test_a_task_specification_that_is_gone_holds_only_dispatching_up(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", after="ben=ann")
     (root / "agent-workspaces/shared/task-spec.json").unlink()
@@ -290,6 +291,7 @@ def remount(folder: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_cannot_be_written_is_named_by_all(tmp_path: Path, disk: Path) -> None:
     root = prepare(disk / "run", "ann", "ben")
     words = program(tmp_path / "own")

@@ -171,6 +171,7 @@ def test_a_final_output_in_json_has_its_metadata_under_a_key(tmp_path: Path) -> 
     assert final["parts"][0]["agent"] == "ann"
 
 
+@pytest.mark.slow
 def test_nothing_is_integrated_over_a_step_that_is_not_through(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben")
     acp("dispatch", root, "--", *program(tmp_path / "own", ben="lost"))

@@ -277,6 +277,7 @@ def test_everybody_is_killed_at_random_again_and_again(tmp_path: Path, seed: int
     assert len([name for name in returns if not is_leftover(name)]) == 4  # a kill leaves others
 
 
+@pytest.mark.slow
 def test_what_an_agent_wrote_before_is_put_away_with_its_new_dispatch_or_not_at_all(
     tmp_path: Path,
 ) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.agents.support import ROOT
 from tests.protocols.workspaces.running import begun, program
 
@@ -34,6 +36,7 @@ def executable(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_ends_with_the_final_output(tmp_path: Path) -> None:
     own = tmp_path / "own"
     words = program(own, ann="success", ben="dear", cat="contradict")

@@ -41,6 +41,7 @@ def written_conflict(root: Path, **more: Any) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_conflict_of_a_category_that_nobody_knows_is_not_resolved(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run", category="taste")
     told = refused(root, "resolve", "c1", "--keep", "ann")
@@ -64,6 +65,7 @@ def test_a_conflict_that_does_not_name_two_agents_is_only_dismissed(tmp_path: Pa
     assert acp("dismiss", root, "c1", "--reason", "the same").code == 0
 
 
+@pytest.mark.slow
 def test_a_draft_that_is_there_is_not_prepared_once_more(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run")
     assert acp("dismiss", root, "c1", "--reason", "the same").code == 0
@@ -163,6 +165,7 @@ def test_nobody_is_sent_to_write_through_a_link(tmp_path: Path, name: str) -> No
     assert other.read_text() == "Not yours.\n"
 
 
+@pytest.mark.slow
 def test_an_order_names_agents_of_the_run_and_a_dismissal_says_why(tmp_path: Path) -> None:
     root = written_conflict(tmp_path / "run")
     assert "'eve' is not an agent of the run" in refused(root, "order", "--order", "ann,eve")
