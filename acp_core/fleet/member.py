@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from acp_core.files import run_folder, tree_state
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
+from acp_core.fleet.pace import Pace
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
@@ -79,7 +80,7 @@ class Member:
         self.listed: frozenset[Path] = frozenset()  # what of that the watcher was told
         self.discovered = found is not None
         self.queued = False  # a refresh is submitted and has not begun
-        self.not_before = 0.0  # when the next refresh may begin, by the loop's clock
+        self.pace = Pace()  # of its readings, by the loop's clock
         self._found = found
         self._observer = observer
         self._recorder = recorder

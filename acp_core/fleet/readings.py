@@ -10,7 +10,6 @@ from functools import partial
 
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
-from acp_core.fleet.outbox import PACE
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
 from acp_core.model import Snapshot
@@ -69,14 +68,13 @@ class Readings:
         self._mail.forget(("change", member.key))
 
     def changed(self, member: Member) -> None:
-        """Refresh it: at once, but not more often than anybody can see."""
-        now = time.monotonic()
-        if now >= member.not_before:
-            member.not_before = now + PACE
+        """Refresh it: at once, but not more often than can be followed (see `pace`)."""
+        now, due = time.monotonic(), member.pace.due()
+        if now >= due:
+            member.pace.begin(now)
             self.schedule(member, Urgency.CHANGE)
         elif not self._mail.waits(("change", member.key)):
-            again = partial(self.changed, member)
-            self._mail.later(("change", member.key), member.not_before - now, again)
+            self._mail.later(("change", member.key), due - now, partial(self.changed, member))
 
     def appeared(self, members: Sequence[Member], urgency: Urgency) -> None:
         """Read these for the first time.

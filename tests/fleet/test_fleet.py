@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import owners, watch
-from acp_core.fleet import Batch, Fleet, NoCollaboration, live, readings, recheck, workers
+from acp_core.fleet import Batch, Fleet, NoCollaboration, live, pace, readings, recheck, workers
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests.support import toy
 
@@ -195,6 +196,24 @@ async def test_a_flood_is_coalesced_and_its_end_is_seen(tmp_path: Path) -> None:
             asyncio.to_thread(flood), reader.until(lambda: reader.events(one) == 400)
         )
         assert len(reader.batches) < 200
+
+
+async def test_a_stream_of_changes_is_read_a_few_times_a_second(tmp_path: Path) -> None:
+    one = toy.make(tmp_path / "one")
+    async with watching(tmp_path) as reader:
+        reader.batches.clear()
+        begun = time.monotonic()
+
+        def stream() -> None:
+            for number in range(60):
+                toy.say(one, "ann", "said", str(number))
+                time.sleep(0.02)
+
+        await asyncio.gather(
+            asyncio.to_thread(stream), reader.until(lambda: reader.events(one) == 60)
+        )
+        read = sum(str(one) in {each.key for each in batch.snapshots} for batch in reader.batches)
+        assert read <= pace.AT_ONCE + (time.monotonic() - begun) / pace.STEADY + 1
 
 
 async def test_changes_in_another_folder_that_matters_are_seen(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ continues, and what another participant of the same collaboration has.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 
 from acp_core.agents import presets
 from acp_core.agents.budgets import Cap, caps_of
+from acp_core.agents.installed import is_installed
 from acp_core.agents.place import place
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import Phase, RunnerState
@@ -150,7 +150,7 @@ def renewed(spec: Spec, loop: RunnerState | None) -> Spec:
 
 def installed(known: Mapping[str, Preset]) -> list[str]:
     """The presets whose program is on this machine."""
-    return [name for name, preset in known.items() if shutil.which(preset.program or "")]
+    return [name for name, preset in known.items() if is_installed(preset.program)]
 
 
 def installed_first(known: Mapping[str, Preset]) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from typing import Any
 
+from acp_core.agents.installed import is_installed
 from acp_core.agents.presets import PresetError
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import choice
@@ -27,7 +27,7 @@ def narrowed(before: Choice | None) -> dict[str, dict[str, Any]]:
     except PresetError:  # an own preset is wrong: `chosen` says so
         known = {}
     presets = [name for name, preset in known.items() if preset.program]
-    here = [name for name in presets if shutil.which(known[name].program)]
+    here = [name for name in presets if is_installed(known[name].program)]
     usual = BEFORE if before else here[0] if here else COMMAND
     offered = [*([BEFORE] if before else []), *presets, COMMAND]
     about = f"As before: {before.name}" if before else ""
