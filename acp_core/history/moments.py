@@ -97,29 +97,27 @@ def moments(
         observations: what was made of the collaboration.
         loops: changes of participants' loops.
     """
-    found: list[tuple[float, int, int, Moment]] = []
+    found: list[Moment] = []
     said: dict[tuple[str, str], str] = {}  # the same text for all that say the same
     for number, (event, (at, exact)) in enumerate(zip(marks(events), times, strict=True), 1):
         what = said.setdefault((event.actor, event.kind), f"{event.actor}: {event.kind}")
-        found.append((at, _RANK[EVENT], number, Moment(at, EVENT, number, what, event.id, exact)))
+        found.append(Moment(at, EVENT, number, what, event.id, exact))
     for known in versions:
         what = f"{known.file} changed" if known.size is not None else f"{known.file} was removed"
         if known.lost:
             what = f"{known.file} changed ({known.lost})"
-        moment = Moment(known.since, DOCUMENT, 0, what, known.file, known.source == RECORDED)
-        found.append((known.since, _RANK[DOCUMENT], len(found), moment))
+        found.append(Moment(known.since, DOCUMENT, 0, what, known.file, known.source == RECORDED))
     for at, what in _verdicts(observations):
-        moment = Moment(at, FINDINGS, 0, what, exact=True)
-        found.append((at, _RANK[FINDINGS], len(found), moment))
+        found.append(Moment(at, FINDINGS, 0, what, exact=True))
     for change, what in _phases(loops):
-        moment = Moment(change.at, LOOP, 0, what, change.participant, True)
-        found.append((change.at, _RANK[LOOP], len(found), moment))
+        found.append(Moment(change.at, LOOP, 0, what, change.participant, True))
     for use in tool_uses(loops):
         what = f"{use.participant}'s agent: {use.what} ({use.status})"
-        moment = Moment(use.at, LOOP, 0, what, use.participant, True)
-        found.append((use.at, _RANK[LOOP], len(found), moment))
-    found.sort(key=lambda each: each[:3])
-    return _counted([moment for *_, moment in found])
+        found.append(Moment(use.at, LOOP, 0, what, use.participant, True))
+    # By time, then by rank, else in this order; a key for both would be an object for each.
+    found.sort(key=lambda moment: _RANK[moment.kind])
+    found.sort(key=lambda moment: moment.at)
+    return _counted(found)
 
 
 def _counted(ordered: list[Moment]) -> list[Moment]:
