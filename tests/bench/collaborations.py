@@ -45,6 +45,37 @@ def of_length(folder: Path, events: int) -> Path:
     return state(folder, events)
 
 
+def of_decisions(folder: Path, events: int, length: int) -> Path:
+    """A collaboration of so many events in which decisions are classified and accepted without end.
+
+    Args:
+        folder: where.
+        events: how many, 4 at least.
+        length: of each event's line in bytes.
+    """
+    of_length(folder, 3)
+    log = folder / "events.jsonl"
+    at = json.loads(log.read_bytes().splitlines()[-1])["at"]
+    with log.open("ab") as file:
+        for seq in range(4, events + 1):
+            sender, event, doc = (
+                (OWNER, "proposal_revised", "proposal.md") if seq == 4
+                else (OWNER, "question_classified", "decisions.md") if seq % 2
+                else (READER, "decision_accepted", "decisions.md")
+            )  # fmt: skip
+            fields = {
+                "seq": seq, "from": sender, "event": event, "at": at,
+                "summary": "-", "doc": doc, "reply_to": seq - 1,
+            }  # fmt: skip
+            written = json.dumps(fields, separators=(",", ":"))
+            summary = f"Entry {seq} ".ljust(length - len(written), "x")
+            file.write(written.replace('"-"', f'"{summary}"', 1).encode() + b"\n")
+    protocol = json.loads((folder / "protocol.json").read_bytes())
+    protocol |= {"currentPhase": "decision_review", "waitingFor": [OWNER, READER]}
+    (folder / "protocol.json").write_text(json.dumps(protocol, indent=2, sort_keys=True) + "\n")
+    return folder
+
+
 def line(seq: int, at: str, summary: str) -> bytes:
     """An event of such rounds: the owner's proposals bear even numbers, the reviews odd ones."""
     proposes = seq % 2 == 0

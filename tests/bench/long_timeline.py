@@ -13,7 +13,7 @@ from tests.bench.figures import Aim, Figure
 from tests.bench.programs import EMPTY, acp, terminal, used
 from tests.support.terminal import Terminal
 
-READY, APPEND, MEMORY = 500.0, 10.0, 150.0  # ms, ms of processor, MB over an empty program's
+READY, APPEND, MEMORY = 500.0, 8.0, 150.0  # ms, ms of processor, MB over an empty program's
 BESIDE = "an empty Textual program"
 HOME, END, PAGE_UP = "\x1b[H", "\x1b[F", "\x1b[5~"
 PAGES = 20

@@ -43,6 +43,7 @@ SECTIONS = (
     Section("timeline", "100,000 events on one screen", "tests.bench.long_timeline:measure"),
     Section("fleet", "1,000 collaborations at once", "tests.bench.fleet:measure"),
     Section("finished", "5,000 finished collaborations", "tests.bench.finished:measure"),
+    Section("gigabyte", "a log of a gigabyte", "tests.bench.gigabyte:measure"),
     Section("parked", "loops that wait for their turn", "tests.bench.parked:measure", imports=True),
     Section("sessions", "live sessions at work", "tests.bench.sessions:measure", imports=True),
     Section("replay", "stepping through the past", "tests.bench.replay:measure", imports=True),
