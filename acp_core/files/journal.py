@@ -160,6 +160,39 @@ class Reader:
         self._digest = _sha256() if self._verify else None  # of the lines
         self._ahead = _sha256() if self._verify else None  # of the lines and the tail
 
+    def head(self, length: int) -> tuple[bytes, Stamp]:
+        """How the file begins, and its stamp from just before: at most so many bytes.
+
+        Raises:
+            Unreadable: it cannot be read.
+        """
+        descriptor, status = open_regular(self.path)
+        try:
+            data = os.pread(descriptor, length, 0)
+            while len(data) < length and (
+                more := os.pread(descriptor, length - len(data), len(data))
+            ):
+                data += more
+        except OSError as error:
+            raise Unreadable((error.strerror or str(error)).lower(), error.errno) from None
+        finally:
+            os.close(descriptor)
+        return data, stamp_of(status)
+
+    def resume(self, data: bytes, lines: int, found: Stamp, digest: _Hash) -> None:
+        """Go on after lines that were taken elsewhere, before the first look.
+
+        Args:
+            data: those lines, with which the file began.
+            lines: how many they are.
+            found: the file's stamp from before they were read.
+            digest: SHA-256 of them.
+        """
+        self.lines, self.offset, self._scanned = lines, len(data), len(data)
+        self._head, self._end = data[:_SAMPLE], data[-_SAMPLE:]
+        self._digest, self._ahead = digest.copy(), digest.copy()
+        self._stamp = found._replace(size=len(data))  # as if it had held no more
+
     @property
     def settles(self) -> float | None:
         """When an `UNSETTLED` file is given up at the latest, on the clock given to `poll`."""

@@ -66,6 +66,11 @@ class LockedLog:
         """The log's size in bytes, now."""
         return os.fstat(self._fd).st_size
 
+    def identity(self) -> tuple[int, int]:
+        """What tells this file from every other one: its device and inode."""
+        found = os.fstat(self._fd)
+        return found.st_dev, found.st_ino
+
     def read(self, limit: int) -> bytes:
         """The whole log.
 

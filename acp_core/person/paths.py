@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from acp_core.person.places import CACHE_VARIABLE as CACHE_VARIABLE
 from acp_core.person.places import CONFIG_VARIABLE as CONFIG_VARIABLE
-from acp_core.person.places import config_place, place_of
+from acp_core.person.places import cache_place, config_place, place_of
 
 STATE_VARIABLE = "ACP_STATE"
-CACHE_VARIABLE = "ACP_CACHE"
 
 
 def state_folder() -> Path:
@@ -28,7 +28,7 @@ def config_folder() -> Path:
 
 def cache_folder() -> Path:
     """The user's cache folder: what can be fetched or made again. It need not exist."""
-    return _folder(CACHE_VARIABLE, "XDG_CACHE_HOME", ".cache")
+    return Path(cache_place())
 
 
 def key_of(folder: str) -> str:

@@ -9,11 +9,17 @@ import os
 import sys
 
 CONFIG_VARIABLE = "ACP_CONFIG"
+CACHE_VARIABLE = "ACP_CACHE"
 
 
 def config_place() -> str:
     """See `acp_core.person.paths.config_folder`."""
     return place_of(CONFIG_VARIABLE, "XDG_CONFIG_HOME", ".config")
+
+
+def cache_place() -> str:
+    """See `acp_core.person.paths.cache_folder`."""
+    return place_of(CACHE_VARIABLE, "XDG_CACHE_HOME", ".cache")
 
 
 def place_of(own: str, shared: str, below_home: str) -> str:

@@ -99,10 +99,8 @@ class Machine:
         owner: the author of ``initialized``, or None.
         waiting: who is waited for, sorted.
         waits: for each of those, since when.
-        starts: when each stay in a phase began: phase, round, seq and time as written.
         began: phase -> the time, as written, at which the latest stay in it began.
         round: how many proposals were submitted for review.
-        reviews: seq of each ``review_submitted`` -> its author.
         accepted: participants who accepted since the latest classification, in order.
         classified: whether questions were classified after the latest proposal or decision.
         passed, drafted, frozen: whether readiness was passed, the primary deliverable drafted, frozen.
@@ -115,14 +113,15 @@ class Machine:
     def __init__(self, participants: Sequence[str], dialect: str) -> None:
         self.participants = tuple(participants)
         self.dialect = dialect
+        self._earlier: Callable[[], Machine] | None = None
         self.phase = ""
         self.owner: str | None = None
         self.waiting: list[str] = []
         self.waits: dict[str, Wait] = {}
-        self.starts: list[tuple[str, int, int | None, str]] = []
+        self._starts: list[tuple[str, int, int | None, str]] = []
         self.began: dict[str, str] = {}
         self.round = 0
-        self.reviews: dict[int, str] = {}
+        self._reviews: dict[int, str] = {}
         self.accepted: list[str] = []
         self.classified = False
         self.passed = False
@@ -135,6 +134,37 @@ class Machine:
         self._reviewers = sorted(self.participants)
         self._to_review: set[str] = set()  # whose review is still to come
         self._to_accept: set[str] = set()  # whose acceptance is still to come
+
+    @property
+    def starts(self) -> list[tuple[str, int, int | None, str]]:
+        """When each stay in a phase began: phase, round, seq and time as written."""
+        self._derive()
+        return self._starts
+
+    @property
+    def reviews(self) -> dict[int, str]:
+        """Seq of each ``review_submitted`` -> its author."""
+        self._derive()
+        return self._reviews
+
+    def follow(self, earlier: Callable[[], Machine]) -> None:
+        """Go on from where another machine stands, which is asked for what is seldom wanted.
+
+        Args:
+            earlier: gives the machine that was fed the events before; called once at most.
+        """
+        self._earlier = earlier
+
+    def _derive(self) -> None:
+        if self._earlier is not None:
+            first = self._earlier()
+            self._starts = [*first.starts, *self._starts]
+            self._reviews = {**first.reviews, **self._reviews}
+            self._earlier = None
+
+    def noted(self) -> tuple[list[tuple[str, int, int | None, str]], dict[int, str]]:
+        """Where to note the stays and reviews of events that are followed elsewhere."""
+        return self._starts, self._reviews
 
     @property
     def stays(self) -> list[Stay]:
@@ -166,9 +196,9 @@ class Machine:
         for name in (
             "waiting",
             "waits",
-            "starts",
+            "_starts",
             "began",
-            "reviews",
+            "_reviews",
             "accepted",
             "illegal",
             "last",
@@ -336,7 +366,7 @@ class Machine:
             self.last[event] = seq
         phase = self.phase
         if phase != before:
-            self.starts.append((phase, self.round or 1, seq, entry.at))
+            self._starts.append((phase, self.round or 1, seq, entry.at))
             self.began[phase] = entry.at
         return found
 
@@ -358,7 +388,7 @@ class Machine:
 
     def _review_submitted(self, entry: Entry) -> None:
         if entry.seq is not None:
-            self.reviews[entry.seq] = entry.sender
+            self._reviews[entry.seq] = entry.sender
         self._answered(entry, self._to_review, "reviewing", "revising")
 
     def _revised(self, entry: Entry) -> None:

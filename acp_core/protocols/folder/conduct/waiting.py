@@ -12,14 +12,18 @@ import time
 
 from acp_core.files import journal
 from acp_core.files.locked import QUIET
-from acp_core.model.light import Any
+from acp_core.files.reading import stamp
+from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.log import History, is_full
+from acp_core.protocols.folder.read.log import LONG, History, is_full
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.write.opened import RETURNS, is_shared, path_of, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.checkpoint import Checkpoint
 
 ENDED = ("completed", "blocked")
 V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
@@ -56,12 +60,32 @@ class Observation:
             verify=again,
         )
         self._begin()
+        self._recall()
         self.refresh()
 
     def _begin(self) -> None:
+        self._checkpoint: Checkpoint | None = None
         self._lines = History(self.participants, self.dialect)
         self.machine = self._lines.machine
         self.last = self._lines.last
+
+    def _recall(self) -> None:
+        """Begin where a long log stood when it was read before."""
+        found = stamp(self._reader.path)
+        if found is None or found.size < LONG:
+            return
+        from acp_core.protocols.folder.read import checkpoint
+
+        resumed = checkpoint.resume(self._reader, self.participants, self.dialect)
+        if resumed is not None:
+            self._checkpoint, history = resumed
+            self._lines = history or self._lines
+
+    def keep(self) -> None:
+        """Keep where a long log stands, for the next run: once, after the first look."""
+        if self._checkpoint is not None:
+            self._checkpoint.keep(self._lines)
+            self._checkpoint = None
 
     @property
     def broken(self) -> str:
@@ -94,6 +118,8 @@ class Observation:
             self._begin()
         for block in poll.blocks:
             self._lines.read(block)
+            if self._checkpoint is not None:
+                self._checkpoint.take(block)
         self.machine = self._lines.machine
         self.last = self._lines.last
         tail = self._reader.tail
@@ -134,6 +160,7 @@ def tell_next(folder: str, participant: str, as_json: bool) -> int:
         say_json({"schema": "acp.next/1", **_facts(seen, participant)})
     else:
         _print_next(seen, participant)
+    seen.keep()
     return 0 if seen.machine.phase else 1
 
 
@@ -161,6 +188,7 @@ def wait_for_turn(
         raise Refused("--timeout must be a number of seconds, or 0 to wait without a limit")
     told = _bring_news(folder)
     seen = Observation(folder, participant)
+    seen.keep()
     if timeout is None:
         timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0
     deadline = time.monotonic() + timeout if timeout else float("inf")

@@ -28,15 +28,15 @@ class _Block:
 
     __slots__ = ("_held",)
 
-    def __init__(self, held: bytes | list[bytes]) -> None:
+    def __init__(self, held: bytes | memoryview | list[bytes]) -> None:
         self._held = held  # replaced in one step: other threads read it too
 
     @property
     def lines(self) -> list[bytes]:
         """The lines, without their newlines."""
         held = self._held
-        if isinstance(held, bytes):
-            held = held.split(b"\n")
+        if not isinstance(held, list):
+            held = bytes(held).split(b"\n")
             held.pop()
             self._held = held
         return held
@@ -45,12 +45,14 @@ class _Block:
     def text(self) -> bytes:
         """The lines, each with its newline."""
         held = self._held
-        return held if isinstance(held, bytes) else b"\n".join([*held, b""])
+        return b"\n".join([*held, b""]) if isinstance(held, list) else bytes(held)
 
     def may_hold(self, word: bytes) -> bool:
         """Whether the word may stand in one of them."""
-        held = self._held
-        return isinstance(held, list) or word in held or b"\\" in held
+        if isinstance(self._held, list):
+            return True
+        text = self.text
+        return word in text or b"\\" in text
 
 
 class Entries(Sequence[Entry]):
@@ -121,6 +123,15 @@ class Entries(Sequence[Entry]):
             self._add(_Block(block.data if whole else block.lines[start:end]))
             self._count += end - start
 
+    def extend_with(self, text: memoryview, lines: int) -> None:
+        """Add so many whole lines, none of them blank, of which each is known to be an event.
+
+        They follow the events that are there, which have a line each.
+        """
+        self._note(self._count, self._count + 1)
+        self._add(_Block(text))
+        self._count += lines
+
     def _add(self, piece: list[Entry] | _Block) -> None:
         self._starts.append(self._count)
         self._pieces.append(piece)
@@ -148,15 +159,15 @@ class Entries(Sequence[Entry]):
             for index, row in enumerate(found):
                 yield outline(row, first + index) if row[0] else self._entry(start + index)
 
-    def naming(self, field: str) -> Iterator[Entry]:
-        """The events that may have a field: all others are passed over without being made."""
-        name = f'"{field}"'.encode()
+    def naming(self, text: str) -> Iterator[Entry]:
+        """The events that may have this text as a field: all others are passed over without being made."""
+        written = text.encode(errors="surrogatepass")  # unless it was escaped
         for start, piece in zip(self._starts, self._pieces, strict=False):
             if isinstance(piece, list):
                 yield from piece
-            elif piece.may_hold(name):
+            elif piece.may_hold(written):
                 for index, line in enumerate(piece.lines, start):
-                    if name in line or b"\\" in line:
+                    if written in line or b"\\" in line:
                         yield self._entry(index)
 
     def line_of(self, index: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from acp_core.files.journal import Lines, without_collector
@@ -31,6 +31,7 @@ from acp_core.protocols.folder.state import Machine, Wait
 if TYPE_CHECKING:
     from acp_core.protocols.folder.rules.finding import Finding
 
+LONG = 1 << 20  # bytes of a log from which on it pays to keep where it stands (see `checkpoint`)
 _RECENT = 16  # states that protocol.json may show because it lags a little
 _BULK = 500  # lines from which on the garbage collector would only be in the way
 _MANY = 20  # lines from which on it pays to compile what takes many of them at one go
@@ -58,7 +59,6 @@ class History:
         machine: the state that they lead to.
         check: what is wrong with single lines and events.
         problems: index in ``entries`` -> why the event is not as it must be.
-        review_at: the indexes in ``entries`` of the ``review_submitted`` events.
         deliverables: the ``deliverable_*`` events.
         latest: author -> index in ``entries`` of the last event.
         said: author -> number of events.
@@ -72,7 +72,8 @@ class History:
         self.machine = Machine(participants, dialect)
         self.check = LogCheck(participants, dialect)
         self.problems: dict[int, str] = {}
-        self.review_at = array("I")
+        self._earlier: Callable[[], History] | None = None
+        self._review_at = array("I")
         self.deliverables: list[Entry] = []
         self.latest: dict[str, int] = {}
         self.said: dict[str, int] = {}
@@ -91,6 +92,40 @@ class History:
     def broken(self) -> Finding | None:
         """Why the log can never become valid again; None where it can."""
         return self.check.broken
+
+    @property
+    def review_at(self) -> array[int]:
+        """The indexes in ``entries`` of the ``review_submitted`` events."""
+        self._derive()
+        return self._review_at
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every line is an event, of which nothing at all is to be said."""
+        events = len(self.entries)
+        return (
+            self.check.is_clean
+            and not (self.problems or self.machine.illegal)
+            and events == self.machine.count
+            and (not events or self.entries.line_of(events - 1) == events)
+        )
+
+    def follow(self, earlier: Callable[[], History]) -> None:
+        """Go on from where another history stands, which is asked for what is seldom wanted.
+
+        Args:
+            earlier: gives the history of the lines before, the same one each time.
+        """
+        self._earlier = earlier
+        self._states.clear()
+        self.machine.follow(lambda: earlier().machine)
+
+    def _derive(self) -> None:
+        if self._earlier is not None:
+            first = self._earlier()
+            self._review_at = first.review_at + self._review_at
+            self._states = first._states | self._states
+            self._earlier = None
 
     @property
     def last(self) -> Entry | None:
@@ -142,9 +177,9 @@ class History:
     def _run(self, found: list[Row], block: Lines, start: int) -> int:
         """Take usual lines from ``start`` on; returns the position of the first that is not."""
         machine, check, course = self.machine, self.check, self._course
-        starts, began, last_of = machine.starts, machine.began, machine.last
-        reviews, said_by = machine.reviews, self.said
-        latest, remember, note_review = self.latest, self.recent.append, self.review_at.append
+        (starts, reviews), began, last_of = machine.noted(), machine.began, machine.last
+        latest, said_by = self.latest, self.said
+        remember, note_review = self.recent.append, self._review_at.append
         documents, days, learn = check.plain_documents, self._days, course.learn
         place = course.place(machine)
         steps, before = place.steps, b""
@@ -213,7 +248,7 @@ class History:
         if problem:
             self.problems[index] = problem
         if item.event == "review_submitted":
-            self.review_at.append(index)
+            self._review_at.append(index)
         elif item.event in DELIVERABLE_EVENTS:
             self.deliverables.append(item)
         entries.append(item)
@@ -235,7 +270,7 @@ class History:
         other.machine = self.machine.copy()
         other.check = self.check.copy()
         other.problems = dict(self.problems)
-        other.review_at = self.review_at[:]
+        other._review_at = self._review_at[:]
         other.deliverables = [*self.deliverables]
         other.latest, other.said = dict(self.latest), dict(self.said)
         other.recent = deque(self.recent, maxlen=_RECENT)
@@ -285,6 +320,7 @@ class History:
         """Whether this was the state after some earlier event: what records it lags behind."""
         if state in self.recent:
             return True
+        self._derive()
         phase, owner, waiting = state
         try:
             if (phase, owner, tuple(waiting)) in self._states:

@@ -80,12 +80,22 @@ class LogCheck:
         """Whether of a usual next line (see `lines`) nothing may have to be said."""
         return self.regular and not self._ended and bool(self.last_at)
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing at all is to be said of what was read."""
+        return bool(self.regular and self.last_at) and not (self.findings or self.unread)
+
     def took(self, events: int, at: str) -> None:
         """So many usual events were taken, the last one at this time: nothing is said of them."""
         assert self.expected is not None
         self.expected += events
         self.count += events
         self.last_at = at
+
+    def stand(self, events: int, at: str, ended: bool) -> None:
+        """Stand where so many clean events have led: the last one at this time, or one after an end."""
+        self.took(events, at)
+        self._ended = ended
 
     def is_plain(self, entry: Entry) -> bool:
         """Take an event of which nothing is to be said; False leaves it to `take`."""

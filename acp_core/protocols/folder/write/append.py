@@ -19,6 +19,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import (
+    Held,
     Opened,
     is_shared,
     lock,
@@ -118,19 +119,29 @@ def append(
     if is_shared(request.folder):
         return _append_shared(request, now=now, before_write=before_write)
     with lock(request.folder, force=request.force) as held:
-        log = held.log
-        for _ in range(_TRIES):
-            opened = open_locked(request.folder, log)
-            prepared = prepare(opened, request, now())
-            if held.doubt:
-                prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
-            before_write()
-            if prepared.existing:
-                return _already(opened, prepared)
-            try:
-                return _write(log, opened, prepared)
-            except Moved:
-                continue
+        appended, opened = _append_held(held, request, now, before_write)
+    if opened.checkpoint is not None:
+        opened.checkpoint.keep(opened.history)
+    return appended
+
+
+def _append_held(
+    held: Held, request: Request, now: Callable[[], datetime], before_write: Callable[[], object]
+) -> tuple[Appended, Opened]:
+    """Append under the lock; also the collaboration as it was before."""
+    log = held.log
+    for _ in range(_TRIES):
+        opened = open_locked(request.folder, log, recall=True)
+        prepared = prepare(opened, request, now())
+        if held.doubt:
+            prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
+        before_write()
+        if prepared.existing:
+            return _already(opened, prepared), opened
+        try:
+            return _write(log, opened, prepared), opened
+        except Moved:
+            continue
     raise Refused(
         "events.jsonl keeps growing while it is locked: another program writes without a lock"
     )
@@ -219,7 +230,7 @@ def existing_event(opened: Opened, request: Request) -> Entry | None:
     """The event in the log that the request asks for a second time, if any."""
     if request.key is not None:
         wanted = (request.participant, request.key)
-        keyed = opened.entries.naming("key")
+        keyed = opened.entries.naming(request.key)
         return next((entry for entry in keyed if (entry.sender, entry.key) == wanted), None)
     last = opened.last
     if last is None:

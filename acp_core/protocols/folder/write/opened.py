@@ -19,11 +19,12 @@ from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.person.pins import is_pinned
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.log import History, is_full
+from acp_core.protocols.folder.read.log import LONG, History, is_full
 from acp_core.protocols.folder.schema import list_in
 from acp_core.protocols.folder.write import Refused
 
 if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.checkpoint import Checkpoint
     from acp_core.protocols.folder.read.entries import Entries
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
@@ -41,7 +42,8 @@ class Opened(NamedTuple):
     """What a writer knows of a collaboration: everything follows from ``protocol`` and ``history``.
 
     ``size`` is that of the log in bytes, ``lines`` how many it has; ``tail`` is what stands after
-    the last newline, which no event of ``history`` comes from.
+    the last newline, which no event of ``history`` comes from; ``checkpoint`` is where to keep
+    what ``history`` says of a long log.
     """
 
     folder: str
@@ -50,6 +52,7 @@ class Opened(NamedTuple):
     size: int
     lines: int
     tail: bytes = b""
+    checkpoint: Checkpoint | None = None
 
     @property
     def dialect(self) -> str:
@@ -170,27 +173,47 @@ def read_protocol(folder: str) -> dict[str, Any]:
     raise AssertionError("unreachable")
 
 
-def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
-    """What protocol.json and the log's bytes lead to. Reads no file."""
-    history = History(schema.participant_ids(protocol), schema.dialect_of(protocol))
-    lines = 0
-    for block in blocks(data):
+def take(
+    folder: str, protocol: dict[str, Any], data: bytes, log: LockedLog | None = None
+) -> Opened:
+    """What protocol.json and the log's bytes lead to.
+
+    Args:
+        folder: the collaboration.
+        protocol: protocol.json.
+        data: the log.
+        log: whose bytes these are, where what an earlier run kept of a long one may be used.
+    """
+    participants, dialect = schema.participant_ids(protocol), schema.dialect_of(protocol)
+    history, checkpoint, start, lines = None, None, 0, 0
+    if log is not None and len(data) >= LONG:
+        from acp_core.protocols.folder.read.checkpoint import Checkpoint
+
+        checkpoint = Checkpoint(*log.identity(), participants, dialect)
+        history = checkpoint.recall(lambda size: memoryview(data)[:size])
+        start, lines = checkpoint.size, checkpoint.lines
+    if history is None:
+        history = History(participants, dialect)
+    for block in blocks(data[start:], lines + 1):
         block = block.head(schema.MAX_LINES - lines)  # readers stop there, too
         if not block.count:
             break
         history.read(block)
         lines += block.count
+        if checkpoint is not None:
+            checkpoint.take(block)
     tail = data[data.rfind(b"\n") + 1 :]
-    return Opened(folder, protocol, history, len(data), lines, tail)
+    return Opened(folder, protocol, history, len(data), lines, tail, checkpoint)
 
 
-def open_locked(folder: str, log: LockedLog, *, full: bool = False) -> Opened:
+def open_locked(folder: str, log: LockedLog, *, full: bool = False, recall: bool = False) -> Opened:
     """The collaboration whose lock is held.
 
     Args:
         folder: the collaboration.
         log: its log.
         full: take a log that is too large as far as readers read it, for who appends nothing.
+        recall: use what an earlier run kept of a long log.
 
     Raises:
         Refused: protocol.json cannot be read, its dialect is not known, or the log is torn.
@@ -211,7 +234,7 @@ def open_locked(folder: str, log: LockedLog, *, full: bool = False) -> Opened:
         if torn:
             raise Refused(_torn(folder, data))
         if not data or data.endswith(b"\n"):
-            return take(folder, protocol, data)
+            return take(folder, protocol, data, log if recall else None)
     raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
 
 
