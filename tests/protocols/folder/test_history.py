@@ -34,6 +34,8 @@ ANY = [(sender, event) for sender in (*PEOPLE, "nobody") for event in schema.EVE
 
 def told(history: History) -> dict[str, Any]:
     """Everything that a history says."""
+    history.was_ever(("nowhere", None, []))  # here and below: all is derived by now
+    assert len(history.machine.stays) == len(history.machine.starts)
     check = dict(vars(history.check))
     check.pop("_last_time" if check["last_at"] else "", None)  # read again where it is wanted
     machine = dict(vars(history.machine))

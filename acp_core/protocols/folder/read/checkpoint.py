@@ -86,8 +86,8 @@ class Checkpoint:
             if len(data) != told["size"] or digest.hexdigest() != told["digest"]:
                 return None
             history = _restored(told, data, *self._taken_as)
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):
-            return None  # there is none, or it is damaged
+        except Exception:  # there is none, or it is damaged in any way
+            return None
         self.size, self.lines, self._kept = told["size"], told["lines"], told["lines"]
         self._digest, self._pieces = digest, told["pieces"]
         return history
