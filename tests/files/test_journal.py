@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,6 +128,44 @@ def test_a_line_that_came_in_pieces_is_known_again(log: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count reads")
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("nothing", (SAME, [], "")),
+        ("grown", (GROWN, [(3, b"three")], "")),
+        ("rewritten", (RESTARTED, [(1, b"ONE"), (2, b"two"), (3, b"three")], "rewritten")),
+        ("same size", (RESTARTED, [(1, b"ONE"), (2, b"two")], "rewritten")),
+        ("replaced", (RESTARTED, [(1, b"ONE"), (2, b"two")], "replaced by another file")),
+        ("the same in its place", (SAME, [], "")),
+        ("cut", (RESTARTED, [(1, b"one")], "truncated")),
+    ],
+)
+def test_who_goes_on_after_lines_that_were_taken_elsewhere_notices_changes(
+    log: Path, change: str, told: tuple[str, list[tuple[int, bytes]], str], verify: bool
+) -> None:
+    reader = Reader(log, verify=verify)
+    data, found = reader.head(100)
+    assert data == log.read_bytes() and reader.head(3)[0] == b"one"
+    if change == "replaced":
+        other = log.with_name("other")
+        other.write_bytes(b"ONE\ntwo\n")
+        other.replace(log)
+    elif change == "the same in its place":
+        shutil.copy(log, log.with_name("other")).replace(log)
+    elif change == "cut":
+        log.write_bytes(b"one\n")
+    elif change in ("rewritten", "same size"):
+        log.write_bytes(b"ONE\ntwo\n" + b"three\n" * (change == "rewritten"))
+        os.utime(log, (5, 5))
+    elif change == "grown":
+        add(log, b"three\n")
+    reader.resume(data, 2, found, hashlib.sha256(data))
+    assert look(reader, 0) == told
+    add(log, b"more\n")
+    assert look(reader, 1).items == [(reader.lines, b"more")]
+
+
 def test_a_long_log_that_grew_is_not_read_anew(log: Path) -> None:
     """All that a look costs is what is new, and the beginning and the end of what was known."""
     add(log, (b"x" * 1023 + b"\n") * 16_384)

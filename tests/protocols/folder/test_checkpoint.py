@@ -36,7 +36,7 @@ from acp_core.protocols.folder.write.opened import open_locked
 from tests.protocols.folder.disorder import HAPPENINGS, Happening
 from tests.protocols.folder.running import ROOT
 from tests.protocols.folder.support import PEOPLE as THREE
-from tests.protocols.folder.support import make_v1, make_v2
+from tests.protocols.folder.support import UPTO, make_v1, make_v2, say
 from tests.protocols.folder.test_history import KINDS, PEOPLE, a_log, cut, rounds, told
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -108,7 +108,7 @@ def test_a_recalled_log_says_what_one_derived_in_full_says(
         history = recalled(log, dialect)
         if history is None:  # of the beginning something is to be said
             full = derived(first, dialect)
-            assert not full.is_clean or len(full.entries) < first.count(b"\n")
+            assert full.findings or len(full.entries) < first.count(b"\n")
             continue
         recalls += 1
         copies, full = [history.copy() for _ in range(3)], derived(log, dialect)
@@ -132,6 +132,27 @@ def test_a_blank_line_or_one_of_another_form_is_told_at_its_place(short: None) -
     assert recalled(more) is None  # with a blank line a place is no number
 
 
+@pytest.mark.parametrize("make", [make_v1, make_v2])
+@pytest.mark.parametrize("upto", UPTO)
+@pytest.mark.parametrize("blocked", ["", "No access."])
+def test_a_log_that_has_ended_or_not_is_recalled(
+    make: Callable[..., Path], upto: str, blocked: str, tmp_path: Path, short: None
+) -> None:
+    """Also with an event that comes after the end."""
+    folder = make(tmp_path / "run", upto, blocked="" if upto == "completed" else blocked)
+    dialect, log = V2 if make is make_v2 else V1, (folder / "events.jsonl").read_bytes()
+    kept(log, dialect, THREE)
+    history = recalled(log, dialect, THREE)
+    assert history is not None and told(history) == told(derived(log, dialect, THREE))
+    assert history.blockers == derived(log, dialect, THREE).blockers
+    for sender, event in itertools.product(THREE, schema.EVENTS_V2):
+        shutil.copytree(folder, tmp_path / "more", dirs_exist_ok=True)
+        say(tmp_path / "more", sender, event)
+        more = (tmp_path / "more" / "events.jsonl").read_bytes()
+        history = recalled(more, dialect, THREE)
+        assert history is not None and told(history) == told(derived(more, dialect, THREE))
+
+
 def test_what_is_recalled_is_kept_again_with_what_came_since(short: None) -> None:
     log, lines = rounds(300), rounds(300).splitlines(keepends=True)
     for end in (10, 11, 60, 299, 300):
@@ -143,9 +164,18 @@ def test_what_is_recalled_is_kept_again_with_what_came_since(short: None) -> Non
             history.read(block)
             found.take(block)
         found.keep(history)
+    once = Checkpoint(1, 1, PEOPLE, V1)  # all of it kept by one, step by step
+    once.recall(lambda size: b"")
+    history = History(PEOPLE, V1)
+    for block in cut(log, [50, 100, 250]):
+        history.read(block)
+        once.take(block)
+        once.keep(history)
+    found = Checkpoint(1, 1, PEOPLE, V1)
+    assert found.recall(lambda size: log[:size]) is not None and found.lines == 300
     again = Checkpoint(*PLACE, PEOPLE, V1)
-    history = again.recall(lambda size: log[:size])
-    assert history is not None and again.lines == 300 and told(history) == told(derived(log))
+    history = again.recall(lambda size: log[:size]) or History((), V1)
+    assert again.lines == 300 and told(history) == told(derived(log))
 
 
 def test_few_new_lines_are_not_worth_keeping(tmp_path: Path) -> None:
@@ -160,6 +190,20 @@ def test_few_new_lines_are_not_worth_keeping(tmp_path: Path) -> None:
     found.take(rest)
     found.keep(history)
     assert Path(first.path).read_bytes() == before
+
+
+@pytest.mark.parametrize("key", ["k7", 'k"7', "k\\7", "ké7", "\u20287"])
+def test_an_event_is_found_by_its_key_however_that_is_written(key: str, short: None) -> None:
+    lines = rounds(50).splitlines(keepends=True)
+    fields = {**json.loads(lines[20]), "key": key}
+    for line in (schema.encode_event(fields), json.dumps(fields).encode() + b"\n"):
+        lines[20] = line
+        kept(b"".join(lines))
+        history = recalled(b"".join(lines))
+        assert history is not None
+        for _ in range(2):  # the second time, the lines are taken apart
+            found = [entry.seq for entry in history.entries.naming(key) if entry.key == key]
+            assert found == [21]
 
 
 def test_what_is_seldom_wanted_is_derived_once_for_all_copies(
@@ -604,6 +648,9 @@ def test_only_turns_of_long_logs_need_what_is_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
     assert _run("next", "--folder", long, *who) == "0 True True"
     assert _run("append", "--folder", long, *who, *event) == "0 True True"
+    assert len([*(tmp_path / "cache" / "logs").iterdir()]) == 1
+    shutil.rmtree(tmp_path / "cache")
+    assert _run("wait", "--folder", long, *who) == "0 True True"
     assert len([*(tmp_path / "cache" / "logs").iterdir()]) == 1
 
 

@@ -241,6 +241,21 @@ def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.Monk
     assert made == [1, 5_000]
 
 
+@pytest.mark.parametrize("key", ["k7", 'k"7', "k\\7", "ké7", "7", ""])
+def test_an_event_is_found_by_its_key_and_few_others_are_made(key: str) -> None:
+    lines = rounds(2_000).splitlines(keepends=True)
+    for place in (700, 1_500):
+        lines[place] = schema.encode_event({**json.loads(lines[place]), "key": key})
+    lines[1_000] = lines[1_000].replace(b'"Nr. 1001"', json.dumps("k7 é\n").encode())
+    history = History(PEOPLE, V1)
+    for block in cut(b"".join(lines), [100, 1_200]):
+        history.read(block)
+    found = [*history.entries.naming(key)]
+    assert [entry.seq for entry in found if entry.key == key] == [701, 1_501]
+    assert len(found) <= 10 or key in ("7", "")
+    assert [*history.entries.naming(key)] == found  # the lines are taken apart by now
+
+
 def test_protocol_json_that_lags_far_behind_is_known_again() -> None:
     history = History(PEOPLE, V1)
     for block in blocks(rounds(100)):

@@ -13,7 +13,6 @@ import binascii
 import contextlib
 import json
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -24,7 +23,7 @@ from acp_core.files.journal import Lines, Reader, without_collector
 from acp_core.files.reading import Stamp, Unreadable
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.places import cache_place
-from acp_core.protocols.folder.read.log import History, is_full
+from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.state import Core, Wait
 
@@ -83,7 +82,7 @@ class Checkpoint:
                 return None
             data = head(told["size"])
             digest = _sha256(data)
-            if len(data) != told["size"] or digest.hexdigest() != told["digest"]:
+            if digest.hexdigest() != told["digest"]:
                 return None
             history = _restored(told, data, *self._taken_as)
         except Exception:  # there is none, or it is damaged in any way
@@ -120,10 +119,9 @@ class Checkpoint:
         Args:
             history: of the lines that were read, and no others.
         """
-        enough = self.path and self.lines - self._kept >= TAIL
-        if not enough or is_full(self.lines, self.size):
+        if not self.path or self.lines - self._kept < TAIL:
             return
-        if not history.is_clean or len(history.entries) != self.lines:
+        if history.findings or len(history.entries) != self.lines:
             return
         with contextlib.suppress(Exception):
             told = {
@@ -284,7 +282,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 def _is_private(found: os.stat_result) -> bool:
     """Whether a file can only have been written by this account."""
-    return stat.S_ISREG(found.st_mode) and _is_own(found) and not found.st_mode & 0o022
+    return _is_own(found) and not found.st_mode & 0o022
 
 
 def _trim(folder: str) -> None:

@@ -99,17 +99,6 @@ class History:
         self._derive()
         return self._review_at
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether every line is an event, of which nothing at all is to be said."""
-        events = len(self.entries)
-        return (
-            self.check.is_clean
-            and not (self.problems or self.machine.illegal)
-            and events == self.machine.count
-            and (not events or self.entries.line_of(events - 1) == events)
-        )
-
     def follow(self, earlier: Callable[[], History]) -> None:
         """Go on from where another history stands, which is asked for what is seldom wanted.
 
@@ -117,7 +106,6 @@ class History:
             earlier: gives the history of the lines before, the same one each time.
         """
         self._earlier = earlier
-        self._states.clear()
         self.machine.follow(lambda: earlier().machine)
 
     def _derive(self) -> None:

@@ -80,11 +80,6 @@ class LogCheck:
         """Whether of a usual next line (see `lines`) nothing may have to be said."""
         return self.regular and not self._ended and bool(self.last_at)
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing at all is to be said of what was read."""
-        return bool(self.regular and self.last_at) and not (self.findings or self.unread)
-
     def took(self, events: int, at: str) -> None:
         """So many usual events were taken, the last one at this time: nothing is said of them."""
         assert self.expected is not None
@@ -93,7 +88,13 @@ class LogCheck:
         self.last_at = at
 
     def stand(self, events: int, at: str, ended: bool) -> None:
-        """Stand where so many clean events have led: the last one at this time, or one after an end."""
+        """Stand where so many events have led of which nothing is to be said.
+
+        Args:
+            events: how many.
+            at: the time of the last one.
+            ended: whether one of them was ``completed``.
+        """
         self.took(events, at)
         self._ended = ended
 

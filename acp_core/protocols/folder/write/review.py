@@ -53,7 +53,8 @@ def plan(opened: Opened, entry: Entry, text: str) -> Edit:
     except UnicodeEncodeError:
         raise Refused("the review is not UTF-8 text") from None
     kept = before
-    reviews = _seqs(opened, entry.sender)
+    written = opened.machine.reviews.items()  # where nothing is broken, each seq is one event's
+    reviews = {seq for seq, author in written if author == entry.sender}
     for found in reversed(list(blocks(before))):
         if found.participant != entry.sender or found.seq in reviews:
             continue
@@ -74,14 +75,6 @@ def plan(opened: Opened, entry: Entry, text: str) -> Edit:
     kept = _without_torn_heading(kept, entry.sender)
     gap = b"" if not kept or kept.endswith(b"\n\n") else b"\n" if kept.endswith(b"\n") else b"\n\n"
     return _checked(Edit(REVIEW, path, before, kept + gap + block))
-
-
-def _seqs(opened: Opened, participant: str) -> set[int | None]:
-    """The seqs of a participant's reviews in the log."""
-    if opened.history.check.regular:  # one event for each seq: none of them has to be made
-        by = opened.machine.reviews.items()
-        return {seq for seq, author in by if author == participant}
-    return {each.seq for each in opened.history.reviews if each.sender == participant}
 
 
 def blocks(data: bytes) -> Iterator[Block]:
