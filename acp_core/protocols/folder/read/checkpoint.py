@@ -78,8 +78,6 @@ class Checkpoint:
         try:
             self._place()
             told = self._load()
-            if told is None:
-                return None
             data = head(told["size"])
             digest = _sha256(data)
             if digest.hexdigest() != told["digest"]:
@@ -147,20 +145,20 @@ class Checkpoint:
         """The first line of the file."""
         return f"{_sha256(self._context).hexdigest()} {_sha256(content).hexdigest()}".encode()
 
-    def _load(self) -> dict[str, Any] | None:
+    def _load(self) -> dict[str, Any]:
         descriptor = os.open(
             self.path,
             os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0),
         )
         try:
             if not _is_private(os.fstat(descriptor)):
-                return None
+                raise ValueError("another account could have written it")
             data = os.read(descriptor, LARGEST + 1)
         finally:
             os.close(descriptor)
         head, _, content = data.partition(b"\n")
         if head != self._head(content):
-            return None
+            raise ValueError("it is damaged, or of another log or program")
         told: dict[str, Any] = json.loads(content)
         return told
 
