@@ -40,14 +40,8 @@ ALLOWED_FROM = {
 }
 # Those that need little but the right phase and the right author.
 _PLAIN = frozenset(
-    {
-        "proposal_submitted",
-        "review_submitted",
-        "proposal_revised",
-        "decision_proposed",
-        "question_classified",
-    }
-)
+    ("proposal_submitted", "review_submitted", "proposal_revised", "decision_proposed", "question_classified")
+)  # fmt: skip
 
 
 class Illegal(NamedTuple):
@@ -148,11 +142,7 @@ class Machine:
         return self._reviews
 
     def follow(self, earlier: Callable[[], Machine]) -> None:
-        """Go on from where another machine stands, which is asked for what is seldom wanted.
-
-        Args:
-            earlier: gives the machine that was fed the events before; called once at most.
-        """
+        """Go on where the machine that is given stands; it is asked only for stays and reviews."""
         self._earlier = earlier
 
     def _derive(self) -> None:
@@ -169,15 +159,8 @@ class Machine:
     @property
     def stays(self) -> list[Stay]:
         """The stays in phases, oldest first; the last one lasts."""
-        ends = [(seq, at) for _, _, seq, at in self.starts[1:]]
-        return (
-            [
-                Stay(*start, *end)
-                for start, end in zip(self.starts, [*ends, (None, "")], strict=True)
-            ]
-            if self.starts
-            else []
-        )
+        ends = [*((seq, at) for _, _, seq, at in self.starts[1:]), (None, "")]
+        return [Stay(*start, *end) for start, end in zip(self.starts, ends, strict=False)]
 
     @property
     def ending(self) -> str:
@@ -194,15 +177,8 @@ class Machine:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         for name in (
-            "waiting",
-            "waits",
-            "_starts",
-            "began",
-            "_reviews",
-            "accepted",
-            "illegal",
-            "last",
-        ):
+            "waiting", "waits", "_starts", "began", "_reviews", "accepted", "illegal", "last"
+        ):  # fmt: skip
             setattr(other, name, getattr(self, name).copy())
         other._to_review = set(self._to_review)
         other._to_accept = set(self._to_accept)

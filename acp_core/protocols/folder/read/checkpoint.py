@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 SCHEMA = "acp.checkpoint/1"
-TAIL = (
-    20  # new lines from which on it is written again: so many are taken at one go, which costs more
-)
+TAIL = 20  # new lines from which on it is written again: taking more than so many costs more
 FILES = 32  # that are kept, the latest
 LARGEST = 1 << 20  # bytes of a file
 PIECE = 1 << 17  # bytes of a log that are taken apart at one go
@@ -164,9 +162,9 @@ class Checkpoint:
 
     def _write(self, data: bytes) -> None:
         folder = os.path.dirname(self.path)
-        modes.private_folder(folder)
-        if len(data) > LARGEST or not _is_own(os.stat(folder)):
+        if len(data) > LARGEST or not _may_write(folder):
             return
+        modes.private_folder(folder)
         atomic.replace(self.path, data, sync=False, private=True)
         _trim(folder)
 
@@ -276,6 +274,14 @@ def _sha256(data: bytes | memoryview = b"") -> _Hash:
 
 def _is_own(found: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
+def _may_write(folder: str) -> bool:
+    """Whether a folder is this account's; one that is missing root makes in none of another account."""
+    above = folder
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    return _is_own(os.stat(above)) or (above != folder and os.geteuid() != 0)
 
 
 def _is_private(found: os.stat_result) -> bool:

@@ -19,7 +19,6 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import (
-    Held,
     Opened,
     is_shared,
     lock,
@@ -119,32 +118,24 @@ def append(
     if is_shared(request.folder):
         return _append_shared(request, now=now, before_write=before_write)
     with lock(request.folder, force=request.force) as held:
-        appended, opened = _append_held(held, request, now, before_write)
+        for _ in range(_TRIES):
+            opened = open_locked(request.folder, held.log, recall=True)
+            prepared = prepare(opened, request, now())
+            if held.doubt:
+                prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
+            before_write()
+            try:
+                appended = _write(held.log, opened, prepared)
+            except Moved:
+                continue
+            break
+        else:
+            raise Refused(
+                "events.jsonl keeps growing while it is locked: another program writes without a lock"
+            )
     if opened.checkpoint is not None:
         opened.checkpoint.keep(opened.history)
     return appended
-
-
-def _append_held(
-    held: Held, request: Request, now: Callable[[], datetime], before_write: Callable[[], object]
-) -> tuple[Appended, Opened]:
-    """Append under the lock; also the collaboration as it was before."""
-    log = held.log
-    for _ in range(_TRIES):
-        opened = open_locked(request.folder, log, recall=True)
-        prepared = prepare(opened, request, now())
-        if held.doubt:
-            prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
-        before_write()
-        if prepared.existing:
-            return _already(opened, prepared), opened
-        try:
-            return _write(log, opened, prepared), opened
-        except Moved:
-            continue
-    raise Refused(
-        "events.jsonl keeps growing while it is locked: another program writes without a lock"
-    )
 
 
 def _append_shared(
@@ -372,6 +363,8 @@ def following(opened: Opened, entry: Entry, line: bytes) -> Opened:
 
 
 def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
+    if prepared.existing:
+        return _already(opened, prepared)
     done: list[Edit] = []
     try:
         for edit in prepared.edits:
