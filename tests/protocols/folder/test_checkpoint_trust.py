@@ -208,9 +208,15 @@ def test_what_cannot_be_kept_is_no_error(
     folder = make_v1(tmp_path / "run", "reviewing")
     monkeypatch.setenv("ACP_CACHE", str(folder / "events.jsonl"))  # no folder can be made there
     request = Request(str(folder), THREE[1], "blocked", "Stop.", reply_to=1)
+    asked: list[Checkpoint] = []
     assert append(request).warnings == ()
     assert seen(folder, True) == seen(folder, False)
     monkeypatch.setenv("ACP_CACHE", str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:  # an agent that may not write there is not kept waiting
+        patch.setattr(os, "access", lambda path, mode: False)
+        patch.setattr(Checkpoint, "digest", lambda self: asked.append(self))
+        append(request._replace(summary="Stop here."))
+    assert asked == [] and not (tmp_path / "cache").exists()
     for error in (OSError(28, "No space left on device"), MemoryError(), ValueError()):
 
         def fail(*_: object, error: Exception = error, **__: object) -> str:

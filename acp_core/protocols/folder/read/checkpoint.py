@@ -120,6 +120,8 @@ class Checkpoint:
         if history.findings or len(history.entries) != self.lines:
             return
         with contextlib.suppress(Exception):
+            if not _may_write(os.path.dirname(self.path)):
+                return
             told = {
                 "size": self.size,
                 "lines": self.lines,
@@ -162,7 +164,7 @@ class Checkpoint:
 
     def _write(self, data: bytes) -> None:
         folder = os.path.dirname(self.path)
-        if len(data) > LARGEST or not _may_write(folder):
+        if len(data) > LARGEST:
             return
         modes.private_folder(folder)
         atomic.replace(self.path, data, sync=False, private=True)
@@ -277,11 +279,12 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def _may_write(folder: str) -> bool:
-    """Whether a folder is this account's; one that is missing root makes in none of another account."""
+    """Whether a folder is this account's, or can be: root makes none in one of another account."""
     above = folder
     while not os.path.lexists(above):
         above = os.path.dirname(above)
-    return _is_own(os.stat(above)) or (above != folder and os.geteuid() != 0)
+    own = _is_own(os.stat(above)) or (above != folder and os.geteuid() != 0)
+    return own and os.access(above, os.W_OK)
 
 
 def _is_private(found: os.stat_result) -> bool:
