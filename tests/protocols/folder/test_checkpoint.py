@@ -245,7 +245,7 @@ STEPS = st.lists(
     st.sampled_from(("reviewing", "revising", "passed", "completed")),
     STEPS,
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_appending_and_looking_by_what_was_kept_does_the_same_as_without(
     in_memory: Path, short: None, make: Callable[..., Path], upto: str, steps: list[Any]
 ) -> None:
