@@ -74,6 +74,17 @@ class RowList(Lines):
         def control(self) -> RowList:
             return self.list
 
+    class Selected(Message):
+        """Another item is selected."""
+
+        def __init__(self, list: RowList) -> None:
+            super().__init__()
+            self.list = list
+
+        @property
+        def control(self) -> RowList:
+            return self.list
+
     items: var[tuple[Item, ...]] = var((), init=False)
     """What there is to choose from; the selected one stays selected where it is still there."""
     empty: var[str] = var("", init=False)
@@ -119,6 +130,8 @@ class RowList(Lines):
         """Select an item, and scroll to it; one that is no longer there stays unselected."""
         if index is not None and index >= len(self.items):
             return
+        if index != self.cursor:
+            self.post_message(self.Selected(self))
         self.cursor = index
         self._arrange()
         self._unseen = index is not None and not self.scrollable_content_region.height
