@@ -88,6 +88,7 @@ class Governed(Collaboration):
     """One run, or one initiative where the folder holds the configuration of one."""
 
     protocol = "governed"
+    has_fractions = True
 
     def __init__(self, location: str) -> None:
         self.key = location
