@@ -53,6 +53,8 @@ _RUN_STATE = (
     schema.HISTORY,
     schema.EVENTS,
 )
+_READINGS = 3
+"""How often it is read until nothing was written meanwhile."""
 _BESIDES = (schema.REPO_DECISIONS, schema.ESCALATIONS, RUNS, AUDIT)
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
@@ -125,6 +127,20 @@ class Governed(Collaboration):
         )
         if last is not None and stamps == self._stamps and not due and not doubt:
             return last
+        for _ in range(_READINGS):
+            before = self._written()
+            new = self._read(now)
+            if self._written() == before:  # else it is partly as it was before a write
+                break
+        # what came to be known of children is looked at from the next reading on
+        self._stamps = stamps if set(stamps) == set(self._signs()) else {}
+        self._last = new
+        made = self._unseen.added(new, self.tracked_files())
+        self._last = with_parts_of(last, made) if last and doubt else made
+        return self._last
+
+    def _read(self, now: datetime) -> model.Snapshot:
+        """Everything as it stands."""
         if self._is_initiative():
             self._run = None
             initiative = self._initiative = read_initiative(self._root)
@@ -133,7 +149,7 @@ class Governed(Collaboration):
             self._contexts = tuple(_subfolders(home)) if home else ()
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
-            new = initiative_snapshot(
+            return initiative_snapshot(
                 initiative,
                 self.key,
                 now,
@@ -141,25 +157,27 @@ class Governed(Collaboration):
                 documents,
                 guard.of_initiative(initiative),
             )
-        else:
-            self._initiative = None
-            run = self._run = read_run(self._root)
-            obstacles = guard.of_run(run, now=now)
-            self._troubles = check_run(run, now, obstacles)
-            self._printed = {
-                f"{turn.id}/{path.name}": path
-                for turn in run.turns
-                if turn.running or turn.lost
-                for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
-            }
-            documents = self._documents(self._run_files()) + self._outputs()
-            new = run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
-        # what came to be known of children is looked at from the next reading on
-        self._stamps = stamps if set(stamps) == set(self._signs()) else {}
-        self._last = new
-        made = self._unseen.added(new, self.tracked_files())
-        self._last = with_parts_of(last, made) if last and doubt else made
-        return self._last
+        self._initiative = None
+        run = self._run = read_run(self._root)
+        obstacles = guard.of_run(run, now=now)
+        self._troubles = check_run(run, now, obstacles)
+        self._printed = {
+            f"{turn.id}/{path.name}": path
+            for turn in run.turns
+            if turn.running or turn.lost
+            for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
+        }
+        documents = self._documents(self._run_files()) + self._outputs()
+        return run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
+
+    def _written(self) -> dict[Path, Stamp | None]:
+        """The stamps of what acp writes as one, in the run, or in the initiative and its runs."""
+        found = [
+            root / name for root in (self._root, *self._children) for name in (*_RUN_STATE, SEAL)
+        ]
+        if self._is_initiative():
+            found += (path for layout in (OWN, "") for path in _files(self._root / folder(layout)))
+        return {path: stamp(path) for path in found}
 
     def watched(self) -> frozenset[Path]:
         return frozenset(path for path in self._folders() if path.is_dir())
