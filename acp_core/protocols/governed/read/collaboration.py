@@ -40,6 +40,7 @@ from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, ab
 from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.documents import kind_of, loaded
 from acp_core.protocols.kit.snapshots import with_parts_of
+from acp_core.protocols.kit.steady import steadily
 from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ _RUN_STATE = (
     schema.HISTORY,
     schema.EVENTS,
 )
-_READINGS = 3
-"""How often it is read until nothing was written meanwhile."""
 _BESIDES = (schema.REPO_DECISIONS, schema.ESCALATIONS, RUNS, AUDIT)
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
@@ -127,11 +126,7 @@ class Governed(Collaboration):
         )
         if last is not None and stamps == self._stamps and not due and not doubt:
             return last
-        for _ in range(_READINGS):
-            before = self._written()
-            new = self._read(now)
-            if self._written() == before:  # else it is partly as it was before a write
-                break
+        new = steadily(lambda: self._read(now), self._written)
         # what came to be known of children is looked at from the next reading on
         self._stamps = stamps if set(stamps) == set(self._signs()) else {}
         self._last = new
