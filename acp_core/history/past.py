@@ -75,7 +75,10 @@ class Past:
         present.close()
         self._store: Store | None = library.find(self.key)
         self._versions = Versions(tracked, self._store)
-        self._log = log_of(self.present.events, self._versions) if past_log is None else past_log
+        if past_log is None:
+            self._log = log_of(self.present.events, self._versions, exact=present.has_fractions)
+        else:
+            self._log = past_log
         if past_log is not None:
             self._versions.files[past_log.name] = []
         self.observations: list[Seen] = self._store.observations() if self._store else []

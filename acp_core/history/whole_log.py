@@ -18,11 +18,18 @@ _LAST = (
 )
 
 
-def log_of(events: Sequence[Event], versions: Versions) -> PastLog:
-    """The log with all that it holds; of the name "" where the protocol has none."""
+def log_of(events: Sequence[Event], versions: Versions, *, exact: bool = False) -> PastLog:
+    """The log with all that it holds; of the name "" where the protocol has none.
+
+    Args:
+        events: of the present.
+        versions: of the tracked files.
+        exact: whether a time without a fraction is that instant, and not its whole second.
+    """
     name = next((each for each in versions.files if each in versions.logs), "")
     data = _newest(versions.files.get(name, []))
-    times = (_latest(event.at) if event.at else None for event in marks(events))
+    latest = datetime.timestamp if exact else _latest
+    times = (latest(event.at) if event.at else None for event in marks(events))
     return PastLog(name, data, tuple(event_ends(events, data)), tuple(times))
 
 

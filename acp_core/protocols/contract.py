@@ -35,6 +35,7 @@ class Collaboration(ABC):
     protocol: str
     key: str  # an absolute path or a URL, as it is
     has_turns = False  # whether loops can take its participants' turns (see `turn`)
+    has_fractions = False  # whether its files hold fractions of a second, so that .000 is one
 
     @abstractmethod
     def refresh(self, now: datetime) -> Snapshot:

@@ -43,7 +43,7 @@ STATES = (DONE, REFUSED, EXPIRED, UNKNOWN)
 LONGEST = 2_000  # characters of a text
 LIFE = 600.0  # seconds
 LONGEST_LIFE = 86_400.0
-_MOST = 200  # requests whose end is remembered
+_MOST = 200  # requests whose end is remembered; beside them as many that are dated ahead
 _LIMIT = 1 << 20
 _PATIENCE = 60.0
 
@@ -88,6 +88,11 @@ def about(host: str, verb: str, what: str, given: Mapping[str, Any], by: str) ->
 
 def _new_id() -> str:
     return f"{time.time_ns() // 1_000_000:012x}"[-12:] + os.urandom(6).hex()
+
+
+def _dated(seconds: float) -> str:
+    """The last name that a request can have which is made at a time, in seconds since 1970."""
+    return f"{int(seconds * 1_000):012x}"[-12:] + "f" * 12
 
 
 def send(engine: Engine, request: Asked) -> None:
@@ -163,18 +168,28 @@ class Ledger:
             return float("inf")
         return abs(now - before)  # a clock that was put back tells nothing of how long it was
 
-    def take(self, id: str) -> bool:
-        """Take a request up; False where this account has done so before.
+    def take(self, id: str, now: float | None = None) -> bool:
+        """Take a request up; False where this account has done so before, or cannot yet.
 
         Names grow with time: one that is not above those that were forgotten was there before. So a
         request that somebody puts back into the store long afterwards, signed as it is, does nothing.
+        The date in a name is a stranger's: names ahead of this host's clock are never forgotten, or
+        requests of true clocks would count as forgotten with them. Where there are many such names,
+        another one waits until its time has come.
+
+        Args:
+            id: the request's name.
+            now: seconds since 1970, by this host's clock.
         """
+        present = _dated(time.time() if now is None else now)
         with self._held() as value:
             taken = _taken(value)
             if id in taken or id <= str(value.get("forgotten", "")):
                 return False
+            if id > present and sum(each > present for each in taken) >= _MOST:
+                return False
             taken[id] = ["", ""]
-            for each in sorted(taken)[:-_MOST]:
+            for each in sorted(each for each in taken if each <= present)[:-_MOST]:
                 del taken[each]
                 value["forgotten"] = each
             value["taken"] = taken

@@ -14,10 +14,10 @@ DIFF_LINES = 400
 """How many lines of a file's difference are shown at most."""
 
 _OUTCOMES = {
-    OutcomeState.DONE: ("✓ done", "$text-success"),
-    OutcomeState.REQUESTED: ("… queued, not applied yet", "$text-warning"),
-    OutcomeState.REFUSED: ("✗ refused, nothing was changed", "$text-error"),
-    OutcomeState.UNKNOWN: ("? result unknown", "$text-warning"),
+    OutcomeState.DONE: ("✓ Done", "$text-success"),
+    OutcomeState.REQUESTED: ("… Queued, not applied yet", "$text-warning"),
+    OutcomeState.REFUSED: ("✗ Refused, nothing was changed", "$text-error"),
+    OutcomeState.UNKNOWN: ("? Result unknown", "$text-warning"),
 }
 
 

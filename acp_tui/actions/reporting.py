@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.model.action_spec import Intent
+from acp_tui.actions.alone import alone
 
 if TYPE_CHECKING:
     from acp_core.diagnosis.next_step import NextStep
@@ -28,6 +30,7 @@ def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome
         action: The act.
         outcome: How it ended: done, or queued.
     """
+    outcome = replace(outcome, sentence=alone(app, key, outcome.sentence))
     place = outcome.location
     if key is None or action is None or action.personal or (place and not os.path.isdir(place)):
         app.tell(outcome.sentence)

@@ -24,6 +24,7 @@ from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_tui import keys, text
 from acp_tui.actions import forms
+from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
@@ -256,8 +257,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
         why = evaluation.errors.get("", "") if evaluation.errors else ""
         if evaluation.preview is not None and (action := self._action) is not None:
             why = evaluation.preview.refused  # it stands beside the buttons, and once
-            said = dataclasses.replace(evaluation.preview, refused="")
-            self.query_one("#what", Static).update(preview_content(said, action.sentence))
+            preview = dataclasses.replace(evaluation.preview, refused="")
+            self.query_one("#what", Static).update(preview_content(preview, action.sentence))
         elif evaluation.errors:
             missing = "Fill in the required fields to see the preview."
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
@@ -271,7 +272,13 @@ class ActionScreen(ModalScreen[Outcome | None]):
         button.disabled = not allowed
         if began and self.has_class("-bare"):  # there is no field to begin with
             button.focus()
-        self.query_one("#why", Static).update(text.plain(f"✗ {why}" if why else "", "$text-error"))
+        said = f"✗ {self._alone(why)}" if why else ""
+        self.query_one("#why", Static).update(text.plain(said, "$text-error"))
+
+    def _alone(self, sentence: str) -> str:
+        """A refusal or an outcome as it stands in the form."""
+        values = self.form.values() if self.form else {}
+        return alone(self.app, self.collaboration, sentence, values)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run in a worker thread, one at a time with everything else about the collaboration."""
@@ -324,12 +331,13 @@ class ActionScreen(ModalScreen[Outcome | None]):
             self.dismiss(outcome)
             report(self.app, self.collaboration, self._action, outcome)
             return
-        self.query_one("#what", Static).update(outcome_content(outcome))
+        said = dataclasses.replace(outcome, sentence=self._alone(outcome.sentence))
+        self.query_one("#what", Static).update(outcome_content(said))
         self.query_one("#preview").scroll_home(animate=False)
         why = self.query_one("#why", Static)
         if outcome.state is OutcomeState.REFUSED:  # change something and try again
             self._refused = True
-            why.update(text.plain("✗ refused: change the form, or cancel", "$text-error"))
+            why.update(text.plain("✗ Refused: change the form, or cancel", "$text-error"))
             self.query_one("#do", Button).disabled = True
             return
         self.app.drafts.pop(self._draft_key, None)

@@ -6,6 +6,7 @@ where the matter has changed since then.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -22,6 +23,7 @@ from acp_core.model import Action, Card, Outcome, OutcomeState
 from acp_core.model.errors import Refused
 from acp_tui import keys, text
 from acp_tui.actions import forms
+from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
@@ -193,6 +195,14 @@ class CardScreen(ModalScreen[Outcome | None]):
     def _explain(self, sentence: str, style: str = "$text-warning") -> None:
         self._show_why(text.plain(sentence, style), shown=bool(sentence))
 
+    def _refuse(self, sentence: str) -> None:
+        """Say why something cannot be done."""
+        self._explain(f"✗ {self._alone(sentence)}", "$text-error")
+
+    def _alone(self, sentence: str) -> str:
+        """A refusal or an outcome as it stands on the card."""
+        return alone(self.app, self.key, sentence, self._form.values() if self._form else {})
+
     def _show_why(self, words: Content, *, shown: bool = True) -> None:
         """Show words below the verdicts; a narrow card keeps no row for them while there are none."""
         self.query_one("#card-why", Static).update(words)
@@ -203,7 +213,7 @@ class CardScreen(ModalScreen[Outcome | None]):
     def _fail(self, sentence: str) -> None:
         self.add_class("-over")
         self.remove_class("-loading")
-        self._explain(f"✗ {sentence}", "$text-error")
+        self._refuse(sentence)
         self.refresh_bindings()
         self.call_after_refresh(self._drawn)
 
@@ -263,9 +273,9 @@ class CardScreen(ModalScreen[Outcome | None]):
         try:
             action = await offered_named(self.app, self.key, verdict.action)
         except Refused as refused:
-            self._explain(f"✗ {refused}", "$text-error")
+            self._refuse(str(refused))
         except Exception as error:  # somebody else's protocol: reported, not raised
-            self._explain(f"✗ {trouble(self.app, self.key, error)}", "$text-error")
+            self._refuse(trouble(self.app, self.key, error))
         else:
             if action is not None:
                 return action
@@ -348,11 +358,12 @@ class CardScreen(ModalScreen[Outcome | None]):
             self.dismiss(result)
             report(self.app, self.key, action, result)
         elif result.state is OutcomeState.REFUSED:
-            self._explain(f"✗ {result.sentence}", "$text-error")
+            self._refuse(result.sentence)
             self._load()
         else:
             self.add_class("-over")
-            self._show_why(outcome_content(result))
+            said = dataclasses.replace(result, sentence=self._alone(result.sentence))
+            self._show_why(outcome_content(said))
 
     def _show_wrong(self, errors: Mapping[str, str]) -> None:
         """Say what is wrong with the inputs, beside each and below them."""
@@ -360,7 +371,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         if form is not None:
             form.show_wrong(errors)
         sentence = form.sentence(errors) if form else "; ".join(errors.values())
-        self._explain(f"✗ {sentence}", "$text-error")
+        self._refuse(sentence)
 
     # --- what would be written -------------------------------------------------------------
 
@@ -388,7 +399,8 @@ class CardScreen(ModalScreen[Outcome | None]):
         values = {**dict(verdict.given), **(form.values() if form else {})}
         found = await self.app.fleet.call(self.key, lambda _: evaluated(action, values))
         if found.preview is not None:
-            place.update(preview_content(found.preview))
+            refused = self._alone(found.preview.refused)
+            place.update(preview_content(dataclasses.replace(found.preview, refused=refused)))
         else:
             place.update(text.plain("Give the verdict's reason to see its writes.", text.MUTED))
         self.query_one("#card-writes").focus()

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import ActiveBinding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
 from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
+from acp_core.files.text import clean_line
 from acp_core.fleet.overview import FleetEntry, Seen
 from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
 from acp_core.model.sentence import need_case
 from acp_tui import keys
-from acp_tui.actions.collaboration_actions import NO_ACTION
+from acp_tui.actions.collaboration_actions import LABEL, NO_ACTION
 from acp_tui.actions.labels import Labels
 from acp_tui.arranging import Arranging
 from acp_tui.text import MUTED, Part, join
@@ -166,7 +167,7 @@ class InboxScreen(Screen[None]):
             self._first = self.list.selected.key if self.list.selected else ""
         elif items and self.list.cursor != place:
             self.list.select(self.list.cursor)  # others came above it: it stays in sight
-        self.query_one("#counts", Static).update(_counts(every))
+        self.query_one("#counts", Static).update(_counts(entries, len(every)))
         self.refresh_bindings()
 
     def _collect(self) -> Iterable[Entry]:
@@ -183,10 +184,28 @@ class InboxScreen(Screen[None]):
     @property
     def entry(self) -> Entry | None:
         """What is selected."""
-        item = self.list.selected
+        item = self.list.selected if self.is_mounted else None  # asked of its keys before that
         return None if item is None else self._entries.get(item.key)
 
     # --- keys ------------------------------------------------------------------------------
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys that work now; the one that settles an item is called what the item calls it."""
+        active, entry = super().active_bindings, self.entry
+        for key, each in active.items():
+            if each.binding.action == "answer":
+                acts = entry is not None and bool(entry.what.action)
+                words = _called(entry, self._labels) if entry and acts else each.binding.description
+                binding = replace(each.binding, description=clean_line(words, LABEL), show=acts)
+                active[key] = each._replace(binding=binding)
+        return active
+
+    @on(RowList.Selected)
+    def _selected(self, message: RowList.Selected) -> None:
+        """Another act settles this item."""
+        message.stop()
+        self.refresh_bindings()
 
     @on(RowList.Chosen)
     def _chosen(self, message: RowList.Chosen) -> None:
@@ -279,8 +298,7 @@ def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
         place = f"{what.document}:{what.line}" if what.line else what.document
         details.append((f"enter: {place}", "primary"))
     if what.action:
-        called = labels.of(entry.snapshot.key, what.action)
-        details.append((f"{answer}: {called}", "accent"))
+        details.append((f"{answer}: {_called(entry, labels)}", "accent"))
     return Item(
         (
             (f"{sign} ", colour),
@@ -302,7 +320,13 @@ def _text(entry: Entry) -> str:
     return what.text if isinstance(what, Question) else need_case(what, entry.snapshot)
 
 
-def _counts(entries: list[Entry]) -> Content:
+def _called(entry: Entry, labels: Labels) -> str:
+    """What the act is called that settles it."""
+    return labels.of(entry.snapshot.key, entry.what.action or "")
+
+
+def _counts(entries: list[Entry], total: int) -> Content:
+    """What is shown, by kind; where a filter hides some, also how many of how many."""
     kinds = [entry.kind for entry in entries]
     parts: list[Part] = [("Inbox  ", "bold $text-accent")]
     words = [
@@ -310,6 +334,7 @@ def _counts(entries: list[Entry]) -> Content:
         f"{kinds.count('blocking')} blocking" if "blocking" in kinds else "",
         f"{kinds.count('unresolved')} unresolved" if "unresolved" in kinds else "",
         count(kinds.count("question"), "question") if "question" in kinds else "",
+        f"{len(entries)} of {count(total, 'item')} shown" if len(entries) < total else "",
     ]
     parts.append((" · ".join(filter(None, words)) or "empty", "" if entries else MUTED))
     return join(*parts)

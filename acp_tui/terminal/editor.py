@@ -54,11 +54,11 @@ def editor(setting: str | None, environment: Mapping[str, str]) -> list[str]:
             try:
                 return shlex.split(text)
             except ValueError as error:
-                raise EditorProblem(f"could not parse {source}: {error}") from None
+                raise EditorProblem(f"Could not parse {source}: {error}") from None
     for name in FALLBACKS:
         if shutil.which(name):
             return [name]
-    raise EditorProblem("no editor: set VISUAL or EDITOR, or editor in config.toml")
+    raise EditorProblem("No editor: set VISUAL or EDITOR, or editor in config.toml")
 
 
 def command(argv: list[str], path: Path, line: int | None = None) -> list[str]:
@@ -95,10 +95,10 @@ def edit(app: App[Any], path: Path, line: int | None = None, setting: str | None
                 failed = error.strerror or str(error)
     except SuspendNotSupported:
         raise EditorProblem(
-            "cannot open an editor without a terminal; copy the path instead"
+            "Cannot open an editor without a terminal; copy the path instead"
         ) from None
     if failed:
-        raise EditorProblem(f"could not start {argv[0]}: {failed}")
+        raise EditorProblem(f"Could not start {argv[0]}: {failed}")
     if code:
         raise EditorProblem(f"{argv[0]} exited with code {code}")
 
@@ -114,7 +114,7 @@ def open_folder(folder: Path) -> None:
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
     if not desktop or not shutil.which(opener):
-        raise EditorProblem("no desktop to open the folder on; copy its path instead")
+        raise EditorProblem("No desktop to open the folder on; copy its path instead")
     try:
         subprocess.Popen(
             [opener, os.path.abspath(folder)],
@@ -124,4 +124,4 @@ def open_folder(folder: Path) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        raise EditorProblem(f"could not start {opener}: {error.strerror or error}") from None
+        raise EditorProblem(f"Could not start {opener}: {error.strerror or error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
@@ -15,11 +15,13 @@ from acp_core.cli.signs import TONE
 from acp_core.model import Panel, Row
 from acp_core.model.format import age, grouped
 from acp_tui import keys
-from acp_tui.text import fit, width
+from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.lines import Piece
+from acp_tui.widgets.lines import Row as LineRow
 from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.row_list import GUTTER, Item, RowList
 from acp_tui.widgets.timeline_rows import tone_style
+from acp_tui.widgets.wrap import wrap
 
 WIDEST = 32
 """How wide the text of a column without a name is held to be."""
@@ -37,6 +39,10 @@ NOTHING = "-"
 """What stands in a cell where there is nothing."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
+FOLDED = 40
+"""A table of up to so many rows folds long texts below their heading; a longer one cuts them."""
+FOLDS = 5
+"""In how many rows a text is folded at most; the details of its row hold all of it."""
 GAP, NARROW_GAP = "  ", " "
 """What stands between two columns, and where that lets more of them show."""
 
@@ -185,6 +191,7 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     lines = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row, signed=signed)
+        folded: list[tuple[int, list[str]]] = []  # in which cell of the row, the rest of a text
         seen = (n for n, text in enumerate(row.cells) if text and (n >= len(widths) or widths[n]))
         last_filled = max(seen, default=0)
         whole: set[int] = set()
@@ -195,13 +202,40 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
             room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
-            pieces.append((text if last else fit(text, room) + gap, style))
-            taken = sum(width(piece) for piece, _ in pieces)
-            if (taken <= cells) if last else width(text) <= room:
+            begin, fits = sum(width(piece) for piece, _ in pieces), width(text) <= room
+            if column and len(panel.rows) <= FOLDED and room >= READABLE and not fits:
+                text, *rest = _folds(text, room)
+                folded.append((begin, rest))
+                fits = not rest or not rest[-1].endswith("…")
+            elif last:
+                fits = begin + width(text) <= cells
+            if fits:
                 whole.add(column)
+            pieces.append((text if last else fit(text, room) + gap, style))
         details = _details(panel, row, called, whole)
-        lines.append(Item(tuple(pieces), details, row.target, key=_key(row, number)))
+        below = tuple(_below(folded))
+        key = _key(row, number)
+        lines.append(Item(tuple(pieces), details, row.target, key=key, below=below))
     return lines
+
+
+def _folds(text: str, room: int) -> list[str]:
+    """A text in rows of so many cells; the last one is cut where there would be too many."""
+    spans = wrap(line := safe_line(text), room)
+    rows = [line[start:end] for start, end in spans[: FOLDS - 1]]
+    if len(spans) >= FOLDS:
+        rows.append(fit(line[spans[FOLDS - 1][0] :], room).rstrip())
+    return rows
+
+
+def _below(folded: Sequence[tuple[int, Sequence[str]]]) -> Iterator[LineRow]:
+    """The further rows of a row, in which the texts of several columns go on."""
+    for number in range(max((len(rest) for _, rest in folded), default=0)):
+        line = ""
+        for begin, rest in folded:
+            if number < len(rest):
+                line += " " * (begin - width(line)) + rest[number]
+        yield ((line, ""),)
 
 
 def _board(panel: Panel, called: Callable[[str], str]) -> list[Item]:

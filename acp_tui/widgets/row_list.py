@@ -43,7 +43,7 @@ class Item:
 
     ``pieces`` always show; ``details`` (each a text and a style) only while it is
     selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further
-    rows of its text begin. A ``heading`` cannot be
+    rows of its text begin; ``below`` are further rows that are made already. A ``heading`` cannot be
     selected; one that is a ``path`` takes one row. ``key`` finds it again in a newer list.
     """
 
@@ -55,6 +55,7 @@ class Item:
     path: bool = False
     key: str = ""
     full: str = ""
+    below: tuple[Row, ...] = ()
 
 
 class RowList(Lines):
@@ -69,6 +70,17 @@ class RowList(Lines):
             super().__init__()
             self.list = list
             self.item = item
+
+        @property
+        def control(self) -> RowList:
+            return self.list
+
+    class Selected(Message):
+        """Another item is selected."""
+
+        def __init__(self, list: RowList) -> None:
+            super().__init__()
+            self.list = list
 
         @property
         def control(self) -> RowList:
@@ -119,6 +131,8 @@ class RowList(Lines):
         """Select an item, and scroll to it; one that is no longer there stays unselected."""
         if index is not None and index >= len(self.items):
             return
+        if index != self.cursor:
+            self.post_message(self.Selected(self))
         self.cursor = index
         self._arrange()
         self._unseen = index is not None and not self.scrollable_content_region.height
@@ -139,11 +153,12 @@ class RowList(Lines):
     def _arrange(self) -> None:
         self._width = self._room
         self._starts = array("l")
-        if self._wrapped and len(self.items) <= WRAPPED_UP_TO:
+        several = self._wrapped or any(item.below for item in self.items)
+        if several and len(self.items) <= WRAPPED_UP_TO:
             row = 0
             for item in self.items:
                 self._starts.append(row)
-                row += len(_wrapped(item, self._width - GUTTER))
+                row += len(self._rows_of(item))
             self._starts.append(row)
         chosen = self.selected
         self._details = () if chosen is None else tuple(self._detail_rows(chosen))
@@ -187,7 +202,7 @@ class RowList(Lines):
         if index >= len(self.items):
             return ()
         item = self.items[index]
-        rows = _wrapped(item, self._width - GUTTER) if self._starts else (self._cut(item),)
+        rows = self._rows_of(item) if self._starts else (self._cut(item),)
         if part >= len(rows):
             return self._details[part - len(rows)]
         selected = index == self.cursor and part == 0
@@ -200,6 +215,12 @@ class RowList(Lines):
         if index != self.cursor or part >= self._height(index):
             return ""
         return "cursor" if self.has_focus else "cursor-blurred"
+
+    def _rows_of(self, item: Item) -> tuple[Row, ...]:
+        """All rows of an item, where one may have several."""
+        if self._wrapped:
+            return _wrapped(item, self._width - GUTTER)
+        return (self._cut(item), *item.below)
 
     def _cut(self, item: Item) -> Row:
         left = self._width - GUTTER
@@ -218,7 +239,7 @@ class RowList(Lines):
         cells = max(8, self._width - len(indent))
         rows: list[Row] = []
         details = item.details
-        if item.full and not self._starts:
+        if item.full and not (self._wrapped and self._starts):
             fits = sum(width(text) for text, _ in item.pieces) <= self._width - GUTTER
             details = details if fits else ((item.full, ""), *details)
         for text, style in details:

@@ -52,6 +52,8 @@ WAYS = (
     Way(r"serve ", until="line"),
     Way(r"~/work", until="screen"),
     Way(r"card ~/work/lamp", "governed/run-gate-waits"),
+    Way(r"card queues", "workspaces/partial"),
+    Way(r"card \.", "cycle/decision_open"),
     # one collaboration, or all
     Way(r"why "),
     Way(r"watch ", "finished"),

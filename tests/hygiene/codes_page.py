@@ -30,8 +30,9 @@ acp reports two kinds of codes: findings and problems.
 
 ## Findings
 
-`acp validate FOLDER` checks a collaboration, and lists each finding with its code, its severity, its file and its line. The
-dashboard and `acp show` list the same findings.
+`acp validate FOLDER` checks a collaboration, and lists each finding with its severity, its code and its file. For shared folders it
+prints the lines of the specification's script, which have no codes; `acp validate FOLDER --json`, `acp show FOLDER` and the dashboard
+name the code, the file and the line of the same findings.
 
 | severity | meaning | exit code of `acp validate` |
 |---|---|---|

@@ -226,6 +226,32 @@ def test_a_request_that_is_put_back_long_afterwards_is_not_done_again(
     assert ledger.take(f"{250:024x}") and not ledger.take(f"{250:024x}")
 
 
+def test_requests_dated_ahead_push_no_others_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to a store chooses the dates: also years ahead, in any number."""
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    ledger = Ledger(parse(f"/srv/store.git#{ID}"), "b")
+    now = 1_800_000_000.0
+
+    def dated(seconds: float, number: int = 0) -> str:
+        return f"{int(seconds * 1_000):012x}{number:012x}"
+
+    honest = [dated(now + number) for number in range(3)]
+    assert ledger.take(honest[0], now)
+    taken = [ledger.take(dated(now + 1e9, number), now) for number in range(500)]
+    assert any(taken) and not all(taken), "some are followed, as clocks may be wrong"
+    assert ledger.take(honest[1], now + 1) and not ledger.take(honest[0], now + 1)
+    early = dated(now + 5)  # of a clock that is some seconds ahead
+    assert not ledger.take(early, now + 2), "it waits until its time has come"
+    assert ledger.take(honest[2], now + 2) and ledger.take(early, now + 5)
+    again = [ledger.take(each, now + 6) for each in (*honest, early, dated(now + 1e9, 1))]
+    assert again == [False] * 5
+    later = [dated(now + 10, number) for number in range(300)]
+    assert all(ledger.take(each, now + 10) for each in later)
+    assert not any(ledger.take(each, now + 11) for each in (*honest, early, *later))
+
+
 def test_of_two_folders_on_a_host_one_does_what_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -292,7 +292,7 @@ async def test_a_collaboration_that_went_away_under_its_form_is_said_to_be_gone(
         shutil.rmtree(folder)
         await until(pilot, lambda: not app.fleet.snapshots)
         await pilot.press(*"blue")
-        await until(pilot, lambda: "the collaboration no longer exists" in screen_text(app))
+        await until(pilot, lambda: "The collaboration no longer exists" in screen_text(app))
 
 
 def test_nothing_heavy_is_imported_before_the_first_picture() -> None:

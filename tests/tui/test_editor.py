@@ -41,7 +41,7 @@ def test_where_none_is_named_a_common_one_is_taken_or_the_lack_is_said(
 
 
 def test_a_command_with_an_open_quote_is_one_clear_line() -> None:
-    with pytest.raises(EditorProblem, match=r"could not parse \$VISUAL"):
+    with pytest.raises(EditorProblem, match=r"Could not parse \$VISUAL"):
         editor.editor(None, {"VISUAL": "vim '"})
 
 
@@ -71,7 +71,7 @@ def test_a_name_that_looks_like_an_option_or_an_order_is_one_argument(
 async def test_without_a_terminal_it_says_that_there_is_none() -> None:
     app: App[None] = App()
     async with app.run_test():
-        with pytest.raises(EditorProblem, match="cannot open an editor without a terminal"):
+        with pytest.raises(EditorProblem, match="Cannot open an editor without a terminal"):
             editor.edit(app, Path("/w/a.md"), setting="true")
 
 
@@ -128,6 +128,6 @@ def test_the_dashboard_steps_aside_for_an_editor_and_comes_back(tmp_path: Path) 
         terminal.send("\r")
         terminal.wait_for("came back")
         terminal.send("m")
-        terminal.wait_for("could not start /no/such/editor: No such file or directory")
+        terminal.wait_for("Could not start /no/such/editor: No such file or directory")
         terminal.send("f")
         terminal.wait_for("false exited with code 1")

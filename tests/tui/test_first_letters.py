@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,13 @@ from acp_core.fleet import Fleet, overview
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person.notices import news
+from acp_tui.actions.alone import alone
 from acp_tui.widgets import causes, fleet_lines
 from acp_tui.widgets.headline_rows import Keys, headlines
 from acp_tui.widgets.next_actions import need_item, notice_item
 from acp_tui.widgets.pane_data import PaneData
 from tests.golden.states import all_states
+from tests.tui.support import KEY, make_snapshot
 
 WIDE = 4_000
 """Cells of a row in which nothing is cut."""
@@ -116,3 +120,31 @@ def test_what_stands_by_itself_begins_with_a_capital(name: str, tmp_path: Path) 
 def test_the_states_of_the_default_tests_are_there() -> None:
     assert set(STATES) >= FIRST
     assert {name.partition("/")[0] for name in FIRST} == {name.partition("/")[0] for name in STATES}
+
+
+REFUSALS = {
+    "the collaboration has ended": "The collaboration has ended",
+    "could not save the message: disk full": "Could not save the message: disk full",
+    "reader has no running loop": "reader has no running loop",  # a participant
+    "readers are missing": "Readers are missing",
+    "dev has no agent; claude is not installed": "dev has no agent; claude is not installed",
+    "claude is not installed": "claude is not installed",  # chosen in the form
+    "seq 4: not allowed from phase completed": "seq 4: not allowed from phase completed",
+    "config.toml: no such preset": "config.toml: no such preset",
+    "checkout: no such folder": "checkout: no such folder",
+    "acp needs the lock": "acp needs the lock",
+    "“reader” is no participant": "“reader” is no participant",
+    "": "",
+}
+"""Refusals as commands print them after "error: ", and as they stand in a form, on a card and in the corner."""
+
+
+def test_refusals_begin_with_a_capital_where_they_stand_by_themselves() -> None:
+    snapshot = make_snapshot()
+    assert any(each.id == "reader" for each in snapshot.participants)
+    app: Any = SimpleNamespace(fleet=SimpleNamespace(snapshots={KEY: snapshot}))
+    values = {"roles": ["dev=claude"], "why": "the form says so", "jobs": 3}
+    for sentence, shown in REFUSALS.items():
+        assert alone(app, KEY, sentence, values) == shown
+    assert alone(app, None, "the folder exists") == "The folder exists"
+    assert alone(app, "/work/gone", "it is gone") == "It is gone"

@@ -144,7 +144,7 @@ def foreseen(app: Any) -> bool:
 
 
 def refused(app: Any) -> bool:
-    return "refused, nothing was changed" in screen_text(app)
+    return "Refused, nothing was changed" in screen_text(app)
 
 
 def test_the_coordinator_sees_who_needs_them(snap_compare: Compare, tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.click("#do")
         await until(pilot, lambda: "not allowed from phase completed" in screen_text(app))
-        await until(pilot, lambda: "✗ refused, nothing was changed" in screen_text(app))
+        await until(pilot, lambda: "✗ Refused, nothing was changed" in screen_text(app))
         await until(pilot, lambda: view(app, "summary").query_one(Input).value == "kept")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
         fleet.show(replace(snapshot("a"), headline="what was refused left a trace"))
@@ -216,13 +216,13 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
 
 
 async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stage) -> None:
-    stage.refused = "the collaboration is over"
+    stage.refused = "the collaboration is over"  # as commands print it, after "error: "
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
-        await until(pilot, lambda: "✗ the collaboration is over" in screen_text(app))
+        await until(pilot, lambda: "✗ The collaboration is over" in screen_text(app))
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
-        assert screen_text(app).count("the collaboration is over") == 1
+        assert screen_text(app).count("he collaboration is over") == 1
 
 
 async def test_what_is_queued_is_told_and_the_form_is_over(tmp_path: Path, stage: Stage) -> None:
@@ -245,7 +245,7 @@ async def test_an_outcome_that_is_not_known_stays_until_it_was_read_and_offers_n
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "result unknown" in screen_text(app))
+        await until(pilot, lambda: "Result unknown" in screen_text(app))
         await until(pilot, lambda: "The writer did not answer." in screen_text(app))
         await until(pilot, lambda: "Do it" not in screen_text(app))
         await pilot.press("escape")
@@ -344,7 +344,7 @@ async def test_when_the_collaboration_moves_on_nothing_typed_is_lost_and_the_pre
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         stage.refused = "somebody was faster"
         fleet.show(snapshot("a", phase="completed"))
-        await until(pilot, lambda: "✗ somebody was faster" in screen_text(app))
+        await until(pilot, lambda: "✗ Somebody was faster" in screen_text(app))
         await until(pilot, lambda: view(app, "summary").query_one(Input).value == "kept")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
 
@@ -445,7 +445,7 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
         await pilot.press("enter")
         await until(pilot, lambda: allowed(app))
         assert not ORDERS & set(screen_text(app))
-        await do(pilot, "refused, nothing was changed")
+        await do(pilot, "Refused, nothing was changed")
         app.tell(text)
         await pilot.pause()
         assert not ORDERS & set(screen_text(app))

@@ -59,6 +59,23 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
         assert isinstance(app.screen, CollaborationScreen)
 
 
+async def test_the_footer_calls_the_key_what_the_selected_item_calls_it(tmp_path: Path) -> None:
+    classify = replace(BLOCKING, action="classify")
+    app = make_app(stuck(), make_snapshot(OTHER, questions=(classify, ASKED)), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        foot = lambda: seen(pilot).rstrip().splitlines()[-1]  # noqa: E731
+        assert "f: Relaunch" in seen(pilot) and "f Relaunch" in foot()
+        await pilot.press("down")
+        await settle(pilot)
+        assert "f: Classify" in seen(pilot) and "f Classify" in foot()
+        await pilot.press("down")  # nothing settles this one
+        await settle(pilot)
+        assert "f: " not in seen(pilot) and " f " not in foot()
+
+
 async def test_a_need_is_answered_in_place(tmp_path: Path) -> None:
     app = make_app(*two(), folder=tmp_path)
     done: list[Inputs] = []
@@ -190,7 +207,7 @@ async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
         shown = seen(pilot)
         assert "Is there a limit on the size?" in shown and "1 of 3 rows" in shown
         assert "No budget" not in shown and "The program of reader ended" not in shown
-        assert "1 need · 1 blocking · 1 question" in shown  # what there is in all
+        assert "Inbox  1 question · 1 of 3 items shown" in shown
         await pilot.press("enter")  # what is left is what the keys act on
         await settle(pilot)
         assert isinstance(app.screen, CollaborationScreen) and app.screen.key == OTHER

@@ -159,7 +159,7 @@ async def test_it_is_said_where_nothing_runs_or_a_preset_is_wrong(tmp_path: Path
         await settle(pilot)
         screen = await open_form(pilot, "S")
         await until(
-            pilot, lambda: "no loop is running here" in str(screen.query_one("#why").render())
+            pilot, lambda: "No loop is running here" in str(screen.query_one("#why").render())
         )
         assert screen.query_one("#do", Button).disabled
         await pilot.press("escape")

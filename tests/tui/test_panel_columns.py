@@ -59,6 +59,29 @@ def test_the_widest_columns_give_way_so_that_every_column_shows() -> None:
     assert "note" in written(noted, 240)[0]
 
 
+def test_a_long_text_goes_on_below_its_heading_where_the_table_is_short() -> None:
+    error = "Two of the queues could not be compared for want of an account."
+    names = ("agent", "state", "error", "task")
+    rows = (
+        Row(("ann", "success", "", "ann-part")),
+        Row(("ben", "partial", error, "ben-part"), tone=Tone.REVISE),
+    )
+    panel = Panel("p", "P", "table", names, rows)
+    _, ann, ben = items(panel, cells=50)
+    lines = ["".join(text for text, _ in row) for row in (ben.pieces, *ben.below)]
+    begin = lines[0].index("Two of")
+    assert lines[0].endswith("ben-part") and not ann.below and ben.details == ()
+    assert " ".join(line[begin:].removesuffix("ben-part").strip() for line in lines) == error
+    assert all(line[:begin].isspace() and len(line) <= 50 for line in lines[1:])
+    _, _, last = items(replace(panel, columns=names[:3]), cells=40)
+    assert last.below, "the last column, too"
+    endless = replace(panel, rows=(Row(("ben", "partial", error * 20, "ben-part")),))
+    _, cut = items(endless, cells=50)
+    assert len(cut.below) == 4 and [*cut.details] == [(f"error: {error * 20}", "muted")]
+    _, *many = items(replace(panel, rows=rows * 30), cells=50)
+    assert not any(item.below for item in many), "a long table has a line for each row"
+
+
 def test_columns_of_nothing_but_dashes_give_way_first() -> None:
     names = ("id", "name", "state", "since", "received", "waiting", "identity", "trouble")
     row = Row(("peer_001", "B", "away", "22 Jan 10:30:00", "2", "-", "-", "-"))
@@ -74,7 +97,7 @@ def test_where_there_are_too_many_columns_the_last_ones_are_left_out() -> None:
     panel = Panel("p", "P", "table", names, (Row(row), Row(("OBJ-1", "low", *row[2:]))))
     heading, line, _ = written(panel, 66)
     assert heading.split() == ["id", "severity", "status", "statement", "raised", "at"]
-    assert line.startswith("OBJ-031  blocking  raised  No owner is name…  qa") and len(line) <= 66
+    assert line.startswith("OBJ-031  blocking  raised  No owner is named  qa") and len(line) <= 66
     assert line.rstrip().endswith("20 Nov 21:44"), "what shows can be read"
     assert written(panel, 180)[0].split("  ")[-1] == "at last", "all of them where there is room"
 
@@ -108,7 +131,7 @@ def test_first_cells_stand_below_each_other_where_only_some_rows_have_a_sign() -
 
 
 def test_the_details_of_a_row_tell_only_what_does_not_stand_whole_in_it() -> None:
-    long = "a long answer that goes on and on " * 3
+    long = "a long answer that goes on and on " * 30
     rows = (Row(("1", long, "ben")), Row(("2", "short", "cat")))
     _, first, second = items(Panel("p", "P", "table", ("id", "answer", "from"), rows))
     assert [text for text, _ in first.details] == [f"answer: {long}"]

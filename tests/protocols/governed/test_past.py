@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from acp_core.history.moments import EVENT
 from acp_core.history.past import Past
 from acp_core.model import Snapshot
 from acp_core.model.derivation import Evidence
@@ -107,6 +108,25 @@ def test_each_step_of_an_unrecorded_run_is_seen_as_it_stood(
         assert found == expected, (count, event)
     assert [each.phase for each in (replay.at(0).snapshot, replay.present)] == [
         "planning", "implementation"]  # fmt: skip
+
+
+def test_a_time_that_happens_to_be_a_whole_second_is_exact(
+    tmp_path: Path, past: Callable[[], Past]
+) -> None:
+    """Logs of runs hold milliseconds: .000 is no second in which something happened at some time."""
+    root = playing.repository(tmp_path / "lamp")
+    assert governed(["init", str(root)]) == 0
+    assert governed(["step", str(root)]) == 0
+    log = root / ".agentxchain/events.jsonl"
+    times = ["2026-03-01T10:00:00.000Z", "2026-03-01T10:00:00.250Z"]
+    events = zip(told(root, "events.jsonl"), times, strict=True)
+    log.write_text("".join(json.dumps(e | {"timestamp": at}) + "\n" for e, at in events))
+    replay = past()
+    happened = [each.time for each in replay.moments if each.kind == EVENT]
+    assert happened == [datetime.fromisoformat(at) for at in times]
+    place = replay.nearest(happened[0] + timedelta(milliseconds=1))
+    assert place is not None and "run_started" in replay.moments[place].what
+    assert replay.place(replay.ids[place]) == place
 
 
 def hand_in_staged(root: Path, **more: object) -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core import model
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.collaboration import detect, open_folder
 from tests.protocols.governed import making
 
@@ -74,6 +75,27 @@ def test_you_are_waited_for_at_a_gate_and_see_its_evidence(tmp_path: Path) -> No
     (tmp_path / ".planning/PM_SIGNOFF.md").write_text("# Signoff\n\nApproved: YES\n")
     assert seen(tmp_path).gates[0].met
     assert [phase.state.value for phase in snapshot.phases] == ["current", "ahead", "ahead"]
+
+
+def test_what_is_written_while_it_is_read_contradicts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process accepts a turn between the readings of two files: nobody is told of damage."""
+    making.make_run(tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()}))
+    read, reads = schema.read_log, list[Path]()
+
+    def read_log(path: Path) -> schema.Log:
+        if not reads:  # the state was read, and the logs were not
+            making.write_lines(tmp_path / schema.HISTORY, making.accepted())
+            making.write(tmp_path / schema.STATE, making.state(active_turns={}))
+        reads.append(path)
+        return read(path)
+
+    monkeypatch.setattr(schema, "read_log", read_log)
+    snapshot = seen(tmp_path, datetime.now(UTC))
+    assert reads.count(tmp_path / schema.HISTORY) == 2, "it was read again, once"
+    assert "ACCEPTED_ACTIVE" not in codes(snapshot)
+    assert "turn_accepted" in {event.kind for event in snapshot.events}
 
 
 def test_an_objection_stands_where_its_latest_mention_left_it(tmp_path: Path) -> None:

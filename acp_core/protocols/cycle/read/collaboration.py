@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
-from acp_core.files.reading import just_changed
+from acp_core.files.reading import just_changed, stamp
 from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Card, Cause, DocumentText, Event, Snapshot
@@ -29,6 +29,7 @@ from acp_core.protocols.cycle.view import story as past
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.snapshots import with_parts_of
+from acp_core.protocols.kit.steady import steadily
 from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
@@ -84,7 +85,17 @@ class Cycles(Collaboration):
         if last is not None and signature == self._signature and not due and not doubt:
             return last
         before = _without(self._project, doubt)
-        project = scan.scan(self._root, files, now, self._good, before, wanted)
+        known = [files]
+
+        def read() -> Project:
+            there = known.pop() if known else scan.listed(self._root)
+            return scan.scan(self._root, there, now, self._good, before, wanted)
+
+        # the state, and what is written with it
+        together = [
+            f.path for f in files if f.path.parent.name in (schema.HOME[-1], "coordination")
+        ]
+        project = steadily(read, lambda: [stamp(each) for each in together])
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
         self._project, self._signature = project, signature

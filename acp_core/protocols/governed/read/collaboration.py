@@ -40,6 +40,7 @@ from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, ab
 from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.documents import kind_of, loaded
 from acp_core.protocols.kit.snapshots import with_parts_of
+from acp_core.protocols.kit.steady import steadily
 from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Governed(Collaboration):
     """One run, or one initiative where the folder holds the configuration of one."""
 
     protocol = "governed"
+    has_fractions = True
 
     def __init__(self, location: str) -> None:
         self.key = location
@@ -124,6 +126,16 @@ class Governed(Collaboration):
         )
         if last is not None and stamps == self._stamps and not due and not doubt:
             return last
+        new = steadily(lambda: self._read(now), self._written)
+        # what came to be known of children is looked at from the next reading on
+        self._stamps = stamps if set(stamps) == set(self._signs()) else {}
+        self._last = new
+        made = self._unseen.added(new, self.tracked_files())
+        self._last = with_parts_of(last, made) if last and doubt else made
+        return self._last
+
+    def _read(self, now: datetime) -> model.Snapshot:
+        """Everything as it stands."""
         if self._is_initiative():
             self._run = None
             initiative = self._initiative = read_initiative(self._root)
@@ -132,7 +144,7 @@ class Governed(Collaboration):
             self._contexts = tuple(_subfolders(home)) if home else ()
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
-            new = initiative_snapshot(
+            return initiative_snapshot(
                 initiative,
                 self.key,
                 now,
@@ -140,25 +152,27 @@ class Governed(Collaboration):
                 documents,
                 guard.of_initiative(initiative),
             )
-        else:
-            self._initiative = None
-            run = self._run = read_run(self._root)
-            obstacles = guard.of_run(run, now=now)
-            self._troubles = check_run(run, now, obstacles)
-            self._printed = {
-                f"{turn.id}/{path.name}": path
-                for turn in run.turns
-                if turn.running or turn.lost
-                for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
-            }
-            documents = self._documents(self._run_files()) + self._outputs()
-            new = run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
-        # what came to be known of children is looked at from the next reading on
-        self._stamps = stamps if set(stamps) == set(self._signs()) else {}
-        self._last = new
-        made = self._unseen.added(new, self.tracked_files())
-        self._last = with_parts_of(last, made) if last and doubt else made
-        return self._last
+        self._initiative = None
+        run = self._run = read_run(self._root)
+        obstacles = guard.of_run(run, now=now)
+        self._troubles = check_run(run, now, obstacles)
+        self._printed = {
+            f"{turn.id}/{path.name}": path
+            for turn in run.turns
+            if turn.running or turn.lost
+            for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
+        }
+        documents = self._documents(self._run_files()) + self._outputs()
+        return run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
+
+    def _written(self) -> dict[Path, Stamp | None]:
+        """The stamps of what acp writes as one, in the run, or in the initiative and its runs."""
+        found = [
+            root / name for root in (self._root, *self._children) for name in (*_RUN_STATE, SEAL)
+        ]
+        if self._is_initiative():
+            found += (path for layout in (OWN, "") for path in _files(self._root / folder(layout)))
+        return {path: stamp(path) for path in found}
 
     def watched(self) -> frozenset[Path]:
         return frozenset(path for path in self._folders() if path.is_dir())

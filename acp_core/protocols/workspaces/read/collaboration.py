@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
-from acp_core.files.reading import just_changed
+from acp_core.files.reading import Stamp, just_changed, stamp
 from acp_core.files.run_folder import run_folder
+from acp_core.files.transaction import JOURNAL
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
@@ -18,6 +19,7 @@ from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.snapshots import with_parts_of
+from acp_core.protocols.kit.steady import steadily
 from acp_core.protocols.kit.unseen_text import UnseenText
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.past.tracked import tracked_files
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account has agents at work
+_TOGETHER = ("manifest.json", "triage.json", "conflicts.json", JOURNAL)
 
 
 def open_workspaces(location: str) -> Workspaces:
@@ -63,16 +66,27 @@ class Workspaces(Collaboration):
         doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
         if last is not None and signature == self._signature and not due and not doubt:
             return last
-        run = scan.scan(self._root, files, now)
+        known = [files]
+
+        def read() -> tuple[Run, tuple[Obstacle, ...]]:
+            run = scan.scan(self._root, known.pop() if known else scan.listed(self._root), now)
+            return run, tuple(guard.obstacles(run))
+
+        run, found = steadily(read, self._written)
         self._run, self._signature = run, signature
         others = self._others(run) if any(each.held for each in claimed) else ()
         again = recheck(run)
         if others:  # no file changes when one is killed
             again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
-        made = build.snapshot(run, self.key, again, (*guard.obstacles(run), *others))
+        made = build.snapshot(run, self.key, again, (*found, *others))
         made = self._unseen.added(made, self.tracked_files())
         self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
+
+    def _written(self) -> list[Stamp | None]:
+        """The stamps of what acp writes as one."""
+        coord = scan.workspaces_of(self._root) / schema.COORD
+        return [stamp(coord / name) for name in _TOGETHER]
 
     def _others(self, run: Run) -> tuple[Obstacle, ...]:
         """Whoever else has agents at work: nobody dispatches beside them."""

@@ -1,4 +1,4 @@
-"""The example of README.md runs as it is printed, and ends with the final output."""
+"""The example of docs/workspaces.md runs as it is printed, and ends with the final output."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ sys.exit(ended.returncode)
 
 def example() -> list[str]:
     """The commands, lines that go on joined."""
-    text = (ROOT / "README.md").read_text()
-    part = text.partition("## Orchestrate sub-agents")[2]
+    text = (ROOT / "docs/workspaces.md").read_text()
+    part = text.partition("## Start a run")[2]
     block = re.search(r"```sh\n(.*?)```", part, re.S)
     assert block is not None
     return block[1].replace("\\\n", " ").splitlines()
@@ -37,7 +37,7 @@ def executable(path: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_of_the_readme_ends_with_the_final_output(tmp_path: Path) -> None:
+def test_the_example_of_the_page_ends_with_the_final_output(tmp_path: Path) -> None:
     own = tmp_path / "own"
     words = program(own, ann="success", ben="dear", cat="contradict")
     binaries = tmp_path / "bin"
