@@ -71,8 +71,8 @@ class Fleet:
         poll: As for `acp_core.files.watch.Watcher`.
         observer: Knows participants' loops, for what keeps collaborations from going on.
         recorder: Keeps what is read; closed with the fleet.
-        rows: Who looks at Snapshots looks at no more than a row shows, or asks `whole` before: what
-            ended long ago need not be read, then, and what was read need not be held.
+        rows: Who looks at Snapshots needs a row's facts only, or asks `whole` before: what ended
+            long ago need not be read, then, nor held.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Fleet:
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
         self._watch_list = WatchList(self._mail, self._others)
+        roots = self._paths if discover else ()
         self._rows = KeptRows(
-            self._paths if discover else (), self._observer, self._members, self._mail,
-            self._workers, clock, recorder, rows,
-        )  # fmt: skip
+            roots, self._observer, self._members, self._mail, self._workers, clock, recorder, rows
+        )
         self._readings = Readings(
             self._mail, self._workers, clock, self._members, self._snapshots, self._watch_list,
             self._show, self._rows.cache,
@@ -184,8 +184,7 @@ class Fleet:
     def read(self, *, teaches: bool = False) -> tuple[Snapshot, ...]:
         """Find and read everything once, without watching. Slow; not inside an event loop.
 
-        Args:
-            teaches: Whether `learn` comes afterwards.
+        ``teaches`` says that `learn` comes afterwards.
         """
         self._observer.refresh()
         if self._discover:
@@ -202,8 +201,7 @@ class Fleet:
         members = list(dict.fromkeys(members))
         with without_collector():  # what is read stays
             once = Once(self._workers, self._clock, PATIENCE, self._rows.cache)
-            for member, snapshot in once.read(members, teaches):
-                self._snapshots[member.key] = snapshot
+            self._snapshots |= {each.key: read for each, read in once.read(members, teaches)}
         self._rows.cache.save()
         if self._recorder is not None:
             self._recorder.flush()

@@ -73,7 +73,7 @@ def number() -> int:
     return min(PROCESSES, found) if found > 1 else 0
 
 
-class Unusable(Exception):
+class _Useless(Exception):
     """A process ended, does not answer, or answers what it was not asked."""
 
 
@@ -91,15 +91,17 @@ class _Process:
                 env=background.environment(),
             )
         except OSError as error:
-            raise Unusable(str(error)) from None
+            raise _Useless(str(error)) from None
         assert self._child.stdin is not None and self._child.stdout is not None
         self._given, self._out = self._child.stdin, self._child.stdout
+        self._poll = select.poll()
+        self._poll.register(self._out, select.POLLIN)
         os.set_blocking(self._given.fileno(), False)
         self._rest = b""
         self._patience = START
         try:
             self._write(write_order(order))
-        except Unusable:
+        except _Useless:
             self.end()
             raise
 
@@ -107,7 +109,7 @@ class _Process:
         """Give it a batch.
 
         Raises:
-            Unusable: it does not take that.
+            _Useless: it does not take that.
         """
         self._write(line)
 
@@ -115,31 +117,31 @@ class _Process:
         try:
             written = self._given.write(line)
         except OSError as error:
-            raise Unusable(str(error)) from None
+            raise _Useless(str(error)) from None
         if written != len(line):  # it has not read what it was given long ago
-            raise Unusable("it takes nothing any more")
+            raise _Useless("it takes nothing")
 
     def answers(self) -> list[Answer]:
         """The next ones, waited for.
 
         Raises:
-            Unusable: there are none.
+            _Useless: there are none.
         """
         while True:
-            if not select.select([self._out], [], [], self._patience)[0]:
-                raise Unusable("it does not answer")
+            if not self._poll.poll(self._patience * 1_000):
+                raise _Useless("it does not answer")
             data = os.read(self._out.fileno(), 1 << 16)
             if not data:
-                raise Unusable("it ended")
+                raise _Useless("it ended")
             *lines, self._rest = (self._rest + data).split(b"\n")
             if len(self._rest) > LINE:
-                raise Unusable("its answer has no end")
+                raise _Useless("its answer has no end")
             if lines:
                 self._patience = PATIENCE
                 try:
                     return [read_answer(line) for line in lines]
                 except (ValueError, TypeError, RecursionError):
-                    raise Unusable("its answer is none") from None
+                    raise _Useless("its answer is none") from None
 
     def kill(self) -> None:
         """End it at once, from any thread; its own one notices that."""
@@ -246,7 +248,7 @@ class Readers:
                     process.ask(self._line(batch))
                 else:
                     self._took(process.answers(), asked)
-        except Unusable as error:
+        except _Useless as error:
             _log.info("a reading process is of no use: %s", error)
         except Exception:  # a fault here only makes it slower
             _log.warning("a reading process cannot be used", exc_info=True)
@@ -307,7 +309,7 @@ class Readers:
             for answer in answers:
                 member = asked[0].pop(answer.key, None) if asked else None
                 if member is None:
-                    raise Unusable("it answers what it was not asked")
+                    raise _Useless("it answers what it was not asked")
                 if not asked[0]:
                     asked.popleft()
                 (rows if self._is_row(member, answer, now) else others).append(member)

@@ -398,3 +398,11 @@ async def test_what_was_only_recalled_is_recorded_at_leisure(
         assert all(isinstance(reader.fleet.snapshots[key], CachedSnapshot) for key in rows)
     with contextlib.closing(Store(library.path(rows[0]), read_only=True)) as store:
         assert "conclusion.md" in store.latest()
+
+
+def test_what_was_only_a_row_before_is_recorded_when_that_is_asked_for(work: Path) -> None:
+    """A row of an earlier run has nothing that can be recorded."""
+    look(work)
+    Fleet([work], recorder=(recorder := Recorder("record"))).read()
+    recorder.close()
+    assert all(library.path(str(work / f"c{number:02}")).exists() for number in range(SIZE))
