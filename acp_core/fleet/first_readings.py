@@ -18,7 +18,7 @@ from acp_core.fleet.late_cache import LateCache
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 from acp_core.fleet.once import MANY, SHARE
-from acp_core.fleet.workers import Urgency
+from acp_core.fleet.workers import Lane, Urgency
 
 if TYPE_CHECKING:
     from acp_core.fleet.readers import Readers
@@ -33,6 +33,7 @@ class FirstReadings:
 
     Args:
         mail: of the fleet.
+        lane: in which they are started.
         clock: the time of day.
         cache: of the fleet.
         schedule: has a member read by the workers.
@@ -42,19 +43,23 @@ class FirstReadings:
     def __init__(
         self,
         mail: Mail,
+        lane: Lane,
         clock: Callable[[], datetime],
         cache: LateCache,
         schedule: Callable[[Member, Urgency], None],
         recalled: Callable[[Sequence[Member]], None],
     ) -> None:
         self._mail = mail
+        self._lane = lane
         self._clock = clock
         self._cache = cache
         self._schedule = schedule
         self._recalled = recalled
         self._left: list[Member] = []  # submitted to the workers, and perhaps not read yet
         self._kept: deque[bool] = deque(maxlen=SAMPLE)  # whether those that were read left a row
+        self._starting = False
         self._readers: Readers | None = None
+        self._away: dict[str, Member] = {}  # what they have
         self._busy = 0.0  # when there was something to read last
         self._off = False  # no process helps
 
@@ -78,13 +83,15 @@ class FirstReadings:
     def end(self) -> None:
         """Have no process read any more; what is left is left."""
         readers, self._readers = self._readers, None
-        self._left = []
         if readers is not None:
-            for member in readers.close():
-                member.away = False
+            readers.close()
+        for member in self._away.values():
+            member.away = False
+        self._left, self._away, self._starting = [], {}, False
 
     def _look(self) -> None:
-        if len(self._left) < MANY or self._off or self._readers or self._mail.waits("first"):
+        busy = self._starting or self._readers is not None or self._mail.waits("first")
+        if len(self._left) < MANY or self._off or busy:
             return
         left: list[Member] = []
         for member in self._left:
@@ -96,30 +103,39 @@ class FirstReadings:
         if len(left) < MANY:
             return
         if len(self._kept) >= ENOUGH and SHARE * sum(self._kept) >= len(self._kept):
-            self._start()
+            self._starting = True
+            self._lane.submit(self._start, Urgency.CHANGE)
         else:
             self._mail.later("first", PAUSE, self._look)
 
     def _start(self) -> None:
+        """In a worker: what they need is imported first."""
         from acp_core.fleet.readers import NICE, Readers, number  # late: few need it
 
         count, cache = number(), self._cache.get()
-        if not count or cache is None:
-            self._off, self._left = True, []
-            return
-        self._readers = Readers(
-            count, NICE, True, cache, self._clock,
-            lambda rows: self._mail.post(partial(self._took, rows)),
-            lambda others: self._mail.post(partial(self._give_back, others)),
-        )  # fmt: skip
+        readers = None
+        if count and cache is not None and self._mail.box is not None:
+            readers = Readers(
+                count, NICE, True, cache, self._clock,
+                lambda rows: self._mail.post(partial(self._took, rows)),
+                lambda others: self._mail.post(partial(self._give_back, others)),
+            )  # fmt: skip
+        self._mail.post(partial(self._started, readers))
+
+    def _started(self, readers: Readers | None) -> None:
+        self._starting = False
         left, self._left = self._left, []
-        self._send(left)
+        if readers is None:
+            self._off = True
+            return
+        self._readers = readers
+        self._send([member for member in left if member.snapshot is None])
         self._mail.later("first", IDLE, self._check)
 
     def _send(self, members: Sequence[Member]) -> None:
-        for member in members:
-            member.away = True
         assert self._readers is not None
+        for member in members:
+            member.away, self._away[member.key] = True, member
         self._readers.offer(members)
         self._busy = time.monotonic()
 
@@ -140,12 +156,16 @@ class FirstReadings:
             self._mail.later("first", IDLE, self._check)
 
     def _took(self, members: Sequence[Member]) -> None:
-        for member in members:
-            member.away = False
+        self._back(members)
         self._recalled(members)
 
     def _give_back(self, members: Sequence[Member]) -> None:
+        self._back(members)
         for member in members:
-            member.away = False
             if member.snapshot is None:
                 self._schedule(member, Urgency.IDLE)
+
+    def _back(self, members: Iterable[Member]) -> None:
+        for member in members:
+            member.away = False
+            self._away.pop(member.key, None)

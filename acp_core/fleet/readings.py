@@ -57,7 +57,9 @@ class Readings:
         self._watch_list = watch_list
         self._show = show
         self._cache = cache
-        self._first = FirstReadings(mail, clock, cache, self.schedule, self._show_all)
+        self._first = FirstReadings(
+            mail, workers.lane(), clock, cache, self.schedule, self._show_all
+        )
         self._numbers = itertools.count()
         self._recalling: dict[int, tuple[float, Sequence[Member]]] = {}  # since when, and which
 

@@ -5,6 +5,7 @@ It leaves a file with its id in the folder that ``ACP_TESTS_READERS`` names.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -22,6 +23,14 @@ LONG = 3_600.0  # s
 
 def _killed(data: bytes) -> bytes:
     os.kill(os.getpid(), signal.SIGKILL)
+    return data
+
+
+def _one_killed(data: bytes) -> bytes:
+    """The first one that gets so far."""
+    with contextlib.suppress(FileExistsError):
+        _note().parent.with_suffix(".killed").touch(exist_ok=False)
+        return _killed(data)
     return data
 
 
@@ -62,6 +71,7 @@ def _told(data: bytes) -> bytes:
 
 KINDS: dict[str, Callable[[bytes], bytes]] = {
     "killed": _killed,
+    "one killed": _one_killed,
     "hangs": _hangs,
     "garbage": lambda data: b"\xff{]\n",
     "other JSON": lambda data: b'[1, 2]\n"x"\n',
