@@ -242,9 +242,10 @@ class Readers:
         process: _Process | None = None
         try:
             while (batch := self._next(len(asked))) or asked:
-                process = process or self._begin()
                 if batch:
                     asked.append(batch)
+                process = process or self._begin()
+                if batch:
                     process.ask(self._line(batch))
                 else:
                     self._took(process.answers(), asked)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -168,6 +169,24 @@ def test_what_a_killed_process_had_is_read_while_another_goes_on(
     told = look(work)
     assert len(started()) == 2
     assert len(set(read)) < SIZE // 2
+    assert told == alone(work)
+
+
+def test_what_was_meant_for_a_process_that_cannot_be_started_is_read(
+    work: Path, started: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system has room for one more process, and not for two."""
+    monkeypatch.setattr(readers, "START", 10 * PATIENCE)
+    begin, begun = subprocess.Popen, threading.Lock()
+
+    def refuse(*given: Any, **more: Any) -> Any:
+        if begun.acquire(blocking=False):
+            raise BlockingIOError("Resource temporarily unavailable")
+        return begin(*given, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    told = look(work)
+    assert len(started()) == 1
     assert told == alone(work)
 
 
