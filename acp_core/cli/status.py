@@ -57,8 +57,9 @@ def status(given: Values) -> int:
     good, problems = sort_out(chosen_paths(given.paths, settings))
     for problem in problems:
         complain(problem)
-    fleet = Fleet(good)
-    entries = overview.arrange(fleet.read(), Seeing(Attention()), recent=True)
+    fleet = Fleet(good, rows=True)
+    found = fleet.read(teaches=given.json)
+    entries = overview.arrange(found, Seeing(Attention()), recent=True)
     counts = overview.tally(entries)
     groups = _grouped(entries, view)
     listed = [entry for group in groups for entry in group.entries]

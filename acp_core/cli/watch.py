@@ -96,7 +96,7 @@ class Watching:
 
     def print_once(self, paths: list[SearchRoot]) -> None:
         """Print how the collaborations under ``paths`` stand."""
-        for snapshot in Fleet(paths).read():
+        for snapshot in Fleet(paths, rows=True).read():
             self._take(snapshot)
 
     async def follow(self, paths: list[SearchRoot]) -> None:

@@ -115,7 +115,9 @@ def learn_from(durations: Durations, member: Member, snapshot: Snapshot) -> None
     """Learn from one collaboration where something in it is new; in its lane."""
     try:
         if durations.wants(snapshot):
-            durations.learn(snapshot, cases_of(*member.past()))
+            known = member.cases  # where it was read by another process, or let go
+            durations.learn(snapshot, cases_of(*member.past()) if known is None else known)
+            member.cases = None
     except Exception:  # a fault in a protocol's code must not end the fleet
         _log.info("nothing was learned of %s", member.key, exc_info=True)
 

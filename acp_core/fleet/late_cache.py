@@ -20,16 +20,16 @@ class LateCache:
     """Gives a fleet's `SnapshotCache` once there are many collaborations. For any thread.
 
     Args:
-        roots: where the fleet looks.
+        roots: where the fleet looks; None: nothing is kept between runs.
         observer: knows the participants' programs.
         size: tells how many collaborations are known.
         is_live: tells whether the fleet is followed, by a thread that must not wait.
-        rows: whether who follows it can do with rows.
+        rows: whether who looks at it can do with rows.
     """
 
     def __init__(
         self,
-        roots: Sequence[Path],
+        roots: Sequence[Path] | None,
         observer: Observer,
         size: Callable[[], int],
         is_live: Callable[[], bool],
@@ -45,19 +45,20 @@ class LateCache:
 
     def is_of_use(self) -> bool:
         """Whether `get` gives one; costs nothing."""
-        return (self._rows or not self._is_live()) and self._size() >= MANY
+        return self._rows and self._size() >= MANY
 
     def get(self) -> SnapshotCache | None:
         """The cache; None while there are few collaborations, and for who needs all of them."""
-        if self._is_live() and not self._rows:
+        if not self._rows:
             return None
         if self._cache is None and self._size() >= MANY:
             with self._lock:
                 if self._cache is None:
                     from acp_core.fleet.snapshot_cache import SnapshotCache
 
-                    roots = [str(root) for root in self._roots]
-                    self._cache = SnapshotCache(roots, self._observer)
+                    roots = self._roots
+                    names = None if roots is None else [str(root) for root in roots]
+                    self._cache = SnapshotCache(names, self._observer)
         return self._cache
 
     def must_not_wait(self) -> bool:

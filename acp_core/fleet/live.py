@@ -35,7 +35,7 @@ from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
-from acp_core.fleet.once import read_once
+from acp_core.fleet.once import Once
 from acp_core.fleet.outbox import Batch, Outbox
 from acp_core.fleet.readings import PATIENCE, Readings
 from acp_core.fleet.recheck import NET, Rechecks, RecheckSchedule
@@ -71,8 +71,8 @@ class Fleet:
         poll: As for `acp_core.files.watch.Watcher`.
         observer: Knows participants' loops, for what keeps collaborations from going on.
         recorder: Keeps what is read; closed with the fleet.
-        rows: Who follows `changes` asks `whole` before it looks at more of a Snapshot than a row
-            shows: what ended long ago need not be read, then.
+        rows: Who looks at Snapshots needs a row's facts only, or asks `whole` before: what ended
+            long ago need not be read, then, nor held.
     """
 
     def __init__(
@@ -105,9 +105,13 @@ class Fleet:
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
         self._watch_list = WatchList(self._mail, self._others)
+        roots = self._paths if discover else ()
+        self._rows = KeptRows(
+            roots, self._observer, self._members, self._mail, self._workers, clock, recorder, rows
+        )
         self._readings = Readings(
             self._mail, self._workers, clock, self._members, self._snapshots, self._watch_list,
-            self._show, lambda: self._rows.cache.is_of_use(),
+            self._show, self._rows.cache,
         )  # fmt: skip
         self._rechecks = Rechecks(
             RecheckSchedule(self._observer.patience.scaled(NET)), self._mail, self._members,
@@ -126,10 +130,6 @@ class Fleet:
         self._forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
         )
-        self._rows = KeptRows(
-            self._paths if discover else (), self._observer, self._members, self._mail,
-            self._workers, clock, recorder, rows,
-        )  # fmt: skip
         calls = Calls(self._appear, self._vanish, self._readings.changed, self._show_at, self._made)
         self._listings = Listings(lists, self._mail, clock, self._members, calls)
         self._outbox = Outbox()
@@ -181,8 +181,11 @@ class Fleet:
 
     # one look
 
-    def read(self) -> tuple[Snapshot, ...]:
-        """Find and read everything once, without watching. Slow; not inside an event loop."""
+    def read(self, *, teaches: bool = False) -> tuple[Snapshot, ...]:
+        """Find and read everything once, without watching. Slow; not inside an event loop.
+
+        ``teaches`` says that `learn` comes afterwards.
+        """
         self._observer.refresh()
         if self._discover:
             explorer = Explorer(self._paths)
@@ -197,8 +200,8 @@ class Fleet:
         members += self._listings.folders()
         members = list(dict.fromkeys(members))
         with without_collector():  # what is read stays
-            for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
-                self._snapshots[member.key] = snapshot
+            once = Once(self._workers, self._clock, PATIENCE, self._rows.cache)
+            self._snapshots |= {each.key: read for each, read in once.read(members, teaches)}
         self._rows.cache.save()
         if self._recorder is not None:
             self._recorder.flush()
@@ -292,6 +295,7 @@ class Fleet:
             mailbox.close()
             watcher.close(patience=0)
             self._listings.end()
+            self._readings.end()
             self._mail.box = None
             self._watch_list.begin(None)
 

@@ -20,6 +20,7 @@ from acp_core.fleet.pace import Pace
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
+from acp_core.history.forecast import cases_of
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
     from acp_core.fleet.late_cache import LateCache
-    from acp_core.fleet.snapshot_cache import SnapshotCache
+    from acp_core.fleet.snapshot_cache import Entry, SnapshotCache
+    from acp_core.history.forecast import Case
     from acp_core.history.recorder import Recorder
 
 _log = logging.getLogger(__name__)
@@ -81,6 +83,11 @@ class Member:
         self.discovered = found is not None
         self.queued = False  # a refresh is submitted and has not begun
         self.pace = Pace()  # of its readings, by the loop's clock
+        self.away = False  # another process reads it for the first time
+        self.lets_go = False  # nobody wants more than its row
+        self.teaches = False  # its cases are wanted where it is kept
+        self.kept: Entry | None = None  # what another run can recall of it, as it was read last
+        self.cases: tuple[Case, ...] | None = None  # that it taught when it was read
         self._found = found
         self._observer = observer
         self._recorder = recorder
@@ -100,6 +107,11 @@ class Member:
     def real(self) -> str:
         """The name by which its loops know it."""
         return (self._found.real if self._found else "") or key_of(self.key)
+
+    @property
+    def protocol(self) -> str:
+        """The name of the protocol that discovery found; "" where the place was given."""
+        return self._found.protocol.name if self._found else ""
 
     def opened(self) -> Collaboration:
         """The collaboration.
@@ -131,6 +143,7 @@ class Member:
                 return recalled
             self.progress.begin()
             cache = self._cache() if self._collaboration is None else None
+            self.kept = self.cases = None
             began, before = tree_state.now(), tree_state.read(self.key) if cache else None
             collaboration = self.opened()
             read = collaboration.refresh(now)
@@ -142,10 +155,15 @@ class Member:
             self.watched = collaboration.watched() | self._own | self._claims()
             self._fault = ""
             if cache is not None and before is not None and collaboration.follows_from_folder():
-                cache.keep(self.key, before, began, snapshot, collaboration.watched())
+                watched = collaboration.watched()
+                self.kept = cache.keep(self.key, before, began, snapshot, watched)
+            if self.kept is not None and self.teaches:
+                self.cases = _taught(snapshot, collaboration)
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
                 self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
+            elif self.kept is not None and self.lets_go:
+                snapshot = self._let_go(self.kept, now)
         except NoCollaboration as error:
             snapshot = self._without(str(error), now)
         except Exception as error:  # a fault in a protocol's code must not end the fleet
@@ -157,13 +175,31 @@ class Member:
         self.snapshot = snapshot
         return snapshot
 
-    def recall(self, now: datetime) -> Snapshot | None:
+    def _let_go(self, kept: Entry, now: datetime) -> Snapshot:
+        """Hold no more of it than an earlier run would have told; gives its row."""
+        from acp_core.fleet.snapshot_cache import recalled_from  # late: small fleets never load it
+
+        self._good = row = recalled_from(kept, self.key, now, self._read_details).snapshot
+        self.close()
+        self._collaboration = self._diagnosis = None
+        self._edits = Edits()
+        return row
+
+    def recall(self, now: datetime, *, wait: bool = True) -> Snapshot | None:
         """The Snapshot of an earlier run, where all is as it was and nobody needs more of it.
 
         As `refresh`, but that it reads nothing; from any thread.
+
+        Args:
+            now: the time.
+            wait: Wait while it is read; else None.
         """
-        with self._reading:
+        if not self._reading.acquire(blocking=wait):
+            return None
+        try:
             return self._recall(now)
+        finally:
+            self._reading.release()
 
     def _cache(self) -> SnapshotCache | None:
         return self._late_cache.get() if self._late_cache is not None else None
@@ -174,11 +210,11 @@ class Member:
             return None
         self.progress.begin(computes=False)
         try:
-            before, protocol = self.snapshot, self._found.protocol.name
+            before = self.snapshot
             if before is not None:
-                same = before is self._good and cache.holds(self.key, protocol)
+                same = before is self._good and cache.holds(self.key, self.protocol)
                 return before if same else None
-            recalled = cache.recall(self.key, protocol, now, self._read_details)
+            recalled = cache.recall(self.key, self.protocol, now, self._read_details)
         except Exception:  # a fault here only makes it slower
             _log.info("nothing was recalled of %s", self.key, exc_info=True)
             return None
@@ -231,7 +267,7 @@ class Member:
 
     @property
     def is_recalled(self) -> bool:
-        """Whether its Snapshot is that of an earlier run, and nothing of it was read."""
+        """Whether it is only known by its row: nothing of it was read here, or it was let go."""
         return self._collaboration is None and isinstance(self.snapshot, CachedSnapshot)
 
     def past(self) -> tuple[Snapshot, Story]:
@@ -301,7 +337,7 @@ class Member:
             return replace(self._good, source=source, as_of=now, recheck_at=None)
         return Snapshot(
             key=self.key,
-            protocol=self._found.protocol.name if self._found else "",
+            protocol=self.protocol,
             dialect="",
             name=clean_line(os.path.basename(self.key) or self.key),
             objective="",
@@ -312,6 +348,15 @@ class Member:
             phase="",
             source=source,
         )
+
+
+def _taught(snapshot: Snapshot, collaboration: Collaboration) -> tuple[Case, ...] | None:
+    """The cases of a collaboration; None where nobody learns from it."""
+    from acp_core.history.durations import CASES, EVENTS  # late: few ask for it
+
+    if len(snapshot.events) > EVENTS:
+        return None
+    return cases_of(snapshot, collaboration.story())[-CASES:]
 
 
 def nothing_at(folder: Path, known: Iterable[registry.Protocol]) -> str:

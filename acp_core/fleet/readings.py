@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from acp_core.fleet.first_readings import FirstReadings
+from acp_core.fleet.late_cache import LateCache
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 from acp_core.fleet.watch_list import WatchList
@@ -33,7 +35,7 @@ class Readings:
         snapshots: what is shown of them, by key.
         watch_list: told which folders a reading made worth watching.
         show: takes a Snapshot that is news.
-        recalls: tells whether rows of an earlier run may be known.
+        cache: of the rows of earlier runs.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class Readings:
         snapshots: Mapping[str, Snapshot],
         watch_list: WatchList,
         show: Callable[[Member, Snapshot], None],
-        recalls: Callable[[], bool],
+        cache: LateCache,
     ) -> None:
         self._mail = mail
         self._workers = workers
@@ -54,13 +56,20 @@ class Readings:
         self._snapshots = snapshots
         self._watch_list = watch_list
         self._show = show
-        self._recalls = recalls
+        self._cache = cache
+        self._first = FirstReadings(
+            mail, workers.lane(), clock, cache, self.schedule, self._show_all
+        )
         self._numbers = itertools.count()
         self._recalling: dict[int, tuple[float, Sequence[Member]]] = {}  # since when, and which
 
     def begin(self) -> None:
         """Look for readings that do not end, from now on."""
         self._mail.later("stuck", HELP, self._find_stuck)
+
+    def end(self) -> None:
+        """Nobody follows the fleet any more."""
+        self._first.end()
 
     def forget(self, member: Member) -> None:
         """It belongs to the fleet no longer."""
@@ -82,7 +91,7 @@ class Readings:
         Where an earlier run may tell of them, one job looks whether all is as it was: to look costs
         less than a job for each.
         """
-        if len(members) > 1 and self._recalls():
+        if len(members) > 1 and self._cache.is_of_use():
             number = next(self._numbers)
             self._recalling[number] = time.monotonic(), members
             self._workers.lane().submit(partial(self._recall, number, members, urgency), urgency)
@@ -90,8 +99,11 @@ class Readings:
             self._schedule_all(members, urgency)
 
     def _schedule_all(self, members: Iterable[Member], urgency: Urgency) -> None:
-        for member in members:
-            if self._members.get(member.key) is member:
+        known = [each for each in members if self._members.get(each.key) is each]
+        if urgency is Urgency.IDLE and self._cache.is_of_use():
+            self._first.begin(known)
+        else:
+            for member in known:
                 self.schedule(member, urgency)
 
     def _recall(self, number: int, members: Sequence[Member], urgency: Urgency) -> None:
@@ -106,11 +118,18 @@ class Readings:
 
     def _recalled(self, number: int, members: Iterable[Member]) -> None:
         self._recalling.pop(number, None)
+        self._show_all(members)
+
+    def _show_all(self, members: Iterable[Member]) -> None:
         for member in members:
             self._refreshed(member)
 
     def schedule(self, member: Member, urgency: Urgency) -> None:
         """Read it when its turn comes."""
+        if urgency is not Urgency.IDLE:
+            member.away = False  # no other process is waited for
+        elif member.away:
+            return
         if member.queued:
             if urgency is not Urgency.IDLE:  # else it waits in its place already
                 member.lane.hurry(urgency)
@@ -121,6 +140,8 @@ class Readings:
     def _refresh(self, member: Member) -> None:
         """In a worker: read what changed."""
         member.queued = False  # before reading: what changes from here on is read again
+        if member.away:
+            return
         snapshot = member.refresh(self._clock())
         same = self._snapshots.get(member.key) is snapshot and member.watched == member.listed
         if not same or snapshot.recheck_at is not None:

@@ -58,31 +58,70 @@ class Recalled(NamedTuple):
     has_claims: bool
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """What is kept of one collaboration.
+
+    Attributes:
+        protocol: which one detected it.
+        names: everything in and below its folder, as paths from it.
+        watched: folders below its own in which a change may matter.
+        evidence: differs wherever anything does that it rests on.
+        told: what rows show (see `acp_core.fleet.cached_snapshot.plain`).
+    """
+
     protocol: str
     names: tuple[str, ...]
-    watched: tuple[str, ...]  # folders below its own in which a change may matter
-    evidence: str  # see `_evidence`
+    watched: tuple[str, ...]
+    evidence: str
     told: Plain
+
+    @classmethod
+    def parse(cls, values: object) -> Entry:
+        """The entry that was written as JSON.
+
+        Raises:
+            ValueError: this is none.
+        """
+        match values:
+            case [str(protocol), [*names], [*watched], str(evidence), [*told]] if all(
+                isinstance(each, str) for each in (*names, *watched)
+            ):
+                return cls(
+                    protocol, tuple(map(str, names)), tuple(map(str, watched)), evidence, told
+                )
+        raise ValueError("not an entry")
 
 
 class SnapshotCache:
     """The cache of one fleet. For any thread; never raises for what the file holds.
 
     Args:
-        roots: where the fleet looks.
+        roots: where the fleet looks; None: nothing is kept but what `take` is given.
         observer: knows the participants' programs.
+
+    Attributes:
+        context: what must be the same for who makes entries and who uses them.
     """
 
-    def __init__(self, roots: Iterable[str], observer: Observer) -> None:
-        name = hashlib.sha256("\0".join(roots).encode(errors="surrogatepass")).hexdigest()[:32]
+    def __init__(self, roots: Iterable[str] | None, observer: Observer) -> None:
+        name = hashlib.sha256("\0".join(roots or ()).encode(errors="surrogatepass")).hexdigest()[
+            :32
+        ]
         self.path = paths.cache_folder() / "snapshots" / f"{name}.json"
         self._observer = observer
         self._lock = threading.Lock()
-        self._context = _context(observer)
-        self._known: dict[str, _Entry] | None = None
-        self._sure: dict[str, _Entry] = {}  # of this run: found to hold, or made
+        self.context = _context(observer)
+        self._keeps = roots is not None
+        self._known: dict[str, Entry] | None = None if self._keeps else {}
+        self._sure: dict[str, Entry] = {}  # of this run: found to hold, or made
         self._new = 0
+
+    def take(self, key: str, entry: Entry) -> None:
+        """Know what another process made of a collaboration, as if an earlier run had kept it."""
+        known = self._entries()
+        with self._lock:
+            known[key] = entry
+            self._new += 1
 
     def recall(self, key: str, protocol: str, now: datetime, read: Read) -> Recalled | None:
         """What is kept of a collaboration of which all is as it was; None where that is not certain.
@@ -97,12 +136,12 @@ class SnapshotCache:
             return None
         entry = self._entries()[key]
         try:
-            made = restore(entry.told, key, now, read)
+            recalled = recalled_from(entry, key, now, read)
         except (TypeError, ValueError, KeyError):
             return None
         with self._lock:
             self._sure[key] = entry
-        return Recalled(made, frozenset(map(Path, entry.watched)), HOME in entry.names)
+        return recalled
 
     def holds(self, key: str, protocol: str) -> bool:
         """Whether what is kept of a collaboration is so now; see `recall`."""
@@ -131,7 +170,7 @@ class SnapshotCache:
     def keep(
         self, key: str, before: TreeState, began: float,
         snapshot: Snapshot, watched: Iterable[Path],
-    ) -> None:  # fmt: skip
+    ) -> Entry | None:  # fmt: skip
         """Keep what was read of a collaboration, where it will be the same at any later time.
 
         Args:
@@ -140,6 +179,9 @@ class SnapshotCache:
             began: when that was.
             snapshot: what was made of it, of what lies in the folder alone.
             watched: the folders in which a change may matter.
+
+        Returns:
+            What is kept; None where nothing is.
         """
         if (
             not is_at_rest(snapshot)
@@ -149,15 +191,17 @@ class SnapshotCache:
             or len(snapshot.events) > _EVENTS
             or mounts.is_shared(_kinds().of(key, before.device))
         ):
-            return
+            return None
         evidence, told = self._evidence(key, before.names, before.digest), plain(snapshot)
         if evidence is None or told is None:
-            return
+            return None
         folders = tuple(sorted(map(str, watched)))
-        entry = _Entry(snapshot.protocol, before.names, folders, evidence, told)
-        with self._lock:
-            self._sure[key] = entry
-            self._new += 1
+        entry = Entry(snapshot.protocol, before.names, folders, evidence, told)
+        if self._keeps:
+            with self._lock:
+                self._sure[key] = entry
+                self._new += 1
+        return entry
 
     def save(self) -> None:
         """Keep all of it for the next run, where enough is new; without a cache folder nothing is."""
@@ -166,12 +210,12 @@ class SnapshotCache:
             if new < NEWS:
                 return
             self._new = 0
-        if self._context != _context(self._observer):
+        if self.context != _context(self._observer):
             return  # the settings changed meanwhile
         content = json.dumps([[key, *entry] for key, entry in [*sure.items()][:MOST]]).encode()
         head = {
             "schema": SCHEMA,
-            "context": self._context,
+            "context": self.context,
             "digest": hashlib.sha256(content).hexdigest(),
         }
         with contextlib.suppress(OSError):
@@ -181,28 +225,38 @@ class SnapshotCache:
                 atomic.replace(self.path, data, sync=False, private=True)
             _trim(self.path.parent)
 
-    def _entries(self) -> dict[str, _Entry]:
+    def _entries(self) -> dict[str, Entry]:
         with self._lock:
             if self._known is None:
                 self._known = self._load()
             return self._known
 
-    def _load(self) -> dict[str, _Entry]:
+    def _load(self) -> dict[str, Entry]:
         try:
             if not _is_private(self.path):
                 return {}
             head, _, content = read_bounded(self.path, LARGEST).partition(b"\n")
             said = json.loads(head)
-            if (said["schema"], said["context"]) != (SCHEMA, self._context):
+            if (said["schema"], said["context"]) != (SCHEMA, self.context):
                 return {}
             if hashlib.sha256(content).hexdigest() != said["digest"]:
                 return {}
-            return {key: _Entry(*rest) for key, *rest in json.loads(content)}
+            return {key: Entry(*rest) for key, *rest in json.loads(content)}
         except OSError:  # Unreadable, too
             return {}
         except (ValueError, TypeError, KeyError, RecursionError):
             _log.info("%s is damaged: everything is read again", self.path)
             return {}
+
+
+def recalled_from(entry: Entry, key: str, now: datetime, read: Read) -> Recalled:
+    """What an entry tells; see `SnapshotCache.recall`.
+
+    Raises:
+        TypeError, ValueError, KeyError: it is none that `SnapshotCache.keep` made.
+    """
+    made = restore(entry.told, key, now, read)
+    return Recalled(made, frozenset(map(Path, entry.watched)), HOME in entry.names)
 
 
 def _is_private(path: Path) -> bool:

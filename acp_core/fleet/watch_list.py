@@ -10,7 +10,7 @@ from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 
 PACE = 0.25  # s between two replacements of the watcher's list: at least,
-EACH = 0.0002  # and for each folder in it, since all of them are watched anew
+EACH = 0.0004  # and for each folder in it: all are watched, and all collaborations checked, anew
 
 
 class WatchList:

@@ -54,6 +54,9 @@ LIVE = Process("acp_core.loops.live", "", "standard input: an order of a live se
 SYNC = Process("acp_core.protocols.folder.conduct.synced", "", "FOLDER")
 ASKED = Process("acp_core.loops.asked", "", "standard input: a request from another host as JSON")
 RESUME = Process("acp_core.loops.interrupted", "", "nothing")
+READER = Process(
+    "acp_core.fleet.reader", "", "standard input: folders to read, a line of JSON each"
+)
 ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
 
 

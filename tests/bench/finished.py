@@ -92,7 +92,7 @@ def _status(words: Sequence[str]) -> tuple[float, float]:
 
 
 def _drawn(base: Path, count: int) -> tuple[float, float]:
-    return _shown([*acp(), str(base)], f"{count} done")
+    return _shown([*acp(), str(base)], f"{count:,} done")
 
 
 def _shown(command: Sequence[str], text: str) -> tuple[float, float]:

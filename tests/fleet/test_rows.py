@@ -54,7 +54,7 @@ async def test_details_of_a_row_are_never_read_by_who_draws(
 def test_every_part_of_a_snapshot_is_in_its_row_or_read_later(work: Path, read: list[str]) -> None:
     look(work)
     read.clear()
-    row = Fleet([work], clock=lambda: NOW).read()[0]
+    row = Fleet([work], clock=lambda: NOW, rows=True).read()[0]
     assert isinstance(row, CachedSnapshot)
     later = {"phases", "next_actions", "documents", "gates", "findings", "panels", "outcome"}
     for each in fields(row):
@@ -89,7 +89,7 @@ def test_what_hangs_while_it_is_recalled_is_not_read_at_the_same_time(
     monkeypatch.setattr(live, "PATIENCE", 0.2)
     read.clear()
     try:
-        found = Fleet([work], clock=lambda: NOW).read()
+        found = Fleet([work], clock=lambda: NOW, rows=True).read()
         assert read == []
     finally:
         hangs.set()

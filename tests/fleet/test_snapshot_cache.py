@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("long_ago")
 
 def look(work: Path) -> dict[str, Any]:
     """What `acp status --json` says of them, by their names."""
-    fleet = Fleet([work], clock=lambda: NOW)
+    fleet = Fleet([work], clock=lambda: NOW, rows=True)
     entries = overview.arrange(fleet.read(), lambda one: Seen(one.needs, 0, False), recent=True)
     told = status.as_fields(entries, [], NOW, Forecast())
     return json.loads(json.dumps(told))
@@ -82,8 +82,9 @@ def test_a_second_look_reads_nothing_and_says_the_same(work: Path, read: list[st
 
 def test_details_are_there_when_they_are_looked_at(work: Path, read: list[str]) -> None:
     full = Fleet([work], clock=lambda: NOW).read()[3]
+    look(work)
     read.clear()
-    row = Fleet([work], clock=lambda: NOW).read()[3]
+    row = Fleet([work], clock=lambda: NOW, rows=True).read()[3]
     assert isinstance(row, CachedSnapshot)
     assert (row.name, len(row.events), row.events[-1]) == (
         full.name,
@@ -106,7 +107,7 @@ def test_details_are_there_when_they_are_looked_at(work: Path, read: list[str]) 
 
 def test_what_is_asked_of_one_that_was_not_read(work: Path) -> None:
     look(work)
-    fleet = Fleet([work], clock=lambda: NOW)
+    fleet = Fleet([work], clock=lambda: NOW, rows=True)
     key = fleet.read()[0].key
     text = fleet.call_sync(key, lambda opened: opened.load("conclusion.md").text)
     assert "Conclusion" in text
@@ -397,3 +398,11 @@ async def test_what_was_only_recalled_is_recorded_at_leisure(
         assert all(isinstance(reader.fleet.snapshots[key], CachedSnapshot) for key in rows)
     with contextlib.closing(Store(library.path(rows[0]), read_only=True)) as store:
         assert "conclusion.md" in store.latest()
+
+
+def test_what_was_only_a_row_before_is_recorded_when_that_is_asked_for(work: Path) -> None:
+    """A row of an earlier run has nothing that can be recorded."""
+    look(work)
+    Fleet([work], recorder=(recorder := Recorder("record"))).read()
+    recorder.close()
+    assert all(library.path(str(work / f"c{number:02}")).exists() for number in range(SIZE))

@@ -88,6 +88,23 @@ def test_nothing_but_settings_is_imported_before_the_dashboard_draws() -> None:
     assert heavy(modules) == set()
 
 
+def test_the_status_of_few_loads_nothing_that_reads_many(tmp_path: Path) -> None:
+    who = ["--participant", "writer", "--participant", "reader"]
+    run(
+        "init",
+        "--folder",
+        str(tmp_path / "c"),
+        *who,
+        "--objective",
+        "Choose",
+        "--completion",
+        "Chosen",
+    )
+    code, modules = run("status", str(tmp_path))
+    assert code == 0
+    assert {"acp_core.fleet.readers", "acp_core.fleet.snapshot_cache"} & modules == set()
+
+
 OPENED = """
 import asyncio, json, sys
 from pathlib import Path
@@ -114,6 +131,7 @@ asyncio.run(main())
 AFTERWARDS = {
     "acp_core.agents.registry": "there are no loops",
     "acp_core.agents.state": "there are no loops",
+    "acp_core.fleet.readers": "there are few collaborations",
     "acp_core.history.serialize": "recording goes after the picture",
     "acp_tui.widgets.markdown_page": "the text of a document comes after the picture",
 }
