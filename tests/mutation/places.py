@@ -99,7 +99,9 @@ UNDEFENDED = (
     Undefended(
         "acp_core/fleet/readings.py",
         "        member.queued = False  # before reading: what changes from here on is read again\n"
+        "        if member.away:\n            return\n"
         "        snapshot = member.refresh(self._clock())\n",
+        "        if member.away:\n            return\n"
         "        snapshot = member.refresh(self._clock())\n        member.queued = False\n",
         "tests/fleet/test_readings.py::test_what_changes_while_it_is_read_is_read_again",
     ),
