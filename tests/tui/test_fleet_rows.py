@@ -27,7 +27,7 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
     """Opened, sorted, filtered, searched, opened again, replayed."""
     rows.settle(monkeypatch)
     work = rows.many(finished.folder(tmp_path / "pattern"), tmp_path / "work")
-    Fleet([work]).read()
+    Fleet([work], rows=True).read()
     read: list[rows.Reading] = []
     rows.readings(monkeypatch, read.append)
     app = AcpApp([str(work)], settings=Settings(utc=True))
