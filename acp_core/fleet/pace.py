@@ -7,8 +7,8 @@ from then on the rate is bounded, for as long as changes keep coming faster than
 from __future__ import annotations
 
 FASTEST = 1 / 30  # s between two readings: more cannot be seen
-STEADY = 0.2  # s between two of a stream: it costs a third as much, and can still be followed
-AT_ONCE = 5  # readings that may follow each other before a stream counts as one
+STEADY = 0.25  # s between two of a stream: it costs half as much, and can still be followed
+AT_ONCE = 4  # readings that may follow each other before a stream counts as one
 
 
 class Pace:

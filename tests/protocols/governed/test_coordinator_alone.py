@@ -85,7 +85,8 @@ class Person:
     def _is_over(self) -> bool:
         screen = self.app.screen
         if not isinstance(screen, ActionScreen) or screen.has_class("-over"):
-            return True
+            told = (each for each in self.app.workers if each.group == "result")
+            return all(each.is_finished for each in told)  # what is next may still come up
         return "✗ refused" in str(screen.query_one("#why", Static).render())
 
     async def do(self, folder: Path, label: str) -> str:
