@@ -23,8 +23,9 @@ from textual.signal import Signal
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model.clock import utc_now
-from acp_core.protocols.locations import RUNNING, is_link, is_list
+from acp_core.protocols.locations import RUNNING, is_link
 from acp_tui import keys
+from acp_tui.opening import Opening
 from acp_tui.quitting import QuitGuard
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
@@ -145,7 +146,8 @@ class AcpApp(PaintingApp):
         self.terminal = Terminal(self)
         self._screenshots = Screenshots(self)
         self._quit_guard = QuitGuard(self)
-        self._key_queue = KeyQueue(self, super().on_event)
+        self.opening = Opening(self)
+        self._key_queue = KeyQueue(self, super().on_event, lambda: self.opening.is_under_way)
         places = list(paths) or ["."]
         self._all_that_runs = [path for path in places if path == RUNNING]
         self.links = tuple(path for path in places if is_link(path))
@@ -210,6 +212,7 @@ class AcpApp(PaintingApp):
         for line in (problem, *keys.problems(self.settings.keys)):
             if line:
                 self.tell(line, "warning")
+        self.opening.look()
         self.call_after_refresh(self._follow)
         if self.heap:
             self.set_timer(START, self.heap.settle)
@@ -217,7 +220,7 @@ class AcpApp(PaintingApp):
     @work(exclusive=True, group="fleet", exit_on_error=False)
     async def _follow(self) -> None:
         """Publish every change of the fleet, for as long as the dashboard runs."""
-        self._open_the_only_one()
+        await self.opening.open()
         try:
             async for batch in self.fleet.changes():
                 self.snapshots_changed.publish(batch)
@@ -228,27 +231,6 @@ class AcpApp(PaintingApp):
         except Exception as error:
             self.tell(f"acp no longer sees changes: {error!r}. Restart acp.", "error")
             raise
-
-    @work(thread=True, group="start")
-    def _open_the_only_one(self) -> None:
-        """Where the one given path is itself a collaboration, show it on top of the fleet."""
-        places = [*self.paths, *self.links]
-        if len(places) != 1:
-            return
-        from acp_core.protocols.discovery import identify
-        from acp_core.protocols.registry import bundled, installed
-
-        key = self.links[0] if self.links else None
-        if key is not None and is_list(key):
-            return
-        if key is None:
-            # Looking up what other distributions bring costs tens of milliseconds.
-            location = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
-            key = location.key if location else None
-        if key is not None:
-            import acp_tui.screens.collaboration  # noqa: F401 - heavy: not on the screen's thread
-
-            self.call_from_thread(self.open_collaboration, key)
 
     def post_display_hook(self) -> None:
         super().post_display_hook()

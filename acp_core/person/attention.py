@@ -18,14 +18,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acp_core.files import atomic, modes
 from acp_core.files.newer import NEWER
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Need, Question, Snapshot
 from acp_core.person import paths
+
+if TYPE_CHECKING:
+    from acp_core.model import Need, Question, Snapshot
 
 try:
     import fcntl

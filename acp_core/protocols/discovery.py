@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.protocols import registry
-from acp_core.protocols.contract import Collaboration
 
 if TYPE_CHECKING:
-    pass
+    from acp_core.protocols.contract import Collaboration
 
 IGNORED = frozenset(
     {".git", ".hg", ".svn", ".acp", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
@@ -114,14 +113,27 @@ class Explorer:
     folders in `IGNORED` are left out. Folders below a collaboration are looked into like
     others: it may hold further ones. Paths may overlap and need not exist yet. Used from one
     thread at a time.
+
+    Args:
+        paths: folders.
+        depth: levels of folders below each path.
+        limit: folders that are listed at most, in all.
+        known: the protocols that are asked, in this order; all that are installed where None.
     """
 
-    def __init__(self, paths: Iterable[Path], *, depth: int = DEPTH, limit: int = FOLDERS) -> None:
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        *,
+        depth: int = DEPTH,
+        limit: int = FOLDERS,
+        known: Iterable[registry.Protocol] | None = None,
+    ) -> None:
         self.roots = tuple(dict.fromkeys(Path(os.path.abspath(path)) for path in paths))
         self.problems: dict[str, str] = {}
         self.cut = False
         self._depth, self._limit = depth, limit
-        self._known = tuple(registry.installed())
+        self._known = tuple(registry.installed() if known is None else known)
         self._markers = {marker for protocol in self._known for marker in protocol.markers}
         self._explored: dict[Path, _ExploredFolder] = {}
         self._reals: set[str] = set()

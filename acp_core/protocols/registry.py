@@ -68,7 +68,8 @@ class Protocol(NamedTuple):
     examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
     can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are
     the descriptions of acts that have no command of their own, so that a command that is printed for
-    them names the inputs that a person must choose.
+    them names the inputs that a person must choose. ``newest`` tells the newest events of a folder that is
+    not read yet, where that costs next to nothing (see `acp_core.protocols.newest`).
     """
 
     name: str
@@ -88,6 +89,7 @@ class Protocol(NamedTuple):
     manual: str | None = None
     tools: str | None = None
     acts: str | None = None
+    newest: str | None = None
 
 
 WATCH = "watch"

@@ -56,7 +56,7 @@ class CollaborationScreen(SnapshotScreen):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)
-        self.say_waiting(f"Reading {self.key} …")
+        self.say_waiting(self.app.opening.reading(self.key))
         if self.app.fleet.whole(self.key) is None:
             self.wait()
         self.app.fleet.look_at(self.key)
@@ -99,6 +99,7 @@ class CollaborationScreen(SnapshotScreen):
                 "No collaboration here, or it was removed. Press Escape to go back to the fleet."
             )
             self.say_waiting(words)
+            self.app.opening.end()
         wait = self._drawn_at + FRAME - monotonic()
         if wait <= 0:
             self._draw()
@@ -113,7 +114,7 @@ class CollaborationScreen(SnapshotScreen):
         if snapshot is None:
             row = self.app.fleet.snapshots.get(self.key)
             if row is not None and row.source.note:
-                self.say_waiting(f"Reading {self.key} … {row.source.note}")
+                self.say_waiting(self.app.opening.reading(self.key, row.source.note))
         else:
             asked = self.asking(snapshot)
             needs = tuple(need for _, need in asked)
@@ -132,6 +133,7 @@ class CollaborationScreen(SnapshotScreen):
 
     def _begin(self, snapshot: Snapshot) -> None:
         """The first Snapshot is there: mark what is new since the last visit, go to what is shown first."""
+        self.app.opening.end()
         visit = self._visit
         if visit is not None:
             self.timeline.last_seen = LastSeen(events_seen(snapshot.events, visit), visit.at)

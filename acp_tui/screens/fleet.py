@@ -246,7 +246,7 @@ class FleetScreen(CollaborationActions):
             key = keys.called(self.app, "fleet.archived")
             return text.join((f"{number}, all archived.\n\n", "bold"), _hint(key, "shows them"))
         if not self._complete:
-            return text.plain(f"Looking for collaborations under {where} …", text.MUTED)
+            return self.app.opening.looking(where)
         return text.join(
             (f"No collaboration under {where} yet.\n\n", "bold"),
             _hint(keys.called(self.app, "fleet.new"), "starts one here"),
@@ -387,9 +387,8 @@ class FleetScreen(CollaborationActions):
         )
 
     def relist(self) -> None:
-        """List the fleet by the view that is used now."""
-        if self._entries:
-            self._show()
+        """List the fleet by the view that is used now, or say what is known until there is one."""
+        self._show()
 
     # the filter, and the search that it begins
 

@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
@@ -153,9 +154,10 @@ class SnapshotScreen(CollaborationActions):
         """What an action is called, where it is known; the words of its name until then."""
         return self.loader.label(action) if key == self.key else super().called(key, action)
 
-    def say_waiting(self, words: str) -> None:
+    def say_waiting(self, words: str | Content) -> None:
         """Say what stands there for as long as there is nothing to show."""
-        self.query_one("#waiting", Static).update(line(words, MUTED))
+        said = line(words, MUTED) if isinstance(words, str) else words
+        self.query_one("#waiting", Static).update(said)
 
     def wait(self, *, over: bool = False) -> None:
         """Show words in place of the panes, or the panes again: by no class, which styles all anew."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Input = events.Key | events.Paste
 LONGEST = 10.0
-"""Seconds for which keys wait at most for a form that is being made; on a busy machine one takes more than one."""
+"""Seconds for which keys wait at most for what is being made; a form takes more than one on a busy machine."""
 PAUSE = 0.01
 NEVER_HELD = frozenset({"escape", "ctrl+q", "ctrl+c"})
 """Keys that leave: nobody is kept in a form that does not come."""
@@ -30,15 +30,22 @@ NEVER_HELD = frozenset({"escape", "ctrl+q", "ctrl+c"})
 class KeyQueue:
     """The keys that were pressed and have not reached a widget yet."""
 
-    def __init__(self, app: App[Any], forward: Callable[[Input], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        app: App[Any],
+        forward: Callable[[Input], Awaitable[None]],
+        is_held: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Make it.
 
         Args:
             app: Its focused widget gets the keys.
             forward: Hands a key to it.
+            is_held: Says whether keys wait although the screen is made.
         """
         self._app = app
         self._forward = forward
+        self._is_held = is_held
         self._waiting: deque[Input] = deque()
         self._busy = False  # a key is on its way
 
@@ -52,7 +59,8 @@ class KeyQueue:
 
     async def _hand_on(self, event: Input, waited: float = 0.0) -> None:
         leaving = isinstance(event, events.Key) and event.key in NEVER_HELD
-        if is_being_made(self._app.screen) and waited < LONGEST and not leaving:
+        held = is_being_made(self._app.screen) or self._is_held()
+        if held and waited < LONGEST and not leaving:
             later = partial(self._hand_on, event, waited + PAUSE)
             self._app.set_timer(PAUSE, lambda: self._after_focus(later))
             return

@@ -45,7 +45,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
 def _one(base: Path, size: int) -> dict[str, float]:
     with terminal([*acp(), str(base)]) as shown:
-        first = shown.wait_for("c00", timeout=120) - shown.begun
+        first = shown.wait_for("folder v", timeout=120) - shown.begun
         whole = shown.wait_for(f"{size:,} need you", timeout=180) - shown.begun
         settle(shown)
         idle = _at_rest(shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,9 +59,8 @@ def _empty() -> dict[str, float]:
 
 
 def _one(folder: Path, changes: int) -> dict[str, float]:
-    newest = str(json.loads(_last_line(folder))["summary"]).split(" of ")[0]
     with terminal([*acp(), str(folder)]) as shown:
-        first = shown.wait_for(newest, timeout=120) - shown.begun
+        first = shown.wait_for("Timeline", timeout=120) - shown.begun
         writer = ready(shown, folder)
         memory = used(shown.pid).memory
         before = used(shown.pid).processor
@@ -95,9 +93,3 @@ def _key(shown: Terminal, key: str, text: str) -> float:
     begun = time.perf_counter()
     shown.send(key)
     return shown.wait_for(text) - begun
-
-
-def _last_line(folder: Path) -> bytes:
-    with (folder / "events.jsonl").open("rb") as log:
-        log.seek(max(0, log.seek(0, 2) - 4096))
-        return log.read().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""From the start of `acp` to its first picture, beside an empty Textual program."""
+"""From the start of `acp` to its first picture, and to all panes, beside an empty Textual program."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ def measure(bench: Bench) -> Iterator[Figure]:
     measures = {
         "empty": lambda: paint(EMPTY, "painted"),
         "fleet": lambda: paint([*acp(), str(base)], " acp "),
-        "rows": lambda: paint([*acp(), str(few)], "c00"),
+        "names": lambda: paint([*acp(), str(few)], "c00"),
+        "rows": lambda: paint([*acp(), str(few)], "folder v"),
     }
     for events, place in places.items():
         command, newest = [*acp(), str(place)], f"Entry {events} "
         measures[str(events)] = lambda command=command, newest=newest: paint(command, newest)  # type: ignore[misc]
+        measures[f"all {events}"] = lambda command=command: paint(command, "Findings")  # type: ignore[misc]
         measures[f"first {events}"] = lambda command=command: paint(command, " acp ")  # type: ignore[misc]
     found = interleaved(bench.runs, measures)
     empty = found["empty"]
@@ -38,8 +40,10 @@ def measure(bench: Bench) -> Iterator[Figure]:
         return bench.figure("start", name, found[key], "an empty Textual program", empty, aim)
 
     yield figure("first picture, fleet", "fleet")
+    yield figure(f"names of {FEW} collaborations", "names")
     yield figure(f"first rows of {FEW} collaborations", "rows", ROWS)
     for events in bench.lengths:
         held = FACTOR if events == 10_000 else None
         yield figure(f"first picture, {events:,} events", f"first {events}", held)
         yield figure(f"newest event shown, {events:,} events", str(events), NEWEST.get(events))
+        yield figure(f"all panes shown, {events:,} events", f"all {events}")

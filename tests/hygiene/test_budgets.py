@@ -87,6 +87,34 @@ def test_the_first_picture_needs_nothing_that_reads_collaborations() -> None:
     assert DASHBOARD & set(ran.stdout.split()) == set()
 
 
+LOOKED = """
+import sys
+from pathlib import Path
+import acp_tui.app
+from acp_core.person.attention import Attention
+from acp_core.protocols.discovery import Explorer, identify
+from acp_core.protocols.newest import newest
+from acp_core.protocols.registry import bundled
+folder = Path(sys.argv[1])
+assert newest(folder, identify(folder, bundled()).protocol, 10)
+assert [each.key for each in Explorer([folder.parent], known=bundled()).explore()] == [str(folder)]
+Attention().is_archived(str(folder))
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_the_newest_events_and_the_names_need_nothing_that_reads_collaborations(
+    folder: Path,
+) -> None:
+    """They stand in the first picture, or right after it (see `acp_tui.opening`)."""
+    ran = subprocess.run(
+        [sys.executable, "-c", LOOKED, str(folder)], capture_output=True, text=True, check=True
+    )
+    modules = set(ran.stdout.split())
+    assert modules & (DASHBOARD - {"acp_core.protocols.registry"}) == set()
+    assert "importlib.metadata" not in modules  # what other distributions bring is asked for later
+
+
 READ = """
 import sys
 import acp_tui.app, acp_tui.screens.collaboration
