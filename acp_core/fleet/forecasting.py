@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+EACH = 0.0002  # s for each collaboration: what was read is put in order and drawn before
 REST = 2.0  # s after a change until it is learned from: by then most floods are over
 
 
@@ -63,7 +64,10 @@ class Forecasting:
         if not self._begun:
             self._begun = True
             self._changed.update(self._members)
-            self._lane.submit(self._open, Urgency.IDLE)
+            pause = EACH * len(self._members)
+            self._mail.later(
+                "forecast", pause, partial(self._lane.submit, self._open, Urgency.IDLE)
+            )
 
     def changed(self, key: str) -> None:
         """There is a new Snapshot of a collaboration."""

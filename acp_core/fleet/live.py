@@ -115,7 +115,7 @@ class Fleet:
         )  # fmt: skip
         self._rechecks = Rechecks(
             RecheckSchedule(self._observer.patience.scaled(NET)), self._mail, self._members,
-            self._readings.schedule, self._find_anew,
+            self._readings.look_again, self._find_anew,
         )  # fmt: skip
         self._loop_watch = LoopWatch(
             self._observer, self._workers.lane(), self._mail, self._loops_changed

@@ -92,11 +92,28 @@ class Readings:
         less than a job for each.
         """
         if len(members) > 1 and self._cache.is_of_use():
-            number = next(self._numbers)
-            self._recalling[number] = time.monotonic(), members
-            self._workers.lane().submit(partial(self._recall, number, members, urgency), urgency)
+            self._look_at_all(members, urgency)
         else:
             self._schedule_all(members, urgency)
+
+    def look_again(self, members: Iterable[Member]) -> None:
+        """Read again, at leisure, what changed of these without a word.
+
+        One job looks at those that are only known by their rows.
+        """
+        rows: list[Member] = []
+        for member in members:
+            if member.is_recalled and not member.queued:
+                rows.append(member)
+            else:
+                self.schedule(member, Urgency.IDLE)
+        if rows:
+            self._look_at_all(rows, Urgency.IDLE)
+
+    def _look_at_all(self, members: Sequence[Member], urgency: Urgency) -> None:
+        number = next(self._numbers)
+        self._recalling[number] = time.monotonic(), members
+        self._workers.lane().submit(partial(self._recall, number, members, urgency), urgency)
 
     def _schedule_all(self, members: Iterable[Member], urgency: Urgency) -> None:
         known = [each for each in members if self._members.get(each.key) is each]
@@ -111,7 +128,12 @@ class Readings:
         known: list[Member] = []
         others: list[Member] = []
         for member in members:
-            (others if member.recall(self._clock()) is None else known).append(member)
+            before = member.snapshot
+            recalled = member.recall(self._clock())
+            if recalled is None:
+                others.append(member)
+            elif recalled is not before:
+                known.append(member)
         self._mail.post(partial(self._recalled, number, known))
         if others:
             self._mail.post(partial(self._schedule_all, others, urgency))

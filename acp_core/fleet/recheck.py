@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
-from acp_core.fleet.workers import Urgency
 
 NET = 60.0  # s between two looks at everything, in case that a change passed unseen
 LEAST, EACH = 10.0, 0.2  # s between two looks at what is known: at least, and for each of them
@@ -48,7 +47,7 @@ class Rechecks:
         schedule: when.
         mail: of the fleet.
         members: of the fleet, by key.
-        read: has a member read.
+        look: has what changed of some members read.
         find: has what is new found, and looks at the participants' programs.
     """
 
@@ -57,13 +56,13 @@ class Rechecks:
         schedule: RecheckSchedule,
         mail: Mail,
         members: Mapping[str, Member],
-        read: Callable[[Member, Urgency], None],
+        look: Callable[[Iterable[Member]], None],
         find: Callable[[], None],
     ) -> None:
         self._schedule = schedule
         self._mail = mail
         self._members = members
-        self._read = read
+        self._look = look
         self._find = find
 
     def begin(self) -> None:
@@ -77,8 +76,7 @@ class Rechecks:
         self._known()
 
     def _known(self) -> None:
-        for member in self._members.values():
-            self._read(member, Urgency.IDLE)
+        self._look(self._members.values())
 
     def _due(self) -> None:
         if self._schedule.is_whole():

@@ -12,9 +12,10 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from acp_core.files import atomic, modes
 from acp_core.files.newer import is_newer
@@ -31,7 +32,31 @@ LARGEST = 64 << 20  # bytes of the file
 MOST = 5_000  # collaborations, the latest
 CASES = 500  # of one collaboration, the latest
 EVENTS = 10_000  # a longer log costs more than it teaches
+# One JSON object, with a line for each collaboration: the whole at one go takes tens of megabytes.
+_FIRST_LINE = f'{{"schema":"{SCHEMA}","collaborations":{{'
+_BETWEEN, _LAST_LINE = ",\n", "}}"
 _DEMO = "/acp-demo-"  # folders of `acp demo`: played, not worked
+
+
+class Cases:
+    """The cases of one collaboration, kept small: thousands went through the same turns and phases.
+
+    Args:
+        cases: Any.
+    """
+
+    __slots__ = ("_names", "_seconds")
+    _known: ClassVar[dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]] = {}
+
+    def __init__(self, cases: Iterable[Case]) -> None:
+        given = tuple(cases)
+        names = tuple((kind, phase) for kind, phase, _ in given)
+        self._names = self._known.setdefault(names, names)
+        self._seconds = array("d", (case.seconds for case in given))
+
+    def __iter__(self) -> Iterator[Case]:
+        for (kind, phase), seconds in zip(self._names, self._seconds, strict=True):
+            yield Case(kind, phase, seconds)
 
 
 class Learned(NamedTuple):
@@ -40,7 +65,7 @@ class Learned(NamedTuple):
     protocol: str
     stamp: str
     at: float
-    cases: tuple[Case, ...]
+    cases: Cases
 
 
 class Durations:
@@ -71,7 +96,7 @@ class Durations:
         """Take in the cases of a collaboration, in place of those that it had."""
         key = key_of(snapshot.key)
         at = snapshot.changed.timestamp() if snapshot.changed else time.time()
-        last = tuple(cases)[-CASES:]
+        last = Cases(tuple(cases)[-CASES:])
         with self._lock:
             self._known()[key] = Learned(snapshot.protocol, _stamp(snapshot), at, last)
             self._new.add(key)
@@ -100,7 +125,7 @@ class Durations:
             cases = () if demo else forecast.cases_of_recording(store.observations(), store.spans())
         finally:
             store.close()
-        learned = Learned(meta.get("protocol", ""), stamp, stat.st_mtime, cases[-CASES:])
+        learned = Learned(meta.get("protocol", ""), stamp, stat.st_mtime, Cases(cases[-CASES:]))
         with self._lock:
             self._known()[place.name] = learned
             self._new.add(place.name)
@@ -141,10 +166,10 @@ class Durations:
         if not self._keep or self._newer:
             return
         latest = sorted(known.items(), key=lambda item: -item[1].at)[:MOST]
-        content = {"schema": SCHEMA, "collaborations": {key: _plain(each) for key, each in latest}}
+        entries = (f"{json.dumps(key)}:{_text(_plain(each))}" for key, each in latest)
+        data = f"{_FIRST_LINE}\n{_BETWEEN.join(entries)}\n{_LAST_LINE}".encode()
         with contextlib.suppress(OSError):
             modes.private_folder(self.path.parent)
-            data = json.dumps(content, separators=(",", ":")).encode()
             atomic.replace(self.path, data, private=True)
 
     def _known(self) -> dict[str, Learned]:
@@ -154,11 +179,16 @@ class Durations:
 
     def _read(self) -> dict[str, Learned]:
         try:
-            content = json.loads(read_bounded(self.path, LARGEST))
-            self._newer = is_newer(content["schema"], SCHEMA)
-            if content["schema"] != SCHEMA:
-                return {}
-            return {key: _learned(each) for key, each in content["collaborations"].items()}
+            text = read_bounded(self.path, LARGEST).decode()
+            lines = text.split("\n")
+            parts: Iterable[dict[str, list[object]]]
+            if (lines[0], lines[-1]) == (_FIRST_LINE, _LAST_LINE):
+                parts = (json.loads(f"{{{line.removesuffix(',')}}}") for line in lines[1:-1])
+            else:  # written by an earlier acp, or by a later one
+                content = json.loads(text)
+                self._newer = is_newer(content["schema"], SCHEMA)
+                parts = [content["collaborations"]] if content["schema"] == SCHEMA else []
+            return {key: _learned(each) for part in parts for key, each in part.items()}
         except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return {}
 
@@ -168,6 +198,10 @@ def _stamp(snapshot: Snapshot) -> str:
     changed = snapshot.changed.isoformat() if snapshot.changed else ""
     last = events[-1].id if events else ""
     return f"{len(events)} {last} {snapshot.status.value} {snapshot.phase} {changed}"
+
+
+def _text(plain: list[object]) -> str:
+    return json.dumps(plain, separators=(",", ":"))
 
 
 def _plain(each: Learned) -> list[object]:
@@ -184,7 +218,7 @@ def _learned(plain: list[object]) -> Learned:
     protocol, stamp, at, cases = plain
     if not isinstance(cases, list) or not isinstance(at, int | float):
         raise ValueError("not an entry")
-    found = tuple(Case(str(kind), str(phase), float(took)) for kind, phase, took in cases)
+    found = [Case(str(kind), str(phase), float(took)) for kind, phase, took in cases]
     if not all(math.isfinite(case.seconds) for case in found):
         raise ValueError("not a duration")
-    return Learned(str(protocol), str(stamp), float(at), found)
+    return Learned(str(protocol), str(stamp), float(at), Cases(found))

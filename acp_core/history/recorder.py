@@ -34,6 +34,7 @@ _REST = 3.0  # times as long as the last first look took, the next one is waited
 _SOON = 0.03  # seconds until a change is kept: whoever shows it goes before
 _AGAIN = 0.06  # seconds until a file that was changed just now is looked at again
 _PRUNE = 3_600.0  # seconds between two looks at what is too old
+_CALM = 3.0  # times its patience until the first of them
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
         self._busy = False
         self._closed = False
-        self._pruned = 0.0
+        self._prune_at = time.monotonic() + _CALM * patience  # by then the start is over
         self.problem = ""
 
     def saw(
@@ -206,10 +207,10 @@ class Recorder:
 
     def _done(self, first: bool, took: float) -> None:
         now = time.monotonic()
-        if now - self._pruned > _PRUNE or not self._pruned:
+        if now >= self._prune_at:
             from acp_core.history import library
 
-            self._pruned = now
+            self._prune_at = now + _PRUNE
             library.prune(self.bounds, self._clock())
         with self._news:
             self._busy = False

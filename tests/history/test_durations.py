@@ -136,6 +136,8 @@ def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:
         b"",
         b"[]",
         b'{"schema": "acp.durations/1", "collaborations": {"x": 7}}',
+        b'{"schema":"acp.durations/1","collaborations":{\n"x":7\n}}',
+        b'{"schema":"acp.durations/1","collaborations":{\n"x":["folder","s",1.0,[["turn","drafti',
         b"\xff",
     ):
         path = Durations().path
@@ -144,6 +146,17 @@ def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:
         assert learned(work).usual("folder", TURN, "drafting") is not None
         assert json.loads(path.read_bytes())["schema"] == "acp.durations/1"
         assert path.stat().st_mode & 0o77 == 0, "one person's"
+
+
+def test_what_an_earlier_acp_learned_on_one_line_counts(work: Path) -> None:
+    """Now each collaboration has a line of its own: all at one go takes tens of megabytes."""
+    first = learned(work)
+    path = Durations().path
+    text = path.read_text()
+    content = json.loads(text)
+    assert len(text.splitlines()) == len(content["collaborations"]) + 2 > 5
+    path.write_text(json.dumps(content, separators=(",", ":")))
+    assert Durations().forecast() == first != Forecast()
 
 
 @pytest.mark.slow
