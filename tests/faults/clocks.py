@@ -7,7 +7,7 @@ import datetime as times
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,21 +35,35 @@ def jumped(seconds: float) -> Iterator[datetime]:
     """The clock of every module of acp stands so many seconds further on; 0: at the epoch."""
     real = time.time
     shift = seconds or 1.0 - real()
+    time.time = lambda: real() + shift
+    try:
+        with _told(lambda now: now + times.timedelta(seconds=shift)):
+            yield datetime.now(UTC) + times.timedelta(seconds=shift)
+    finally:
+        time.time = real
 
-    class Jumped(datetime, metaclass=_Meta):
+
+@contextlib.contextmanager
+def standing(at: datetime) -> Iterator[None]:
+    """The date and time of every module of acp stand still, so that what is written then is the same."""
+    with _told(lambda now: at.astimezone(now.tzinfo)):
+        yield
+
+
+@contextlib.contextmanager
+def _told(tell: Callable[[datetime], datetime]) -> Iterator[None]:
+    class Told(datetime, metaclass=_Meta):
         @classmethod
         def now(cls, tz: times.tzinfo | None = None) -> Any:
-            return datetime.now(tz) + times.timedelta(seconds=shift)
+            return tell(datetime.now(tz))
 
     modules = [m for name, m in sys.modules.items() if name.startswith("acp_core")]
     patched = [m for m in modules if getattr(m, "datetime", None) is datetime]
     for module in patched:
-        vars(module)["datetime"] = Jumped
-    time.time = lambda: real() + shift
+        vars(module)["datetime"] = Told
     try:
-        yield datetime.now(UTC) + times.timedelta(seconds=shift)
+        yield
     finally:
-        time.time = real
         for module in patched:
             vars(module)["datetime"] = datetime
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tests.faults.checkpoints import CHECKPOINT
 from tests.faults.clocks import CLOCKS
 from tests.faults.cut import CUT
+from tests.faults.fleets import FLEET
 from tests.faults.fuzz import FUZZ
 from tests.faults.guided import GUIDED
 from tests.faults.hostile import HOSTILE_TEXT, SCREENS
@@ -20,6 +22,6 @@ EVERY = {
     each.name: each
     for each in (
         KILLS, ERRORS_EVERYWHERE, POWER, STRACED, RANDOM_KILLS, STARTING, MIXED, CUT, CLOCKS, MODELS, FUZZ,
-        GUIDED, HOSTILE_TEXT, SCREENS, LIMITS, SHARED_GIT, SHARED_POSTGRES,
+        GUIDED, HOSTILE_TEXT, SCREENS, LIMITS, CHECKPOINT, FLEET, SHARED_GIT, SHARED_POSTGRES,
     )
 }  # fmt: skip

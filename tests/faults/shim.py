@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.faults import lowered
 from tests.faults.recorder import Recorder
 
 KILLED = 137
@@ -137,7 +138,7 @@ def _serve() -> None:
 
     commands = {c.name: registry.load(c.target) for p in registry.bundled() for c in p.commands}
     commands["watch an agent"] = _watch
-    _import_everything()
+    import_everything()
     for line in sys.stdin:
         request = json.loads(line)
         reading, writing = os.pipe()
@@ -162,7 +163,7 @@ def _watch(arguments: list[str]) -> int:
     return 0
 
 
-def _import_everything() -> None:
+def import_everything() -> None:
     """So that a run does not spend its time on imports, nor on waiting for writers: none is there."""
     import difflib  # noqa: F401
     import pkgutil
@@ -180,6 +181,7 @@ def _import_everything() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".skill.data" not in found.name:
                 import_module(found.name)
+    lowered.as_told()
 
 
 def _child(commands: dict[str, Any], request: dict[str, Any], pipe: int) -> None:

@@ -18,12 +18,13 @@ from tests.faults.places import MAKERS
 # name -> (every so many-th case, at most) by default, and in the slow part
 SHORT = {
     "cut": (463, 8), "fuzz": (1, 4), "limits": (131, 2), "hostile": (53, 3), "clocks": (29, 5),
-    "mixed": (1, 2),
+    "mixed": (1, 2), "checkpoint": (1, 8), "fleet": (1, 2),
 }  # fmt: skip
 SLOW = {
     "cut": (37, 500), "fuzz": (1, 270), "limits": (11, 120), "hostile": (11, 40), "clocks": (5, 60),
     "mixed": (1, 5), "random": (1, 3), "kills": (1, 150), "errors": (1, 80), "power": (1, 100), "strace": (9, 15),
     "starting": (1, 8), "models": (1, 5), "screens": (5, 8),
+    "checkpoint": (1, 160), "fleet": (1, 12),
 }  # fmt: skip
 
 

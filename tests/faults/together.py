@@ -110,15 +110,21 @@ def _round(kind: str, root: Path, chance: Random) -> None:
 
 def _held(kind: str, root: Path) -> list[str]:
     if kind == "folder":
-        lines = (root / "events.jsonl").read_bytes().splitlines()
-        events = [json.loads(line) for line in lines]
-        assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
-        return [event["summary"] for event in events if "aloud" in event["summary"]]
+        data = (root / "events.jsonl").read_bytes()
+        seqs = [json.loads(line)["seq"] for line in data.splitlines()]
+        assert seqs == list(range(1, len(seqs) + 1))
+        return said_aloud(data)
     if kind == "governed":
         text = (root / "TALK.md").read_text()
         return [line.strip() for line in text.splitlines() if line.endswith("aloud")]
     log = json.loads((root / STATE).read_text())["coordination"]["feedback_log"]
     return [entry["content"] for entry in log]
+
+
+def said_aloud(log: bytes) -> list[str]:
+    """What writers said, of a log of folders."""
+    told = [json.loads(line)["summary"] for line in log.splitlines()]
+    return [each for each in told if each.endswith("aloud")]
 
 
 def mixed(place: Path, seed: int) -> Iterator[Case]:

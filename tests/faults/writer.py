@@ -15,8 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.faults import lowered
+
 
 def main(kind: str, folder: str, name: str, start: str, count: str) -> None:
+    lowered.as_told()
     for number in range(int(start), int(start) + int(count)):
         said = f"{name} says {number} aloud"
         if kind == "unlocked":
