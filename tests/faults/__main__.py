@@ -22,7 +22,15 @@ from tests.faults.campaign import Result, carry_out
 from tests.faults.every import EVERY
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs/faults.md"
-_SHARES = {"kills": 2.5, "errors": 2.5, "cut": 1.5, "models": 2.0, "fuzz": 1.5, "limits": 1.5}
+_SHARES = {
+    "kills": 2.5,
+    "errors": 2.5,
+    "cut": 1.5,
+    "models": 2.0,
+    "fuzz": 1.5,
+    "limits": 1.5,
+    "fleet": 1.5,
+}
 _TOLD = 20  # failures of a campaign that are written down
 
 

@@ -235,13 +235,11 @@ class Place:
 
     def lie(self) -> None:
         """Another account wrote what did not happen, or could have."""
-        self._rewrite(
-            lambda rows: json.loads(json.dumps(rows).replace("a", "A").replace("fAlse", "false"))
-        )
         if self._chance.random() < 0.5:
             self.kept.chmod(self._chance.choice((0o620, 0o602)))
         else:
             os.chown(self.kept, _STRANGER, -1)
+        self._rewrite(lambda rows: [_untrue(row) for row in rows])
 
     def _rewrite(self, change: Callable[[list[list[Any]]], list[list[Any]]]) -> None:
         head, _, content = self.kept.read_bytes().partition(b"\n")
@@ -298,6 +296,12 @@ _HARMS: dict[str, Callable[[Place], None]] = {
     "no folder": Place.no_folder,
     "forgotten": Place.forget,
 }
+
+
+def _untrue(row: list[Any]) -> list[Any]:
+    """A row with another name and another objective."""
+    *rest, (protocol, dialect, *_, location), told = [*row[:-1], row[-1][:5], row[-1][5:]]
+    return [*rest, [protocol, dialect, "x", "y", location, *told]]
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:

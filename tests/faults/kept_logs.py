@@ -191,9 +191,10 @@ class Place:
         """Change what is kept. Returns what was done."""
         name = self._chance.choice([*_HARMS])
         for path in self.kept():
-            found = path.stat()
-            if found.st_uid == os.geteuid() and not found.st_mode & 0o022:  # no lie
-                self._stale = [*self._stale[-7:], path.read_bytes()]
+            with contextlib.suppress(OSError):
+                found = path.stat()
+                if found.st_uid == os.geteuid() and not found.st_mode & 0o022:  # no lie
+                    self._stale = [*self._stale[-7:], path.read_bytes()]
         with contextlib.suppress(OSError, IndexError, ValueError):
             _HARMS[name](self)
         return name
@@ -239,11 +240,12 @@ class Place:
     def lied_about(self) -> None:
         """Another account wrote there what did not happen, or could have."""
         for path in self.kept():
-            path.write_bytes(lie(path.read_bytes()))
+            data = lie(path.read_bytes())
             if self._chance.random() < 0.5:
                 path.chmod(self._chance.choice((0o620, 0o602)))
             else:
                 os.chown(path, _STRANGER, -1)
+            path.write_bytes(data)
 
     def unreadable(self) -> None:
         for path in self.kept():
