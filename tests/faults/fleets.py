@@ -32,9 +32,10 @@ from tests.support import finished
 
 _KINDS = {"folder": 14, "workspaces": 2, "governed": 2, "initiative": 1, "cycle": 2}
 _GOING_ON = 2  # collaborations
-_ROUNDS = 2  # of a case
+_ROUNDS = 4  # of a case
 _GONE = 30.0  # s until a process that was told to end is gone
 _KILLED = -9
+_SOON = 1.0  # s in which reading processes begin, if any do
 _OLD = 86_400.0  # s
 _STRANGER = 54_321  # another account
 
@@ -65,7 +66,10 @@ class Place:
         shutil.copytree(self._pattern, self.work, symlinks=True)
 
     def remove_all(self) -> None:
-        """Leave nothing behind."""
+        """Leave nothing behind, no process either."""
+        self._looker.begin_anew()
+        for each in self.readers():
+            each.kill()
         shutil.rmtree(self._place, ignore_errors=True)
 
     # Looking
@@ -77,7 +81,9 @@ class Place:
         if alone and (self._place / "own/state").exists():
             shutil.copytree(self._place / "own/state", own / "state", symlinks=True)
         self._notes.mkdir(exist_ok=True)
-        (self._notes / "first").unlink(missing_ok=True)
+        if not alone:
+            for each in self._notes.iterdir():
+                each.unlink(missing_ok=True)
         env = {"ACP_CACHE": str(own / "cache"), "ACP_STATE": str(own / "state"),
                "ACP_TESTS_READER": reader, "ACP_TESTS_READERS": str(self._notes)}  # fmt: skip
         out = self._place / f"look-{number}"
@@ -97,6 +103,12 @@ class Place:
     def wanted(self) -> Ran:
         """What one process says of which nothing was kept."""
         return self.end(self.begin(alone=True))
+
+    def until_read(self) -> None:
+        """Wait until a reading process has begun, if one does."""
+        until = time.monotonic() + _SOON
+        while not any(self._notes.iterdir()) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def until_gone(self) -> None:
         """Wait until no reading process of this fleet is left.
@@ -127,7 +139,8 @@ class Place:
     # What befalls the collaborations
 
     def change(self) -> str:
-        name = self._chance.choice([*_CHANGES])
+        """Change one of them. Returns what was done."""
+        name = self._chance.choice(_UNSEEN if self._chance.random() < 0.3 else [*_CHANGES])
         folder = self._chance.choice(sorted(each for each in self.work.iterdir() if each.is_dir()))
         with contextlib.suppress(OSError, IndexError, ValueError):
             _CHANGES[name](self, folder)
@@ -155,7 +168,8 @@ class Place:
 
     def replace(self, folder: Path) -> None:
         """Another file of the same size and time."""
-        path = self.a_file(folder)
+        path = folder / "protocol.json"
+        path = path if path.is_file() else self.a_file(folder)
         found, data = path.stat(), path.read_bytes()
         made = path.with_name("made")
         made.write_bytes(data.replace(b"e", b"E"))
@@ -205,6 +219,7 @@ class Place:
     # What befalls what is kept
 
     def harm(self) -> str:
+        """Change what is kept. Returns what was done."""
         name = self._chance.choice([*_HARMS])
         with contextlib.suppress(OSError, ValueError):
             _HARMS[name](self)
@@ -286,6 +301,7 @@ _CHANGES: dict[str, Callable[[Place, Path], object]] = {
     "has a file more": lambda place, folder: (folder / "notes.md").write_text("# Notes\n"),
     "cannot be read": lambda place, folder: folder.chmod(0),
 }
+_UNSEEN = ["has another letter", "has a file that was replaced"]  # by who compares size and time
 _HARMS: dict[str, Callable[[Place], None]] = {
     "cut": Place.cut_kept,
     "flipped": Place.flip_kept,
@@ -335,7 +351,7 @@ def _one(at: Place, chance: Random) -> None:
             for number in range(_ROUNDS):
                 for _ in range(chance.choice((0, 1, 2, 4))):
                     done.append(at.change())
-                if number and chance.random() < 0.6:
+                if number and chance.random() < 0.35:
                     done.append(f"cache {at.harm()}")
                 at.age()
                 time.sleep(2 * lowered.SETTLED)
@@ -348,8 +364,6 @@ def _one(at: Place, chance: Random) -> None:
     except AssertionError as error:
         raise AssertionError(f"after {'; '.join(done)}: {error}") from None
     finally:
-        for each in at.readers():
-            each.kill()
         at.remove_all()
 
 
@@ -368,7 +382,9 @@ def _look(at: Place, chance: Random, done: list[str]) -> None:
     if how == "twice at once":
         looks.append(at.begin(reader))
     if how == "killed":
-        time.sleep(chance.uniform(0.0, 0.9))
+        if chance.random() < 0.7:
+            at.until_read()
+        time.sleep(chance.uniform(0.0, 0.4))
         os.kill(looks[0].pid, 9)
     found = [at.end(each) for each in looks]
     at.let_go_on()

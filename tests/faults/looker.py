@@ -5,9 +5,11 @@ Run as a program it is a small server, which has imported everything and forks; 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 import traceback
@@ -32,7 +34,11 @@ class Looker:
     """Begins commands and waits for them."""
 
     def __init__(self) -> None:
-        self._server = subprocess.Popen(
+        self._server = self._serving()
+        self._begun: set[int] = set()
+
+    def _serving(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-m", "tests.faults.looker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -50,7 +56,9 @@ class Looker:
             env: more variables of the environment.
         """
         request = {"words": words, "place": str(place), "alone": alone, "env": env}
-        return Look(self._ask(request), str(place))
+        look = Look(self._ask(request), str(place))
+        self._begun.add(look.pid)
+        return look
 
     def end(self, look: Look) -> Ran:
         """Wait for a command; its exit code is negative where it was killed.
@@ -59,6 +67,7 @@ class Looker:
             AssertionError: a fault of acp's own shows.
         """
         code = self._ask({"wait": look.pid})
+        self._begun.discard(look.pid)
         out, err = (Path(look.place + name).read_text() for name in (".out", ".err"))
         assert "Traceback" not in err and FAULT not in err, err
         return Ran(code, out, err)
@@ -69,9 +78,19 @@ class Looker:
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
 
+    def begin_anew(self) -> None:
+        """End all that was begun, after a failure: a command may not have ended."""
+        if self._begun:
+            self.close()
+            self._server = self._serving()
+
     def close(self) -> None:
-        """End the server."""
+        """End the server, and whatever it began that nobody waited for."""
         assert self._server.stdin and self._server.stdout
+        for pid in self._begun:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._begun.clear()
         self._server.stdin.close()
         self._server.wait()
         self._server.stdout.close()
