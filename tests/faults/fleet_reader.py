@@ -20,7 +20,7 @@ from tests.faults import lowered
 
 HERE = "tests.faults.fleet_reader"
 _NOTES = "ACP_TESTS_READERS"
-_BUSY = 0.3  # s
+_BUSY, _FOR_EVER = 0.3, 3_600.0  # s
 
 _Write = Callable[[int, bytes], None]
 
@@ -45,6 +45,10 @@ def _end(out: int, data: bytes, write: _Write) -> None:
 def _wait(out: int, data: bytes, write: _Write) -> None:
     time.sleep(_BUSY)
     write(out, data)
+
+
+def _hang(out: int, data: bytes, write: _Write) -> None:
+    time.sleep(_FOR_EVER)
 
 
 def _garbage(out: int, data: bytes, write: _Write) -> None:
@@ -84,6 +88,7 @@ WHAT: dict[str, Callable[[int, bytes, _Write], None]] = {
     "stop": _stop,
     "end": _end,
     "wait": _wait,
+    "hang": _hang,
     "garbage": _garbage,
     "twice": _twice,
     "exchange": _exchange,
