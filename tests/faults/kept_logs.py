@@ -347,6 +347,7 @@ _BEFALLS: dict[str, Callable[[Place], None]] = {
     "grown": Place.grow,
     "gone": Place.remove,
     "other participants": Place.other_people,
+    "other participants again": Place.other_people,
     "another dialect": Place.other_dialect,
 }
 _HARMS: dict[str, Callable[[Place], None]] = {
