@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from acp_core.model.light import TYPE_CHECKING
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Without arguments those of the process are run, which may end here (see `command_line.end`).
     """
     if argv is None:
+        from acp_core.files import interrupts
+
+        interrupts.begin()
         gc.disable()  # what is imported stays; `run` allows it again to what may last
     from acp_core.cli.main import run
 

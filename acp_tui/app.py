@@ -26,7 +26,7 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.locations import RUNNING, is_link
 from acp_tui import keys
 from acp_tui.opening import Opening
-from acp_tui.quitting import QuitGuard
+from acp_tui.quitting import QuitGuard, is_half_made
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
 from acp_tui.style.contrast import ReadableDim, readable
@@ -369,6 +369,10 @@ class AcpApp(PaintingApp):
         """Let no cursor blink where the person wants no animations (``TEXTUAL_ANIMATIONS=none``)."""
         if self.animation_level == "none" and hasattr(event.widget, "cursor_blink"):
             event.widget.cursor_blink = False
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not (self._exit and is_half_made(error)):
+            super()._handle_exception(error)
 
     # What the person can do anywhere.
 

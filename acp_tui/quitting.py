@@ -24,6 +24,14 @@ class Unsaved(Protocol):
         """What would be lost, as a sentence; "" where nothing would."""
 
 
+def is_half_made(error: Exception) -> bool:
+    """Whether a screen lacks its widgets: Textual mounts none any more while it is being left."""
+    from textual.css.query import NoMatches
+    from textual.widget import MountError
+
+    return isinstance(error, NoMatches | MountError)
+
+
 class QuitGuard:
     """Asks before the dashboard is left where something would be lost.
 

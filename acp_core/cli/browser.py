@@ -10,10 +10,12 @@ holds no key, but a value that is good for this name, this port and this process
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
 import ipaddress
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -24,6 +26,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from textual_serve.server import Server
 
+from acp_core.files import interrupts
 from acp_core.files.text import clean
 from acp_core.model.errors import CommandError
 
@@ -94,13 +97,19 @@ class Site(Server):
     def run(self) -> None:
         """Serve until the process is asked to end."""
         with contextlib.redirect_stdout(_Safe()):
-            web.run_app(
-                self._make_app(),
-                sock=self._socket,
-                print=None,
-                access_log=None,
-                shutdown_timeout=PATIENCE,
-            )
+            interrupts.run_loop(self._serve)
+
+    async def _serve(self) -> None:
+        asked_to_end = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
+        runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=PATIENCE)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket).start()
+            await asked_to_end.wait()
+        finally:
+            await runner.cleanup()
 
     async def on_startup(self, app: web.Application) -> None:
         """Say nothing: the command has."""

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from acp_core.cli.context import COMPLETE, Dashboard, hand_in
+from acp_core.files import interrupts
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols import registry
 
@@ -126,14 +127,14 @@ def _validate(arguments: list[str], owner: registry.Protocol) -> int | None:
 def _run(command: registry.Command, arguments: list[str]) -> int:
     target = registry.load(command.target)
     gc.enable()  # off until here in a process of its own: what is imported stays
-    code: int = target(arguments)
-    return code
+    return interrupts.heeding(lambda: target(arguments))
 
 
 def _invoke(arguments: list[str]) -> int:
     """Leave the rest to click."""
     from acp_core.cli.group import invoke
 
+    interrupts.leave_to_others()
     return invoke(arguments)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import complain, say, warn
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.watch import Watching
+from acp_core.files import interrupts
 from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.bounds import Bounds
@@ -39,7 +39,7 @@ def record(given: Values) -> int:
         for snapshot in found:
             say(_describe_recording(snapshot))
     else:
-        found = asyncio.run(_follow(good, recorder, given.until_over))
+        found = interrupts.run_loop(lambda: _follow(good, recorder, given.until_over))
     if not found:
         raise CommandError(f"no collaboration in or below {', '.join(map(str, good))}")
     if recorder.problem:

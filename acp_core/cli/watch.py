@@ -11,6 +11,7 @@ from acp_core.cli.changes import Change
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import complain, dump, say, terminal, warn
 from acp_core.cli.start import load_settings
+from acp_core.files import interrupts
 from acp_core.fleet import Batch, Fleet
 from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
@@ -53,7 +54,7 @@ def watch(given: Values) -> int:
     if given.once:
         watching.print_once(good)
     else:
-        asyncio.run(watching.follow(good))
+        interrupts.run_loop(lambda: watching.follow(good))
     if not watching.codes:
         where = ", ".join(str(path) for path in good)
         raise CommandError(f"no collaboration in or below {where}")

@@ -22,6 +22,10 @@ SAVED = {
     "counts the lines, and compares the pictures)",
     "_dirty_regions": "of the compositor: the regions that changed; it is told of them by no public name",
     "_regions_to_spans": "of the compositor: those regions as spans of lines",
+    "_handle_exception": "keeps quiet about screens that lack their widgets because the dashboard is being left: "
+    "Textual composes none any more, mounts them all the same, and prints a traceback of what then fails "
+    "(tests/tui/test_quitting.py)",
+    "_exit": "says whether it is being left, for that",
     "_load_screen_css": "adds a screen's stylesheet to the parsed ones: opening a screen styles its own "
     "widgets, and not those of every screen again (tests/tui/test_drawing.py)",
     "_size_updated": "arranges the timeline before the first picture with it, which would show rows "

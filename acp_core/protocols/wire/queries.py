@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from acp_core.files import interrupts
 from acp_core.files.text import clean_line
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
@@ -61,7 +62,7 @@ def ask(
             return await work(client)
 
     try:
-        return asyncio.run(asked())
+        return interrupts.run_loop(asked)
     except WireError as error:
         why = instead.get(error.code, str(error))
         raise Refused(why, 1 if error.status else 2) from None
@@ -209,7 +210,7 @@ def discover(values: Values) -> int:
             await asyncio.sleep(values.seconds)
 
     try:
-        asyncio.run(work())
+        interrupts.run_loop(work)
     except network.NoMulticast as error:
         raise Refused(str(error)) from None
     known = heard.listed(time.time())

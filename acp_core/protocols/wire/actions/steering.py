@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files import interrupts
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
@@ -224,7 +225,7 @@ def through(
 
     def perform(values: Values) -> Outcome:
         try:
-            answer = asyncio.run(ask(values))
+            answer = interrupts.run_loop(lambda: ask(values))
         except WireError as error:
             state = OutcomeState.UNKNOWN if error.unsure else OutcomeState.REFUSED
             return Outcome(state, clean_line(str(error)))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 
+from acp_core.files import interrupts
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.wire.conduct.agent import bindings, place, websocket
 from acp_core.protocols.wire.conduct.agent.config import Config
@@ -69,7 +70,7 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
         check(guard.obstacles(folder, problem(folder)), guard.START)
         more_files()
         sys.setswitchinterval(SWITCH)
-        asyncio.run(_run(config, folder, ready))
+        interrupts.run_loop(lambda: _run(config, folder, ready))
 
 
 async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from acp_core.files import interrupts
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.values import Values
@@ -46,7 +47,7 @@ def run(values: Values) -> int:
         http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, timeout_keep_alive=60, timeout_graceful_shutdown=1,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[made])
+    interrupts.run_loop(lambda: uvicorn.Server(config).serve(sockets=[made]))
     return 0
 
 
