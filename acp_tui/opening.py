@@ -156,7 +156,12 @@ class Opening:
         if key is not None:
             import acp_tui.screens.collaboration  # noqa: F401 - heavy: not on the screen's thread
 
-            self._app.call_from_thread(self._app.open_collaboration, key)
+            self._app.call_from_thread(self._show_above_the_fleet, key)
+
+    def _show_above_the_fleet(self, key: str) -> None:
+        """Open it, unless something is open already: nothing may come between a card and its verdict."""
+        if len(self._app.screen_stack) == 1:
+            self._app.open_collaboration(key)
 
 
 def newest_rows(

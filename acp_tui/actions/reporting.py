@@ -12,6 +12,8 @@ from acp_core.model.action_spec import Intent
 from acp_tui.actions.alone import alone
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from acp_core.diagnosis.next_step import NextStep
     from acp_core.model import Action, Outcome
     from acp_core.protocols.contract import Collaboration
@@ -39,6 +41,14 @@ def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome
     app.run_worker(work, group="result", exit_on_error=False)
 
 
+def leave(screen: Screen[Outcome | None], outcome: Outcome) -> None:
+    """Leave the screen of an act with its outcome; what was opened over it meanwhile goes too."""
+    app = screen.app
+    while app.screen is not screen:  # a document of its card: Textual takes away what is on top
+        app.pop_screen()
+    screen.dismiss(outcome)
+
+
 async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> None:
     try:
         step = await app.fleet.call(key, partial(_next_step, app))
@@ -47,8 +57,11 @@ async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> No
     from acp_core.diagnosis.idle import IDLE
 
     stopped = step is not None and step.reason == IDLE and action.intent in RUNNING
-    if step is None or stopped or app.screen.is_modal:
+    if step is None or stopped:
         app.tell(outcome.sentence)
+        return
+    if app.screen.is_modal:  # the person goes on by themselves
+        app.tell(f"{outcome.sentence} Next: {step.reason} ({step.label}).")
         return
     from acp_tui.screens.result import ResultScreen
 

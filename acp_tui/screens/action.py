@@ -28,7 +28,7 @@ from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
-from acp_tui.actions.reporting import report
+from acp_tui.actions.reporting import leave, report
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             self.app.attention_changed()
         if outcome.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
             self.app.drafts.pop(self._draft_key, None)
-            self.dismiss(outcome)
+            leave(self, outcome)
             report(self.app, self.collaboration, self._action, outcome)
             return
         said = dataclasses.replace(outcome, sentence=self._alone(outcome.sentence))

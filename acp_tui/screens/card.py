@@ -27,7 +27,7 @@ from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered_named, trouble
 from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
-from acp_tui.actions.reporting import report
+from acp_tui.actions.reporting import leave, report
 from acp_tui.terminal.key_queue import NEVER_HELD
 from acp_tui.widgets.card_frame import CardFrame
 from acp_tui.widgets.key_line import KeyLine
@@ -355,7 +355,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         if isinstance(result, Evaluation):
             self._show_wrong(result.errors)
         elif result.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
-            self.dismiss(result)
+            leave(self, result)
             report(self.app, self.key, action, result)
         elif result.state is OutcomeState.REFUSED:
             self._refuse(result.sentence)
