@@ -13,14 +13,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from make import LIVE, NOW, PAUSE, PLACE, THEMES, TO_SECOND_ROUND, at_rest, keys, settled_in
+from make import (
+    NOW,
+    PLACE,
+    THEMES,
+    TO_SECOND_ROUND,
+    at_rest,
+    begin_again,
+    keys,
+    learned,
+    settled_in,
+)
 
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
@@ -116,7 +125,7 @@ FILMS = (
 async def shoot(film: Film) -> list[str]:
     """The pictures of a film, in order."""
     state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
-    shutil.rmtree(LIVE, ignore_errors=True)
+    begin_again()
     settings = Settings(theme=THEMES["dark"], utc=True, bell=False)
     app = AcpApp(
         [str(PLACE / film.folder)], settings=settings, clock=lambda: NOW,
@@ -125,7 +134,7 @@ async def shoot(film: Film) -> list[str]:
     app.animation_level = "none"
     drawn = []
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause(PAUSE)
+        await learned(pilot)
         for each in film.frames:
             await keys(*each.steps)(pilot)
             drawn.append(await at_rest(pilot))

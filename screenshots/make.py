@@ -36,7 +36,7 @@ from acp_core.agents.identity import Identity
 from acp_core.agents.logs import Log
 from acp_core.agents.place import place
 from acp_core.agents.state import Phase, Run, Saved
-from acp_core.fleet import Fleet
+from acp_core.fleet import Fleet, forecasting
 from acp_core.history.recorder import Recorder
 from acp_core.loops.spec import Spec, save
 from acp_core.person.attention import Attention
@@ -48,9 +48,13 @@ from acp_core.protocols.folder.rehearsal.samples import Exhibit, make_fleet
 from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
 from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.fleet import FleetScreen
 
 NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
 PLACE = Path(tempfile.gettempdir(), "acp-pictures")  # paths are in the pictures: always the same
+STATE = PLACE / ".state"
+LEARNED = PLACE / ".learned"  # the same before any picture was made
 LIVE = PLACE / "live" / "order-retries"  # goes on while it is looked at
 THEMES = {"dark": "textual-dark", "light": "textual-light"}
 SIZES = ((120, 36), (80, 24))
@@ -206,12 +210,33 @@ async def until(pilot: Pilot[None], true: Callable[[], bool], what: str) -> None
         await pilot.pause(PAUSE)
 
 
+async def learned(pilot: Pilot[None]) -> None:
+    """Wait until the screen shows all that its collaborations teach of how long things take.
+
+    Raises:
+        TimeoutError: it does not come.
+    """
+    app = pilot.app
+    assert isinstance(app, AcpApp)
+
+    def shown() -> bool:
+        forecast, screen = app.fleet.forecast, app.screen
+        if not app.fleet.forecasting.is_up_to_date:
+            return False
+        if isinstance(screen, CollaborationScreen):
+            return screen.data is not None and screen.data.forecast is forecast
+        return not isinstance(screen, FleetScreen) or screen.table.forecast is forecast
+
+    await until(pilot, shown, "the usual durations")
+
+
 async def at_rest(pilot: Pilot[None]) -> str:
-    """The picture, once it no longer changes.
+    """The picture, once it no longer changes, with all that is learned.
 
     Raises:
         TimeoutError: it does not come to rest.
     """
+    await learned(pilot)
     end, named = time.monotonic() + PATIENCE, time.monotonic() + 15
     last, same = "", 0
     while same < STILL:
@@ -228,7 +253,7 @@ async def at_rest(pilot: Pilot[None]) -> str:
 async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
     """The picture as SVG."""
     state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
-    shutil.rmtree(LIVE, ignore_errors=True)
+    begin_again()
     samples.make(Exhibit("order-retries", SCENARIOS, ago=26, steps=3), LIVE, NOW)
     attention = Attention(state / "attention.json")
     remember_half(PLACE / "work" / "order-retries", attention)
@@ -238,7 +263,7 @@ async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
     )
     app.animation_level = "none"  # nor does a cursor blink
     async with app.run_test(size=size) as pilot:
-        await pilot.pause(PAUSE)
+        await learned(pilot)  # what is opened over a screen stops its clock
         await picture.go(pilot)
         return await at_rest(pilot)
 
@@ -323,7 +348,7 @@ def settle_in() -> None:
     os.environ |= {
         "HOME": str(PLACE),
         "TZ": "UTC",
-        "ACP_STATE": str(PLACE / ".state"),
+        "ACP_STATE": str(STATE),
         "ACP_CONFIG": str(PLACE / ".config"),
         "COLORTERM": "truecolor",
     }
@@ -339,11 +364,23 @@ def settle_in() -> None:
     make_fleet(PLACE / "work", NOW)
     record_a_story(PLACE / "past" / "order-retries")
     leave_a_loop(PLACE / "work" / "webhook-signatures", "sender")
+    person = Fleet([PLACE / "work", PLACE / "past"], clock=lambda: NOW)
+    person.read(teaches=True)
+    person.learn()  # how long things usually take
+    shutil.copytree(STATE, LEARNED)
+
+
+def begin_again() -> None:
+    """Forget what an earlier picture left: what it recorded, what was learned from it."""
+    for left in (STATE, LIVE):
+        shutil.rmtree(left, ignore_errors=True)
+    shutil.copytree(LEARNED, STATE)
 
 
 @contextmanager
 def settled_in() -> Iterator[None]:
     """What the pictures show, for as long as some are made. Whoever else makes some waits."""
+    forecasting.REST = 0.0  # there are no floods of changes here
     with PLACE.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(PLACE, ignore_errors=True)  # left by what was killed

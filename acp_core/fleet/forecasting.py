@@ -58,6 +58,12 @@ class Forecasting:
         self._changed: set[str] = set()
         self._begun = self._ready = False
         self._learning = 0  # collaborations that are being learned from
+        self._concluding = False
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether `forecast` knows all that can be learned from what was read."""
+        return self._ready and not (self._changed or self._learning or self._concluding)
 
     def begin(self) -> None:
         """Everything was read: begin to learn from it."""
@@ -90,9 +96,14 @@ class Forecasting:
     def _learned(self) -> None:
         self._learning -= 1
         if not self._learning:
-            self._lane.submit(self._conclude, Urgency.IDLE)
+            self._concluding = True
+            concluding = self._lane.submit(self._conclude, Urgency.IDLE)
+            concluding.add_done_callback(lambda _: self._mail.post(self._concluded))
             if self._changed:
                 self._learn_soon()
+
+    def _concluded(self) -> None:
+        self._concluding = False
 
     def _opened(self) -> None:
         self._ready = True

@@ -127,7 +127,7 @@ class Fleet:
             self._workers.lane(), self._mail, self._appear, self._watch_list.change
         )
         self._durations = partial(late_durations, recorder is None or recorder.bounds.on)
-        self._forecasting = Forecasting(
+        self.forecasting = Forecasting(
             self._mail, self._workers.lane(), self._members, self._durations
         )
         calls = Calls(self._appear, self._vanish, self._readings.changed, self._show_at, self._made)
@@ -177,7 +177,7 @@ class Fleet:
     @property
     def forecast(self) -> Forecast:
         """How long things usually take, as far as that is learned by now."""
-        return self._forecasting.forecast
+        return self.forecasting.forecast
 
     # one look
 
@@ -423,7 +423,7 @@ class Fleet:
             self._readings.changed(self._members[key])
 
     def _show(self, member: Member, snapshot: Snapshot) -> None:
-        self._forecasting.changed(member.key)
+        self.forecasting.changed(member.key)
         self._show_at(member.key, snapshot)
 
     def _show_at(self, key: str, snapshot: Snapshot) -> None:
@@ -438,7 +438,7 @@ class Fleet:
             and all(key in self._snapshots for key in self._members)
         )
         if self._complete:
-            self._forecasting.begin()
+            self.forecasting.begin()
             self._rows.begin()
         now, note = time.monotonic(), self.note
         due = self._outbox.due(self._complete, note)
