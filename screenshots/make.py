@@ -225,7 +225,8 @@ async def learned(pilot: Pilot[None]) -> None:
             return False
         if isinstance(screen, CollaborationScreen):
             return screen.data is not None and screen.data.forecast is forecast
-        return not isinstance(screen, FleetScreen) or screen.table.forecast is forecast
+        listed = isinstance(screen, FleetScreen) and screen.furnished
+        return not listed or screen.table.forecast is forecast
 
     await until(pilot, shown, "the usual durations")
 
