@@ -61,15 +61,20 @@ class Opening:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether newest events show of which nothing else is known yet.
+        """Whether newest events, or names, show of which nothing else is known yet.
 
-        A key that is pressed then is meant for the collaboration, and waits for it.
+        A key that is pressed then is meant for the collaboration, or its row, and waits for it.
         """
-        return bool(self._newest[0]) and not self._is_over
+        return bool(self._newest[0] or self._names) and not self._is_over
 
     def end(self) -> None:
-        """The collaboration is read, or found to be gone."""
+        """The one collaboration is read, or found to be gone."""
         self._is_over = True
+
+    def listed(self) -> None:
+        """The fleet has its list, or all is read and there is nothing to list."""
+        if not self._newest[0]:
+            self.end()
 
     def reading(self, key: str, note: str = "") -> Content:
         """That a collaboration is being read, and its newest events, where they are known.
@@ -162,6 +167,8 @@ class Opening:
         """Open it, unless something is open already: nothing may come between a card and its verdict."""
         if len(self._app.screen_stack) == 1:
             self._app.open_collaboration(key)
+        else:
+            self.end()
 
 
 def newest_rows(

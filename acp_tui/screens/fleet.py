@@ -183,6 +183,8 @@ class FleetScreen(CollaborationActions):
             self._list()
         else:
             self._explain_emptiness([])
+        if self.furnished or self._complete:
+            self.app.opening.listed()
 
     def _list(self) -> None:
         from acp_core.fleet import overview

@@ -21,7 +21,7 @@ SETTLE = 1.5  # s after the first picture until nothing more is loaded
 IDLE = 8.0  # s after which many dashboards that were started, or ended, one after the other do nothing more
 GAP = 0.25  # s between two changes
 RATE, STREAM = 100, 3.0  # events in a second, for so many seconds
-SLOW = 10  # events in a second, of several agents at work
+SLOW, LASTING = 10, 20.0  # events in a second, of several agents at work, for so many seconds
 SHARE = 8.0  # % of a core that these may cost
 
 
@@ -51,7 +51,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             aim = Aim(f"at most {P99:.0f} ms", P99) if held else None
             worst = Run(percentile(pooled["echo"], 0.99))
             yield bench.figure("changes", f"{name}, p99", late, BESIDE, worst, aim)
-        costs = [stream(place, SLOW)[1] * SLOW * 100 for _ in range(bench.runs)]
+        costs = [stream(place, SLOW, LASTING)[1] * SLOW * 100 for _ in range(bench.runs)]
         yield Figure(
             "changes", f"{SLOW} a second, {after}, processor", "%", statistics.median(costs),
             "one event after the other", (median(alone).processor or 0.0) * SLOW * 100,
@@ -109,7 +109,7 @@ def ready(shown: Terminal, folder: Path) -> Writer:
     return writer
 
 
-def stream(folder: Path, rate: int = RATE) -> tuple[list[float], float]:
+def stream(folder: Path, rate: int = RATE, seconds: float = STREAM) -> tuple[list[float], float]:
     """The same for events that come ``rate`` a second; an event counts once a later one is shown."""
     written: dict[int, float] = {}
     taken = []
@@ -120,7 +120,7 @@ def stream(folder: Path, rate: int = RATE) -> tuple[list[float], float]:
 
         def write() -> None:
             begun = time.perf_counter()
-            for number in range(int(rate * STREAM)):
+            for number in range(int(rate * seconds)):
                 time.sleep(max(0.0, begun + number / rate - time.perf_counter()))
                 now = time.perf_counter()
                 writer.append()
@@ -128,8 +128,8 @@ def stream(folder: Path, rate: int = RATE) -> tuple[list[float], float]:
 
         thread = threading.Thread(target=write)
         thread.start()
-        last = first + int(rate * STREAM) - 1
-        end = time.monotonic() + STREAM + 30
+        last = first + int(rate * seconds) - 1
+        end = time.monotonic() + seconds + 30
         while waited <= last and time.monotonic() < end and not shown.ended:
             if not shown.pump(0.2):
                 continue

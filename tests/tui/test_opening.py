@@ -82,7 +82,7 @@ async def test_what_a_log_holds_is_shown_as_text(text: str, tmp_path: Path) -> N
         await waiting(pilot, CollaborationScreen)
         assert not set(seen(pilot)) & set("\x1b\x07\x08\r\x9b\u202e\u2066\u2028\x85")
         assert app.is_running
-        if text.startswith("[@click"):
+        if text.startswith("[@click=app.quit"):
             assert "[@click=app.quit]" in seen(pilot)
 
 
@@ -141,6 +141,55 @@ async def test_of_many_the_names_stand_there_but_of_those_put_away(tmp_path: Pat
         fleet.show(make_snapshot(str(work / "checkout")))
         await until(pilot, lambda: "waiting" in seen(pilot).lower() or "reviewing" in seen(pilot))
         assert "search-index" not in seen(pilot)
+
+
+async def test_keys_that_are_pressed_at_a_name_wait_for_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    folder = make_v1(tmp_path / "work" / "checkout")
+    fleet = StageFleet(complete=False)
+    app = opened(tmp_path / "work", fleet, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "checkout" in seen(pilot))
+        pressing = asyncio.create_task(pilot.press("enter"))
+        await pilot.pause(0.1)
+        fleet.show(make_snapshot(str(folder)))
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await pressing
+
+
+async def test_keys_wait_for_nothing_where_the_names_are_of_nothing_that_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    make_v1(tmp_path / "work" / "checkout")
+    fleet = StageFleet(complete=False)
+    app = opened(tmp_path / "work", fleet, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "checkout" in seen(pilot))
+        fleet.show()  # it was removed meanwhile
+        await until(pilot, lambda: "No collaboration under" in seen(pilot))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+
+
+async def test_what_was_opened_meanwhile_stays_on_top_and_takes_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    folder = make_v1(tmp_path / "c")
+    app = opened(folder, StageFleet(complete=False), tmp_path)
+    begin, go_on = app.opening._open, threading.Event()
+    monkeypatch.setattr(app.opening, "_open", lambda found: go_on.wait() and begin(found))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await waiting(pilot, FleetScreen)
+        await app.action_help()
+        go_on.set()
+        await until(pilot, lambda: not app.opening.is_under_way)
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
 
 
 async def test_a_disk_that_hangs_keeps_the_fleet_from_nothing(
