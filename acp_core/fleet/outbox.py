@@ -13,7 +13,7 @@ from acp_core.model import Snapshot
 PACE = 1 / 30  # s between two batches: more cannot be seen
 FIRST = 25  # snapshots that make a batch during the first look,
 FIRST_WAIT = 0.05  # or the seconds that the first of them waits
-PART = 4  # of what the reader knows already: one part in so many makes a batch, once that is more,
+PART = 2  # of what the reader knows already: one part in so many makes a batch, once that is more,
 LONGEST_WAIT = 0.5  # and is waited for longer: with each batch the whole fleet is arranged anew
 
 

@@ -62,6 +62,7 @@ class Readings:
         )
         self._numbers = itertools.count()
         self._recalling: dict[int, tuple[float, Sequence[Member]]] = {}  # since when, and which
+        self._once_more: set[int] = set()  # of these, whose members are looked at again then
 
     def begin(self) -> None:
         """Look for readings that do not end, from now on."""
@@ -99,10 +100,15 @@ class Readings:
     def look_again(self, members: Iterable[Member]) -> None:
         """Read again, at leisure, what changed of these without a word.
 
-        One job looks at those that are only known by their rows.
+        One job looks at those that are only known by their rows. Those that a job looks at already
+        are looked at after it: it may have come to them before they changed.
         """
+        under_way = {each for _, group in self._recalling.values() for each in group}
+        self._once_more.update(self._recalling)
         rows: list[Member] = []
         for member in members:
+            if member in under_way or self._members.get(member.key) is not member:
+                continue
             if member.is_recalled and not member.queued:
                 rows.append(member)
             else:
@@ -139,8 +145,11 @@ class Readings:
             self._mail.post(partial(self._schedule_all, others, urgency))
 
     def _recalled(self, number: int, members: Iterable[Member]) -> None:
-        self._recalling.pop(number, None)
+        _, looked_at = self._recalling.pop(number, (0.0, ()))
         self._show_all(members)
+        if number in self._once_more:
+            self._once_more.discard(number)
+            self.look_again(looked_at)
 
     def _show_all(self, members: Iterable[Member]) -> None:
         for member in members:
@@ -201,6 +210,7 @@ class Readings:
                 time.monotonic() - since > PATIENCE
             ):  # one of them hangs: the others wait for it no longer
                 del self._recalling[number]
+                self._once_more.discard(number)
                 waiting = (each for each in members if not each.progress.seconds())
                 self._schedule_all(waiting, Urgency.IDLE)
         for member in self._members.values():

@@ -151,7 +151,7 @@ class SnapshotCache:
         digest = tree_state.digest_of(key, entry.names)
         if digest is None or self._evidence(key, entry.names, digest) != entry.evidence:
             return False
-        return guard.disk(Path(key)) is None
+        return guard.disk(key) is None
 
     def _evidence(self, key: str, names: Sequence[str], digest: bytes) -> str | None:
         """A text that is another one wherever anything is that an entry rests on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -20,10 +21,10 @@ from acp_core.fleet.member import Member
 from acp_core.fleet.outbox import FIRST
 from acp_core.history import archive, transfer
 from acp_core.history.recorder import Recorder
-from acp_core.model import Snapshot
+from acp_core.model import Snapshot, Status
 from acp_core.protocols.locations import find
-from tests.fleet.test_fleet import PATIENCE, watching
-from tests.fleet.test_snapshot_cache import NOW, afresh, look, tick
+from tests.fleet.test_fleet import PATIENCE, Reader, watching
+from tests.fleet.test_snapshot_cache import NOW, afresh, go_on, look, tick
 from tests.support.rows import SIZE
 
 pytestmark = pytest.mark.usefixtures("long_ago")
@@ -205,6 +206,43 @@ async def test_one_that_hangs_while_many_are_recalled_keeps_none_of_them(
             await reader.until(lambda: isinstance(reader.shown[waiting], CachedSnapshot))
     finally:
         hangs.set()
+
+
+async def test_what_changes_unseen_while_many_are_recalled_is_looked_at_after_it(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is looked at once; whether before or after its change, nobody could say."""
+    look(work)
+    go_on_recalling, recall = threading.Event(), snapshot_cache.SnapshotCache.recall
+    last = threading.Event()
+
+    def slow(self: snapshot_cache.SnapshotCache, key: str, *rest: Any) -> Any:
+        if key.endswith(f"c{SIZE - 1}"):
+            last.set()
+            assert go_on_recalling.wait(PATIENCE)
+        return recall(self, key, *rest)
+
+    monkeypatch.setattr(snapshot_cache.SnapshotCache, "recall", slow)
+    monkeypatch.setattr(Watcher, "replace", lambda *given: None)
+    for module, name in ((recheck, "LEAST"), (live, "NET"), (readings, "PATIENCE")):
+        monkeypatch.setattr(module, name, 10 * PATIENCE)
+    one = work / f"c{FIRST + 1}"  # it is recalled before the last one
+    reader = Reader(Fleet([work], rows=True))
+    shows = asyncio.create_task(
+        reader.until(
+            lambda: str(one) in reader.shown and reader.shown[str(one)].status is Status.ACTIVE
+        )
+    )
+    try:
+        assert await asyncio.to_thread(last.wait, PATIENCE)
+        tick(work)
+        go_on(one)
+        reader.fleet._mail.post(reader.fleet._rechecks.everything)  # as soon as all is watched
+        reader.fleet._mail.post(go_on_recalling.set)
+        await shows
+    finally:
+        go_on_recalling.set()
+        await reader.stop()
 
 
 def test_paths_of_a_collaboration_are_seldom_resolved(

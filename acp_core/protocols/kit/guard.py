@@ -71,7 +71,7 @@ def cause(obstacle: Obstacle) -> Cause:
     )
 
 
-def disk(folder: Path) -> Obstacle | None:
+def disk(folder: Path | str) -> Obstacle | None:
     """Whether nothing can be written into a folder, and why; None where it can.
 
     It asks the system and writes nothing. A folder that is not there is no obstacle of the disk.
@@ -80,15 +80,14 @@ def disk(folder: Path) -> Obstacle | None:
         system = os.statvfs(folder)
     except OSError:
         return None
-    name = clean_line(str(folder), 200)
     if system.f_flag & os.ST_RDONLY:
-        return _no_writing(name, os.strerror(errno.EROFS), "mount the disk writable")
+        return _no_writing(folder, os.strerror(errno.EROFS), "mount the disk writable")
     if not os.access(
         folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
     ):
-        return _no_writing(name, os.strerror(errno.EACCES), "give this account write access")
+        return _no_writing(folder, os.strerror(errno.EACCES), "give this account write access")
     if system.f_blocks > 0 and system.f_bavail * system.f_frsize < _LEAST_FREE:
-        return _no_writing(name, os.strerror(errno.ENOSPC), "free some space")
+        return _no_writing(folder, os.strerror(errno.ENOSPC), "free some space")
     return None
 
 
@@ -128,6 +127,6 @@ def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
     )  # fmt: skip
 
 
-def _no_writing(name: str, reason: str, cure: str) -> Obstacle:
-    sentence = f"acp cannot write to {name} ({reason.lower()})"
+def _no_writing(folder: Path | str, reason: str, cure: str) -> Obstacle:
+    sentence = f"acp cannot write to {clean_line(str(folder), 200)} ({reason.lower()})"
     return Obstacle(CODE_OF_DISK, sentence, cure, key="obstacle:disk", evidence=(sentence,))
