@@ -22,6 +22,7 @@ from acp_core.cli.output import (
 )
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.unread import Seeing
+from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.views import Section, sections
 from acp_core.history.forecast import Forecast
@@ -50,6 +51,7 @@ HOST_AFTER = 6  # columns: what hosts share has one more
 BAR = 10  # cells of the progress bar
 
 
+@without_collector()  # the process ends before there is garbage worth a search
 def status(given: Values) -> int:
     """Print the table, or the object."""
     settings = load_settings()
