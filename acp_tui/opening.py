@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST = 100  # events at most: more than any terminal has room for
 FOLDERS = 200  # that are looked into for names; the fleet finds all
 MARGIN, AROUND = 4, 10  # columns beside the rows, and rows of other things above and below them
+HELD = 3.0  # s that keys wait at most for what shows to be read
 PATIENCE = 0.2  # s that the fleet waits for this look at most
 _WHEN, _ACTOR, _KIND = 20, 14, 24  # cells of a column at most
 
@@ -50,6 +51,7 @@ class Opening:
     def look(self) -> None:
         """Look for newest events, or names, beside the making of the first picture, where they then stand."""
         self._looked = asyncio.create_task(self._show())
+        self._app.set_timer(HELD, self.end)
 
     async def open(self) -> None:
         """Where the one given path is itself a collaboration, begin to open it on top of the fleet."""

@@ -92,6 +92,7 @@ async def test_keys_that_are_pressed_meanwhile_wait_for_the_collaboration(
 ) -> None:
     """Who sees the newest event takes it for the collaboration, and presses its keys."""
     monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.opening.HELD", 1_000)
     folder = make_v1(tmp_path / "c")
     fleet = StageFleet(complete=False)
     app = opened(folder, fleet, tmp_path)
@@ -147,6 +148,7 @@ async def test_keys_that_are_pressed_at_a_name_wait_for_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.opening.HELD", 1_000)
     folder = make_v1(tmp_path / "work" / "checkout")
     fleet = StageFleet(complete=False)
     app = opened(tmp_path / "work", fleet, tmp_path)
@@ -170,6 +172,19 @@ async def test_keys_wait_for_nothing_where_the_names_are_of_nothing_that_is_list
         await until(pilot, lambda: "checkout" in seen(pilot))
         fleet.show()  # it was removed meanwhile
         await until(pilot, lambda: "No collaboration under" in seen(pilot))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+
+
+async def test_keys_do_not_wait_for_ever_for_what_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.opening.HELD", 0.2)
+    make_v1(tmp_path / "work" / "checkout")
+    app = opened(tmp_path / "work", StageFleet(complete=False), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "checkout" in seen(pilot))
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
 
