@@ -157,6 +157,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[Row, str], Strip] = LRUCache(1024)
+        self._fitting = False  # rows are made for a width that a scroll bar changed
         self._placed: LRUCache[tuple[Row, str, int, int, int], Strip] = LRUCache(1024)
         self._styles: dict[str, Style] = {}
         self._on_screen: dict[int, tuple[tuple[Row, str] | None, int]] = {}  # by line of the screen
@@ -181,8 +182,16 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
                 self._scroll_update(extent)
         if self.scrollable_content_region.width == wide:
             self.redraw()
+        elif self._fitting:  # with it there are few rows, without it many: it keeps its place
+            self.styles.scrollbar_gutter = "stable"
         else:  # a scroll bar came or went
-            self.on_resize()
+            self._fitting = True
+            try:
+                self.on_resize()
+            finally:
+                self._fitting = False
+            if self.styles.scrollbar_gutter == "stable":
+                self.on_resize()
 
     @property
     def vertical_scrollbar(self) -> ScrollColumn:

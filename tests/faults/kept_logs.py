@@ -370,7 +370,11 @@ _HARMS: dict[str, Callable[[Place], None]] = {
 def lie(data: bytes) -> bytes:
     """What is kept, with another phase, and a digest that fits."""
     head, _, content = data.partition(b"\n")
-    told = json.loads(content)
+    try:
+        told = json.loads(content)
+        told["core"][0] += ""
+    except (ValueError, TypeError, LookupError):
+        return data  # it was harmed before
     told["core"][0] = "reviewing" if told["core"][0] == "blocked" else "blocked"
     content = json.dumps(told, separators=(",", ":")).encode()
     return head[:65] + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
