@@ -58,7 +58,7 @@ class Opening:
         looked = self._looked
         if looked is not None:  # where it waits for a disk, the fleet goes on without it
             await asyncio.wait({looked}, timeout=PATIENCE)
-        found = looked.result() if looked and looked.done() else None
+        found = looked.result() if looked and looked.done() and not looked.exception() else None
         self._app.run_worker(lambda: self._open(found), thread=True, group="start")
 
     @property
@@ -119,7 +119,7 @@ class Opening:
             found = await asyncio.to_thread(self._look)
         except Exception:  # the fleet reads the same again, and says what is wrong
             return None
-        if self._app.is_running:
+        if self._app.is_running and (self._newest[0] or self._names):
             self._app.fleet_screen.relist()
         return found
 

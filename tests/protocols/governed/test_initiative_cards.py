@@ -18,7 +18,7 @@ from tests.protocols.folder.test_cards import open_of
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
 from tests.protocols.governed.test_coordinator_told import script
-from tests.tui.cards import dashboard, open_card
+from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -126,6 +126,7 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
         script(root, "tell.sh", "rm -rf /\n")  # behind the person's back
         for _ in range(2):
             await pilot.press("escape" if isinstance(pilot.app.screen, ReadingScreen) else "left")
+            await drawn_card(pilot)  # what has changed takes no verdict for a moment
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" in seen(pilot))
             assert not trust.is_trusted(root, told)
