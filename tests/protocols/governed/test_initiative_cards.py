@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.protocols.folder.test_cards import open_of
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
 from tests.protocols.governed.test_coordinator_told import script
-from tests.tui.cards import dashboard, drawn_card, open_card
+from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
 from tests.tui.stage import until
 
@@ -107,6 +108,12 @@ async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Pa
 
 
 @pytest.mark.slow
+def takes_keys(pilot: Pilot[Any]) -> bool:
+    """Whether the card is on top, and drawn."""
+    screen = pilot.app.screen
+    return isinstance(screen, CardScreen) and screen._drawn_at < time.monotonic()
+
+
 async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
     told = script(tmp_path / "house", "tell.sh")
     root = begin(tmp_path / "house", ("auth", "web"), hooks={"on_barrier_reached": told})
@@ -126,7 +133,7 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
         script(root, "tell.sh", "rm -rf /\n")  # behind the person's back
         for _ in range(2):
             await pilot.press("escape" if isinstance(pilot.app.screen, ReadingScreen) else "left")
-            await drawn_card(pilot)  # what has changed takes no verdict for a moment
+            await until(pilot, lambda: takes_keys(pilot))  # not before it is drawn anew
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" in seen(pilot))
             assert not trust.is_trusted(root, told)
