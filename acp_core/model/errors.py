@@ -1,7 +1,8 @@
 """Every error that acp raises on purpose, as one tree.
 
-The message of each is one line for people: what is wrong, where, and what to do. It is made safe
-where it is printed. Standard library only.
+The message of each is one line for people: what is wrong, where, and what to do. A `Refused`, which
+quotes what it refuses, makes its own safe; the others are made safe where they are printed. Standard
+library only.
 
 * AcpError
   * InvalidInput
@@ -76,6 +77,11 @@ where it is printed. Standard library only.
 
 from __future__ import annotations
 
+from acp_core.model.text import clean_line
+
+LONGEST = 2_000
+"""Characters of a refusal; one that lists more ends in "…"."""
+
 
 class AcpError(Exception):
     """Base of all of them."""
@@ -86,10 +92,15 @@ class Refused(AcpError):
 
     Attributes:
         code: the exit code that a command ends with.
+
+    Args:
+        message: why, with words of files, agents and people as they stand there: they are made safe
+            to show here, on one line of at most `LONGEST` characters.
+        code: the exit code.
     """
 
     def __init__(self, message: str, code: int = 2) -> None:
-        super().__init__(message)
+        super().__init__(clean_line(message, LONGEST))
         self.code = code
 
 

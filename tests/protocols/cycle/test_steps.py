@@ -6,7 +6,7 @@ import copy
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.cycle import state as states
@@ -143,6 +143,7 @@ ACTS = st.sampled_from(["decide", "resolve", "feedback", "extend", "pause", "res
 
 
 @given(st.lists(st.tuples(ACTS, st.integers(0, 8), st.text(max_size=8)), max_size=25))
+@example([("decide", 1, "both\nof them"), ("decide", 1, "none")])
 def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]]) -> None:
     state = first_state(ID, NOW, "Export")
     steps.begin_cycle(state, NOW)
