@@ -14,6 +14,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import _frozen_importlib  # what imports, whatever it is called once `importlib` is there
 import os
 import sys
 
@@ -31,7 +32,6 @@ else:
 
 INTERRUPTED = 130
 _ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_IMPORTING = "importlib._bootstrap"  # the module of the frames that import
 _AGAIN = 0.01  # seconds after which an interrupt that could not be obeyed comes again
 
 
@@ -177,7 +177,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _cannot_raise(frame: FrameType | None) -> bool:
     """Whether an exception would not come through to the command."""
     while frame is not None and frame.f_code is not heeding.__code__:
-        if frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") == _IMPORTING:
+        importing = frame.f_globals is _frozen_importlib.__dict__
+        if importing or frame.f_code.co_name == "__del__":
             return True
         frame = frame.f_back
     return False

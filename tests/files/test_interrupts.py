@@ -10,7 +10,7 @@ import pytest
 from tests.hygiene.sources import ROOT
 
 BEGIN = f"""
-import asyncio, signal, sys, time, weakref
+import signal, sys, time, weakref
 sys.path.insert(0, {str(ROOT)!r})
 from acp_core.files import interrupts
 
@@ -56,6 +56,7 @@ def command():
     return wait()
 """
 IN_A_HALF_MADE_LOOP = """
+import asyncio
 from asyncio.selector_events import BaseSelectorEventLoop as Loop
 made = Loop._make_self_pipe
 Loop._make_self_pipe = lambda self: (ctrl_c(), made(self))
@@ -68,6 +69,7 @@ def command():
     return interrupts.run_loop(work)
 """
 IN_A_LOOP = """
+import asyncio
 async def work():
     try:
         ctrl_c()
@@ -80,6 +82,7 @@ def command():
     return interrupts.run_loop(work)
 """
 IN_A_CLOSED_LOOP = """
+import asyncio
 from asyncio.selector_events import BaseSelectorEventLoop as Loop
 closed = Loop._close_self_pipe
 Loop._close_self_pipe = lambda self: (closed(self), ctrl_c())
@@ -110,10 +113,13 @@ sys.exit(code)
 
 
 def run(script: str) -> tuple[int, str, str]:
-    """Run a script; its exit code, and what it wrote."""
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False
-    )
+    """Run a script under a bare Python, which has imported no more than acp itself has.
+
+    Returns:
+        Its exit code, and what it wrote.
+    """
+    command = [sys.executable, "-I", "-S", "-c", script]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout, ran.stderr
 
 
@@ -150,7 +156,7 @@ def test_who_is_started_with_interrupts_ignored_goes_on() -> None:
 
 def test_elsewhere_a_loop_is_as_pythons() -> None:
     """A process that did not ask for it, and another thread."""
-    work = "async def work():\n    await asyncio.sleep(0)\n    return 7\n"
+    work = "import asyncio\nasync def work():\n    await asyncio.sleep(0)\n    return 7\n"
     unasked = BEGIN.replace("interrupts.begin()", "")
     assert run(f"{unasked}{work}print(interrupts.run_loop(work))") == (0, "7\n", "")
     thread = (
