@@ -8,6 +8,7 @@ import importlib
 import itertools
 import os
 import re
+import secrets
 import shutil
 import signal
 import sys
@@ -54,14 +55,27 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
             _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
         )
 
+SLOW = "slow"  # what -m is given where only these are run
 _LONGEST_NAME = 200  # characters of a parameter that stand in a test's name
 
-# How long an example takes says nothing on a machine that does other things, too.
-settings.register_profile("acp", deadline=None)
-settings.load_profile("acp")
+# How long an example takes says nothing on a machine that does other things, too. The examples of the
+# default run are the same ones each time; only the slow tests look for new ones, by a seed that is
+# printed (`pytest_configure`).
+settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("new", deadline=None, database=None)
+settings.load_profile("same")
 piloted.use()
 cached_snapshot.strict = True
 gc.disable()  # until all is collected, which makes no garbage
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its seed; before any test is imported
+def pytest_configure(config: pytest.Config) -> None:
+    """The slow tests draw new examples, all workers by the same seed."""
+    if config.option.markexpr == SLOW:
+        settings.load_profile("new")
+        if config.option.hypothesis_seed is None:
+            config.option.hypothesis_seed = str(secrets.randbelow(1 << 32))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -72,7 +86,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if config.option.numprocesses != "auto":
         return None
     processors = os.cpu_count() or 1
-    return (3 * processors + 1) // 2 if config.option.markexpr == "slow" else 2 * processors
+    return (3 * processors + 1) // 2 if config.option.markexpr == SLOW else 2 * processors
 
 
 _LONG = (
@@ -90,6 +104,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Each worker imports another part of the tests first: what it compiles, the others read."""
     config = session.config
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is None and config.option.markexpr == SLOW:
+        print(f"new examples: --hypothesis-seed={config.option.hypothesis_seed}")
     if worker is None or config.args != config.getini("testpaths"):
         return
     modules = sorted(Path(__file__).parent.rglob("test_*.py"))
