@@ -54,7 +54,7 @@ def events(folder: Path) -> dict[str, Json]:
     code, told = acp("show", str(folder), "--json")
     assert code in (0, 1), told
     found = [each for each in json.loads(told)["snapshot"]["events"] if "message" in each["kind"]]
-    return {each["summary"].split(" · ")[0]: each for each in found}
+    return {each["summary"].rpartition(" · ")[2]: each for each in found}
 
 
 def findings(folder: Path) -> list[tuple[str, str]]:
@@ -136,6 +136,9 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
         post(a, frame("the end", "Dora"))
         until(lambda: kept.exists() and "the end" in kept.read_text(), "the programs", PATIENCE)
         printed, as_json = stream(a), stream(a, "--json")
+        polled = {each["parts"][0]["content"]: each for each in a.get("/recv")["messages"]}
+        assert polled["over-tcp"]["_sender"] == "M1" and polled["over-tcp"]["raw"]["from"] == "S1"
+        assert polled["posted"]["_sender"] == "somebody" and "_sender" not in polled["true"]
 
         folder = tmp_path / "A"
         told = events(folder)

@@ -15,7 +15,7 @@ from acp_core.model.format import exact
 from acp_core.protocols.wire.schema import Json, lenient, senders, time_of
 from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken
-from acp_core.protocols.wire.schema.senders import People
+from acp_core.protocols.wire.schema.senders import People, Sender
 from acp_core.protocols.wire.schema.tasks import Content, Task
 from acp_core.protocols.wire.write.database import Entry
 
@@ -204,6 +204,11 @@ def problem(body: Json) -> str:
     return "; ".join(filter(None, (mismatch(body), clean_line(senders.unsigned(body), 120))))
 
 
+def _claim(sender: Sender) -> str:
+    """The name that a message bears and that is not its sender's, in words; "" where it bears none."""
+    return f"says it is {clean_name(sender.claimed, 64)}" if sender.claimed else ""
+
+
 def mismatch(body: Json) -> str:
     """What is wrong with the signatures that a message has, or should have with a shared secret."""
     return next((words for flag, words in _FLAGS.items() if body.get(flag)), "")
@@ -252,6 +257,7 @@ def _event(
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
     kind, tone, actor, words = _described(entry, body, peer, people, about)
+    wrong, sender = problem(body), senders.sender(body, people)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
     if said and at and abs((said - at).total_seconds()) > FAR:
@@ -266,7 +272,7 @@ def _event(
         at=at,
         at_source=source,
         summary=clean_line(words),
-        problem=problem(body),
+        problem="; ".join(filter(None, (_claim(sender), wrong))) if wrong else "",
     )
 
 
@@ -313,5 +319,5 @@ def _described(
         words += f" [{subject}]"
     words += " · verified, but old" if signed(body) == OLD else ""
     sender = senders.sender(body, people)
-    words += f" · says it is {clean_name(sender.claimed, 64)}" if sender.claimed else ""
+    words = f"{_claim(sender)} · {words}" if sender.claimed else words
     return what, tone, sender.name, words
