@@ -155,6 +155,7 @@ def _whole(action: Action, collaboration: Collaboration, snapshot: Snapshot) -> 
     def perform(inputs: Any) -> Outcome:
         outcome = action.perform(inputs)
         given = inputs.model_dump() if hasattr(inputs, "model_dump") else dict(vars(inputs))
+        given.pop("said", None)  # which of them somebody gave
         if outcome.state is OutcomeState.DONE:
             outcome = _followed_up(action, collaboration, snapshot, outcome, given)
         state, sentence = outcome.state.value, outcome.sentence

@@ -15,6 +15,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
+from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.kit.mirroring import matter_of
 from acp_core.protocols.kit.offers import verb_of
 from acp_core.protocols.registry import installed
@@ -69,20 +70,17 @@ def _here(folder: str) -> DiscoveredCollaboration:
 
 def _inputs(action: Action, values: Any, by: str) -> Any:
     """The inputs of an act: words and choices of a stranger, each checked by its field."""
-    fields = {each.name: each for each in action.fields or ()}
     if not isinstance(values, Mapping):
         raise Refused("the request has no values")
-    for name in values:
-        if name not in fields or not fields[name].form:
-            raise Refused(f"the act has no input {clean_line(str(name), 80)}")
     chosen = {name: _safe(value) for name, value in values.items()}
-    chosen.pop(_BY, None)  # who acts is who was proven to ask, whatever the request says
+    if any(each.name == _BY and each.form for each in action.fields or ()):
+        chosen.pop(_BY, None)  # who acts is who was proven to ask, whatever the request says
     try:
-        made = action.inputs(**chosen)
+        made = owner_inputs.from_others(action, chosen)
     except ValueError as error:
         raise Refused(f"an input is refused: {clean_line(str(error), 300)}") from None
-    given = {name: getattr(made, name) for name in made.model_fields_set}
-    return given | {_BY: by} if _BY in fields else given
+    given = {name: getattr(made, name) for name in made.said}
+    return given | {_BY: by} if any(each.name == _BY for each in action.fields or ()) else given
 
 
 def _safe(value: Any) -> Any:

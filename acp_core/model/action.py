@@ -84,7 +84,7 @@ class Action:
     a worker thread) and neither raises for what the files contain.
 
     Attributes:
-        name, label, sentence, risky, intent, by, aliases, personal: as those of an `ActionSpec`.
+        name, label, sentence, risky, intent, by, aliases, personal, owner: as those of an `ActionSpec`.
         inputs: a pydantic model: field titles, descriptions, defaults, choices. Where there are
             ``fields`` it is made from them when it is first used.
         preview, perform: take an instance of ``inputs``.
@@ -107,6 +107,7 @@ class Action:
     aliases: tuple[str, ...] = ()
     offered: bool = True
     personal: bool = False
+    owner: bool = False
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was; dashes and underscores are the same."""

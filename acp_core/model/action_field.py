@@ -70,6 +70,8 @@ class Field(NamedTuple):
         suggests: what a shell offers for it besides its choices; "" for nothing.
         needed: whether it must be given on the screen and in `acp act`, where the command of the act's
             own works without it.
+        owner: whether nobody but the owner of this machine gives it a value: not who asks over a
+            bridge, a store or a mirror (see `acp_core.protocols.kit.owner_inputs`).
     """
 
     name: str
@@ -98,6 +100,7 @@ class Field(NamedTuple):
     asked: bool = True
     suggests: str = ""
     needed: bool = False
+    owner: bool = False
 
     @property
     def option(self) -> str:

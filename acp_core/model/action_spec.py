@@ -94,6 +94,8 @@ class ActionSpec(NamedTuple):
         json: whether its command can print one JSON object.
         personal: whether it is a person's own note or report: it writes that person's state or file
             alone, nothing in the collaboration, and can be granted to nobody else.
+        owner: whether it is about what only the owner of this machine chooses, such as which program
+            runs: it can be asked for neither over a bridge nor over a store or a mirror.
     """
 
     name: str
@@ -118,6 +120,7 @@ class ActionSpec(NamedTuple):
     unknown: int = 1
     json: bool = True
     personal: bool = False
+    owner: bool = False
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was."""

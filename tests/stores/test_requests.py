@@ -187,6 +187,39 @@ def test_who_asks_is_named_as_far_as_it_is_proven(
     assert "\x1b" not in lines and "\x1b" not in json.dumps(told(a), ensure_ascii=False)
 
 
+def test_a_request_names_no_program_folder_or_budget(
+    share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner accepts all words; whoever can write into the store adds inputs to them."""
+    address, _, b = share()
+    accepts(b, "stop", "start", "nudge", "take")
+    mark = b.home / "PWNED"
+    texts = {
+        json.dumps({"command": f"touch {mark}", "workdir": "/etc"}): "command, workdir",
+        json.dumps({"budget": ["day=500usd"]}): "budget",
+        json.dumps({"--model": ""}): "--model",
+        f"command=touch {mark}": "command=touch",
+        json.dumps([{"command": "x"}]): "command",
+    }
+    wanted = [
+        (verb, text, named) for verb in ("start", "stop", "take") for text, named in texts.items()
+    ]
+    with syncing(b), opened(address, b, monkeypatch) as engine:
+        until(lambda: engine.hosts(), "b to be heard of")
+        named_by = {}
+        for verb, text, named in wanted:
+            asked = asking.made("b", verb, "reader", "", "anna", 60)._replace(text=text)
+            engine.ask(asked)
+            named_by[asked.id] = named
+        until(lambda: all(each.state for each in engine.requests("b")), "the answers")
+        found = engine.requests("b")
+    assert len(found) == len(wanted)
+    for each in found:
+        assert each.state == "refused" and named_by[each.id] in each.sentence, each
+    assert not mark.exists()
+    assert "reader acts on b" not in b.done("hosts", str(b.folder))
+
+
 def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     """One request is too old by then; one was taken up by a process that was killed over it."""
     address, a, b = share()

@@ -25,9 +25,10 @@ from acp_core.model.turn import Mode
 from acp_core.person import settings
 from acp_core.person.paths import key_of
 from acp_core.protocols.kit.diagnosis import safe_id
+from acp_core.protocols.kit.owner_inputs import AS_BEFORE
 
 LIKE = "like "
-BEFORE = "as before"
+BEFORE = AS_BEFORE
 
 
 class Programs:

@@ -234,7 +234,7 @@ def bind_launch_all(context: Context, now: datetime) -> Action:
     choices = [name for name in about.programs.names() if name != ANY]
 
     def plans(values: Values) -> list[Plan]:
-        found = [about.programs.usual(name, values.program) for name in names]
+        found = [about.programs.usual(name, values.program or BEFORE) for name in names]
         return [versions.plan(*each, again=True) for each in found]
 
     narrowed = {"program": one_of(choices, about.programs.default())}

@@ -12,11 +12,12 @@ _FOLDER = PLACE._replace(default=None, required=True)
 _WHO = Field("participant", "Participant", "Name the participant.", Kind.CHOICE, required=True)
 _PROGRAM = Field(
     "program", "Program", "A preset, or the same agent as another participant's.", Kind.CHOICE,
-    metavar="PRESET",
+    metavar="PRESET", owner=True,
 )  # fmt: skip
 _COMMAND = Field(
-    "command", "Command", "For the preset `command`: the command line; {prompt} is the task."
-)
+    "command", "Command", "For the preset `command`: the command line; {prompt} is the task.",
+    owner=True,
+)  # fmt: skip
 _AGENTS = Field(
     "participant", "Participants", "Name the participants (default: all).", Kind.LIST,
     items=Kind.CHOICE, position=True, metavar="PARTICIPANT",
@@ -24,31 +25,32 @@ _AGENTS = Field(
 RUN = (
     options.MODEL,
     Field("workdir", "Working folder", "Run the agent in this folder (default: the collaboration's).",
-          kind=Kind.FOLDER),
+          kind=Kind.FOLDER, owner=True),
     Field("alone", help="The agent waits for its turns itself; start it once.", kind=Kind.FLAG,
-          asked=False),
+          asked=False, owner=True),
     Field(
         "append_after_change", help="The agent cannot run commands: append its event after its document has changed.", kind=Kind.FLAG, asked=False,
+        owner=True,
     ),
     Field(
         "commands", help="How prompts name acp's commands: {command} is the name, {script} the "
-        "script's file.", metavar="TEMPLATE", optional=True, asked=False,
+        "script's file.", metavar="TEMPLATE", optional=True, asked=False, owner=True,
     ),
     Field(
         "restart", help="Choose when to retry an attempt that ended without taking the turn.",
         kind=Kind.CHOICE, choices=("always", "on-failure", "never"), default="on-failure",
-        metavar="WHEN", asked=False,
+        metavar="WHEN", asked=False, owner=True,
     ),
     Field("retries", help="Limit the number of retries per turn (default: 3).", kind=Kind.NUMBER,
-          least=0, most=1000, asked=False),
+          least=0, most=1000, asked=False, owner=True),
     Field("pause", help="Pause before the first retry; later pauses are longer (default: 5s).",
-          kind=Kind.DURATION, asked=False),
+          kind=Kind.DURATION, asked=False, owner=True),
     Field("timeout", "Limit of one turn", "Time limit of one turn.", Kind.DURATION,
-          aliases=("--turn-limit",)),
+          aliases=("--turn-limit",), owner=True),
     options.ONCE._replace(form=True, asked=False),
     options.PERMISSIONS._replace(form=True, asked=False),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
-          Kind.DURATION),
+          Kind.DURATION, owner=True),
     options.BUDGET,
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
@@ -61,6 +63,7 @@ LAUNCH = ActionSpec(
     (
         _AGENTS._replace(
             help="Name the participants and their agents (default: all that ran here before).", metavar="PARTICIPANT[=PRESET]",
+            owner=True,
         ),
         options.AGENT._replace(
             help="Choose the agent of a participant, or (without NAME) of all others; without participants, of all that have no loop.", aliases=("--with", "--program"),
@@ -124,6 +127,7 @@ HAND_OVER = ActionSpec(
         options.MODEL,
     ),
     Intent.START,
+    owner=True,
 )
 NUDGE = ActionSpec(
     names.NUDGE,
@@ -226,9 +230,10 @@ RAISE = ActionSpec(
     (
         _WHO,
         Field("budget", "Raise to", "The new limit: scope = amount, such as turn=5usd.",
-              required=True, metavar="SCOPE=AMOUNT"),
+              required=True, metavar="SCOPE=AMOUNT", owner=True),
     ),
     Intent.CONTINUE,
+    owner=True,
 )  # fmt: skip
 ANSWER = ActionSpec(
     names.ANSWER_PERMISSION,

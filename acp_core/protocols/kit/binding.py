@@ -98,6 +98,7 @@ def bound(
         aliases=spec.aliases,
         offered=offered,
         personal=spec.personal,
+        owner=spec.owner,
     )
 
 

@@ -10,6 +10,7 @@ from acp_core.files.text import clean, clean_line
 from acp_core.model.action import Action, Intent
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.action_spec import By
+from acp_core.protocols.kit.owner_inputs import open_fields
 from acp_core.stores import asking
 
 STOPS = frozenset({Intent.STOP, Intent.STOP_EVERYTHING})
@@ -47,10 +48,10 @@ class Offer(NamedTuple):
 def verb_of(action: Action) -> str:
     """What another host may ask this one for by an act; "" where it may not.
 
-    What names a file or a command never is: that is this host's own.
+    What names a file or a command never is: that is this host's own (see `kit.owner_inputs`).
     """
     fields = action.fields or ()
-    if action.by is not By.HUMAN or action.personal or action.fields is None:
+    if action.by is not By.HUMAN or action.personal or action.owner or action.fields is None:
         return ""
     if any(each.form and not _is_plain(each) for each in fields):
         return ""
@@ -71,7 +72,7 @@ def described(action: Action) -> dict[str, Any] | None:
         "sentence": action.sentence,
         "intent": action.intent.value,
         "risky": action.risky,
-        "fields": [_field(each) for each in action.fields or () if each.form],
+        "fields": [_field(each) for each in open_fields(action)],
     }
 
 

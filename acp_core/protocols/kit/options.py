@@ -30,30 +30,33 @@ BY = Field(
 REASON = Field("reason", "Reason", "Say why.", Kind.LINES, required=True, metavar="TEXT")
 AGENT = Field(
     "agent", "Agent", "Choose the agent of one participant, or (without NAME) of all others.",
-    Kind.LIST, metavar="[NAME=]PRESET", form=False, suggests=PRESETS,
+    Kind.LIST, metavar="[NAME=]PRESET", form=False, suggests=PRESETS, owner=True,
 )  # fmt: skip
 MODEL = Field("model", "Model", "Choose the agent's model (empty: the agent's default).",
-              metavar="NAME")  # fmt: skip
-TIMEOUT = Field("timeout", "Timeout", "Time limit of one attempt.", Kind.DURATION)
-DEADLINE = Field("deadline", "Deadline", "Time limit of the whole run.", Kind.DURATION)
-JOBS = Field("jobs", "Agents at the same time", "Limit how many agents work at once.", Kind.NUMBER)
-RETRIES = Field("retries", "Retries", "Limit how often a failed attempt is repeated.", Kind.NUMBER)
+              metavar="NAME", owner=True)  # fmt: skip
+TIMEOUT = Field("timeout", "Timeout", "Time limit of one attempt.", Kind.DURATION, owner=True)
+DEADLINE = Field("deadline", "Deadline", "Time limit of the whole run.", Kind.DURATION, owner=True)
+JOBS = Field("jobs", "Agents at the same time", "Limit how many agents work at once.", Kind.NUMBER,
+             owner=True)  # fmt: skip
+RETRIES = Field("retries", "Retries", "Limit how often a failed attempt is repeated.", Kind.NUMBER,
+                owner=True)  # fmt: skip
 DETACH = Field(
     "detach", help="Run in the background: do not wait for the end.", kind=Kind.FLAG, form=False
 )
 ONCE = Field(
     "once", help="Start the agent for each attempt, even if it can hold a live session.",
-    kind=Kind.FLAG, form=False,
+    kind=Kind.FLAG, form=False, owner=True,
 )  # fmt: skip
 PERMISSIONS = Field(
     "permissions", "Permissions",
     "Decide what a live session may do without asking (default: the policy in config.toml).",
     Kind.CHOICE, choices=("ask", "edits", "all", "none"), metavar="POLICY", form=False,
+    owner=True,
 )  # fmt: skip
 BUDGET = Field(
     "budget", "Budgets",
     "Limit what is spent: SCOPE is turn, participant, collaboration or day; AMOUNT is 2.50usd or "
-    "10Mtokens.", Kind.LIST, metavar="SCOPE=AMOUNT",
+    "10Mtokens.", Kind.LIST, metavar="SCOPE=AMOUNT", owner=True,
 )  # fmt: skip
 FORCE = Field("force", "Overwrite", "Overwrite existing files.", Kind.FLAG)
 UNLOCKED = Field(

@@ -292,10 +292,11 @@ def _named(lines: list[str]) -> list[str]:
 
 
 def _signatures(reading: Reading) -> Iterator[Cause]:
+    people = timeline.people_of(reading)
     latest = [
         (entry, message)
         for entry in reading.entries[-_LATEST:]
-        if (message := timeline.message_of(entry)) and message.arrived
+        if (message := timeline.message_of(entry, people)) and message.arrived
     ]
     wrong = [each for each in latest if each[1].signed == timeline.WRONG]
     if not wrong:
@@ -303,7 +304,7 @@ def _signatures(reading: Reading) -> Iterator[Cause]:
     entry, message = wrong[-1]
     yield Cause(
         "wire-signature",
-        f"a message claiming to be from {message.who} has a wrong signature",
+        f"a message claiming to be from {message.claimed or message.who} has a wrong signature",
         advice="do not trust it; compare the secret or the key with its sender's",
         evidence=(
             f"message {entry.seq}: {timeline.problem(timeline.body_of(entry))}",

@@ -20,9 +20,10 @@ from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network.libraries import need_libraries
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface
-from acp_core.protocols.wire.schema import lenient
+from acp_core.protocols.wire.schema import lenient, senders
 from acp_core.protocols.wire.schema.parts import shown_text
 from acp_core.protocols.wire.schema.peers import PeerReport
+from acp_core.protocols.wire.schema.senders import People
 from acp_core.protocols.wire.schema.tasks import Content, Task
 
 if TYPE_CHECKING:
@@ -177,7 +178,9 @@ def stream(values: Values) -> int:
 
 def _say_event(event: Event, as_json: bool) -> None:
     if as_json:
-        say_json({"seq": event.seq, "event": event.kind, "data": event.data})
+        is_message = event.data.get("parts") is not None
+        data = senders.handed_on(event.data, event.data, People()) if is_message else event.data
+        say_json({"seq": event.seq, "event": event.kind, "data": data})
     else:
         say(_line(f"{event.seq:>6}  {event.kind:<13} {_summary(event.data)}"))
     sys.stdout.flush()
@@ -186,7 +189,8 @@ def _say_event(event: Event, as_json: bool) -> None:
 def _summary(data: Object) -> str:
     """An event in a few words."""
     if data.get("parts") is not None:
-        return f"{data.get('from')}: {shown_text(data['parts'])}"
+        missing = f" ({unsigned})" if (unsigned := senders.unsigned(data)) else ""
+        return f"{senders.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
     if data.get("artifact") is not None:
         return f"{data.get('task_id')}: {lenient.read(Content, data['artifact']).text}"
     names = ("task_id", "name", "state", "event", "error", "agent")

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line, unseen
+from acp_core.files.text import clean_line, clean_name, unseen
 from acp_core.files.unseen import Unseen
 from acp_core.model import Finding, Severity, Verdict
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.wire.read.folder import Reading
-from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
+from acp_core.protocols.wire.schema import ROLES, Json, Refusal, senders, time_of
 from acp_core.protocols.wire.schema.parts import check_parts
+from acp_core.protocols.wire.schema.senders import People
 from acp_core.protocols.wire.schema.shapes import PARTIAL
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.state import TaskState
@@ -67,6 +68,16 @@ RULES = {
         "A signed message arrives soon after signing; an older one has waited or was sent again.",
         "Check the message id if you do not expect a late message.",
     ),
+    "W11": _Rule(
+        Severity.WARNING,
+        "A peer that signs its messages with a key signs each of them.",
+        "Do not take the message for the peer's; ask the peer's owner whether it still signs.",
+    ),
+    "W12": _Rule(
+        Severity.WARNING,
+        "A message must bear the name of the agent that sent it.",
+        "Judge it by who sent it; the name in the message proves nothing.",
+    ),
     "W19": _Rule(Severity.WARNING, *UNSEEN_TEXT),
 }
 """The rules by code; codes never change their meaning."""
@@ -74,7 +85,7 @@ RULES = {
 
 def check(reading: Reading) -> tuple[Finding, ...]:
     """The findings of a reading: of messages in their order, then of tasks."""
-    return tuple(_bounded([*_messages(reading.entries), *_tasks(reading.tasks)]))
+    return tuple(_bounded([*_messages(reading), *_tasks(reading.tasks)]))
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
@@ -85,21 +96,23 @@ def verdict(findings: Iterable[Finding]) -> Verdict:
     return Verdict.WARNINGS if Severity.WARNING in severities else Verdict.VALID
 
 
-def _messages(entries: Iterable[Entry]) -> Iterator[Finding]:
-    for entry in entries:
+def _messages(reading: Reading) -> Iterator[Finding]:
+    people = timeline.people_of(reading)
+    for entry in reading.entries:
         if entry.kind in _MESSAGES:
-            yield from _message(entry)
+            yield from _message(entry, people)
         elif entry.kind == "acp.peer" and (told := timeline.suspect(entry)):
             yield _finding("W09", f"{told.name}: {told.reason}", str(entry.seq))
 
 
 @lru_cache(maxsize=20_000)
-def _message(entry: Entry) -> tuple[Finding, ...]:
+def _message(entry: Entry, people: People) -> tuple[Finding, ...]:
     body, event = timeline.body_of(entry), str(entry.seq)
-    who = clean_line(str(body.get("from") or "another agent"), 64)
-    return tuple(
-        _finding(code, f"message {event} of {who}: {what}", event) for code, what in _wrong(body)
-    )
+    sender = senders.sender(body, people)
+    who, wrong = clean_name(sender.name or "another agent", 64), list(_wrong(body))
+    if sender.claimed:
+        wrong.append(("W12", f"it says it is {clean_name(sender.claimed, 64)}"))
+    return tuple(_finding(code, f"message {event} of {who}: {what}", event) for code, what in wrong)
 
 
 def _wrong(body: Json) -> Iterator[tuple[str, str]]:
@@ -118,11 +131,13 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
             check_parts(body["parts"])
         except Refusal as refusal:
             yield "W04", refusal.message
-    problem = timeline.problem(body)
+    problem = timeline.mismatch(body)
     if any(body.get(flag) for flag in timeline.BAD):
         yield "W05", problem
     elif problem:
         yield "W06", problem
+    if missing := senders.unsigned(body):
+        yield "W11", missing
     if timeline.signed(body) == timeline.OLD:
         yield (
             "W10",

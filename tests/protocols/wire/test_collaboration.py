@@ -242,6 +242,8 @@ def test_messages_are_held_against_the_specification(tmp_path: Path) -> None:
         "W06": {**good, "_sig_missing": True},
         "W07": {**good, "_legacy": True},
         "W10": {**good, "_sig_verified": True, "_sig_old": True},
+        "W11": {**good, "_ed25519_missing": "B"},
+        "W12": {**good, "_other_name": True, "_sender": "B"},
         "W19": {**good, "parts": [{"type": "text", "content": "x\U000e0041"}]},
     }
     db = connect(tmp_path / folder.FILE)

@@ -73,7 +73,7 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
         jobs=spec.jobs if values.jobs is None else values.jobs,
         once=values.once,
         permissions=values.permissions or spec.permissions,
-        budget=tuple(str(cap) for cap in caps_of({}, values.budget)),
+        budget=tuple(str(cap) for cap in caps_of({}, values.budget)) or spec.budget,
     )
     if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
         raise Refused(

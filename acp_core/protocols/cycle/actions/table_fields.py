@@ -22,17 +22,17 @@ REASON = Field("reason", "Why", "Reason; recorded.")
 RECORDED_REASON = REASON._replace(help="Recorded with the decision.")
 PROGRAM = Field(
     "program", "Program of all four agents", "The program that runs all four agents.", Kind.CHOICE,
-    metavar="PRESET", listed=False,
+    metavar="PRESET", listed=False, owner=True,
 )  # fmt: skip
 COMMAND = Field(
     "command", "Command line", 'For the program "command" only; runs without a shell.',
-    metavar="WORDS", listed=False,
+    metavar="WORDS", listed=False, owner=True,
 )  # fmt: skip
 OTHER_PROGRAMS = tuple(
     Field(
         f"{name}_program", f"Another program for {name.upper()}",
         f"The program for {name.upper()}, if different.", Kind.CHOICE,
-        metavar="PRESET", listed=False, optional=True,
+        metavar="PRESET", listed=False, optional=True, owner=True,
     )
     for name in AGENTS
 )  # fmt: skip
@@ -43,7 +43,7 @@ PROGRAMS = (
         help="The program of one agent, or (without NAME) of all others.",
     ),
     Field("commands", help="The command of one agent.", kind=Kind.LIST, flag="--agent-command",
-          metavar="NAME=COMMAND", form=False),
+          metavar="NAME=COMMAND", form=False, owner=True),
     options.MODEL._replace(
         help="The model that the programs use [default: their own].", form=False
     ),
@@ -52,7 +52,7 @@ CONDUCT = (
     options.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
     options.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
     Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
-          listed=False),
+          listed=False, owner=True),
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
     options.JOBS._replace(
         help="Maximum number of tasks of the plan that CD works on at the same time, if they are "

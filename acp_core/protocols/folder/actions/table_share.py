@@ -20,7 +20,7 @@ _EXITS: Exits = (
 VERBS = ("start", "stop", "nudge", "take", "allow", "reject")
 """What a host can be asked for."""
 _STORE = Field("url", "Store", "Name the store: a git repository by ssh, https or path, or a PostgreSQL database.",
-               required=True, position=True, metavar="URL")  # fmt: skip
+               required=True, position=True, metavar="URL", owner=True)  # fmt: skip
 SHARING = ActionSpec(
     "share",
     "Share",
@@ -47,6 +47,7 @@ SHARING = ActionSpec(
     ),
     exits=_EXITS,
     run=f"{_ACTIONS}:share",
+    owner=True,
 )  # fmt: skip
 JOINING = ActionSpec(
     "join",

@@ -20,6 +20,7 @@ from acp_core.files.text import clean, clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write.opened import read_protocol
+from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.processes import ASKED
 from acp_core.stores import asking, hosts, proof
 from acp_core.stores.address import Address
@@ -33,6 +34,7 @@ _PATIENCE = 120.0  # seconds for what is asked for
 _AT_ONCE = 8  # requests that are being done
 _LONGEST = 1_000
 _OUTPUT = 1 << 16
+_WORDLESS = frozenset({"start", "stop", "take"})  # requests that are a word and a participant
 
 
 class _Running(NamedTuple):
@@ -169,6 +171,8 @@ class Requests:
             return "a decision is an event here: append it"
         if request.participant not in schema.participant_ids(read_protocol(self.folder)):
             return "the collaboration has no participant of that name"
+        if request.verb in _WORDLESS and request.text.strip():
+            owner_inputs.check(request.verb, owner_inputs.names_in(request.text))
         return against_proven(request, self.address)
 
     def _taken(self, participant: str) -> tuple[str, str]:

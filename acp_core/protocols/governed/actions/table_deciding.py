@@ -194,6 +194,7 @@ TRUSTING = ActionSpec(
     exits=given.DECISION,
     place=given.RUN,
     run=f"{_ROOM}.upkeep:run_trust",
+    owner=True,
 )
 MIGRATION = ActionSpec(
     names.MIGRATE,

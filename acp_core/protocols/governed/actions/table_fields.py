@@ -17,7 +17,7 @@ AGENTS = Field(
     "agents", "Agents",
     "ROLE=COMMAND: the command that takes a role's turns. {prompt} is replaced by the prompt, "
     "which otherwise goes to standard input. A human plays a role without a command.",
-    Kind.LIST, flag="--agent", metavar="ROLE=COMMAND", suggests=PRESETS,
+    Kind.LIST, flag="--agent", metavar="ROLE=COMMAND", suggests=PRESETS, owner=True,
 )  # fmt: skip
 DECISION: Exits = (
     (0, "done"),

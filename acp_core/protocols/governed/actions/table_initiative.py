@@ -30,7 +30,7 @@ STARTING = ActionSpec(
             help="ROLE=COMMAND for pm, dev and qa in new runs; a human plays the others."
         ),
         Field("repositories", help="Name a workstream's repository, to write agentxchain-multi.json.",
-              kind=Kind.LIST, flag="--repo", metavar="NAME=ADDRESS[#BRANCH]", form=False),
+              kind=Kind.LIST, flag="--repo", metavar="NAME=ADDRESS[#BRANCH]", form=False, owner=True),
         Field("barriers",
               help=f"Name a barrier of that configuration ({', '.join(BARRIERS)}).",
               kind=Kind.LIST, flag="--barrier", metavar="NAME=PHASE", form=False),
@@ -180,4 +180,5 @@ TRUST_HOOKS = ActionSpec(
     exits=given.DECISION,
     place=given.INITIATIVE,
     run=f"{_ROOM}.following:trust_hooks",
+    owner=True,
 )

@@ -14,7 +14,7 @@ from acp_core.model.snapshot import Row, Target, Tone
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import Reading
-from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema import Json, senders
 from acp_core.protocols.wire.schema.parts import shown_text
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
@@ -60,9 +60,13 @@ def cards(reading: Reading) -> tuple[Card, ...]:
 
 def _card(task: Task, reading: Reading) -> Card:
     names = {peer.id: peer.name for peer in reading.peers}
-    said = [each for each in reading.entries if each.task_id == task.id]
+    said = [
+        each
+        for each in reading.entries
+        if each.task_id == task.id and timeline.is_of_worker(timeline.body_of(each), task)
+    ]
     asked = _asked(said)
-    who = safe(names.get(task.peer_id, "") or _sender(asked.entry))
+    who = safe(names.get(task.peer_id, "") or _sender(asked.entry, reading))
     ending = asked.words.rstrip().endswith("?") or asked.options
     needs = "asks a question" if ending else "needs input"
     return Card(
@@ -126,7 +130,7 @@ def _sections(
         CardSection("Options", tuple(Row((f"{n}.", each)) for n, each in enumerate(options, 1))),
         CardSection("Task", tuple(Row((each,)) for each in (_about(task),) if each)),
         CardSection("With it", _attached(asked.body)),
-        CardSection("Said", _before(task, asked, said)),
+        CardSection("Said", _before(task, reading, asked, said)),
         CardSection("Sender", _sender_rows(task, reading, asked)),
     )
 
@@ -151,11 +155,11 @@ def _attached(body: Json) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _before(task: Task, asked: Asked, said: Iterable[Entry]) -> tuple[Row, ...]:
+def _before(task: Task, reading: Reading, asked: Asked, said: Iterable[Entry]) -> tuple[Row, ...]:
     """What was said in the task before the question, without what the task itself says."""
-    rows = []
+    rows, people = [], timeline.people_of(reading)
     for entry in said:
-        message = timeline.message_of(entry)
+        message = timeline.message_of(entry, people)
         words = safe(shown_text(timeline.body_of(entry).get("parts"))) if message else ""
         if message is None or entry is asked.entry or words in ("", _about(task)):
             continue
@@ -176,12 +180,15 @@ def _sender_rows(task: Task, reading: Reading, asked: Asked) -> tuple[Row, ...]:
         right = {timeline.VERIFIED: True, timeline.WRONG: False}.get(signed)
         said = {timeline.UNSIGNED: "not signed", timeline.WRONG: signed}
         cells = (said.get(signed, f"signature {signed}"), safe(timeline.problem(asked.body)))
+        sender = senders.sender(asked.body, timeline.people_of(reading))
+        if sender.claimed:
+            rows.append(Row((safe(f"says it is {sender.claimed}"),), tone=Tone.REVISE))
         rows.append(Row(cells, checked=right, tone=Tone.REVISE if right is False else Tone.OTHER))
     return tuple(rows)
 
 
-def _sender(entry: Entry | None) -> str:
-    message = timeline.message_of(entry) if entry else None
+def _sender(entry: Entry | None, reading: Reading) -> str:
+    message = timeline.message_of(entry, timeline.people_of(reading)) if entry else None
     return message.who if message else ""
 
 

@@ -11,13 +11,13 @@ from acp_core.protocols.wire.actions.names import ITSELF
 from acp_core.protocols.wire.schema import MAX_ID, Json, lenient
 from acp_core.protocols.wire.schema.parts import data_part, file_at, is_web_address, text_part
 from acp_core.protocols.wire.schema.peers import PeerSeen
+from acp_core.protocols.wire.schema.senders import PERSON
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.answers import Receipt
     from acp_core.protocols.wire.network.client import Client
 
 _AS_SAID = -1.0
-PERSON = "human"  # who sends, where a person writes to the agent itself
 
 
 async def send(client: Client, values: Values, *, wait: float | None = _AS_SAID) -> Receipt:

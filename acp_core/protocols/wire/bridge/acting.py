@@ -14,7 +14,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Action, OutcomeState
 from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Watched
-from acp_core.protocols.kit import validation
+from acp_core.protocols.kit import owner_inputs, validation
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.bridge.feed import TURN
@@ -33,9 +33,9 @@ _PAGE = 100
 
 
 class Asked(BaseModel):
-    """What somebody asks to be done; further fields are ignored."""
+    """What somebody asks to be done; fields beside it are no inputs, and those of the owner are refused."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True)
 
     action: str
     inputs: dict[str, Any] = {}
@@ -125,6 +125,7 @@ async def carry_out(watched: Watched, folder: str, allowed: frozenset[str], aske
     if asked.action not in allowed:
         names, name = ", ".join(sorted(allowed)) or "none", clean_line(asked.action, 60)
         raise Refused(f"the action {name} is not allowed here (allowed: {names})")
+    owner_inputs.check_beside(asked.action, asked.model_extra or ())
     return await watched.call(
         lambda opened: perform(watched.action(opened, asked.action), asked, folder)
     )
@@ -160,7 +161,7 @@ def perform(action: Action | None, asked: Asked, folder: str) -> Done:
     if action is None:
         raise Refused(f"{clean_line(asked.action, 60)} cannot be done now")
     try:
-        inputs = action.inputs.model_validate({**action.defaults, **asked.inputs})
+        inputs = owner_inputs.from_others(action, asked.inputs)
     except ValidationError as error:
         raise Refused(first_problem(error)) from None
     preview = action.preview(inputs)

@@ -19,6 +19,9 @@ from acp_core.protocols.wire.network.links import check_host
 from acp_core.protocols.wire.schema import is_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from acp_core.protocols.wire.bridge.setup import Allowed
     from acp_core.protocols.wire.conduct.agent.config import Config
     from acp_core.protocols.wire.conduct.agent.place import Running
 
@@ -30,22 +33,37 @@ def run(values: Values) -> int:
         Refused: there is none, or it cannot be served.
     """
     need_libraries()
-    config = _config(values)
+    allowed: list[Allowed] = []
+    config = _config(values, allowed.extend)
 
     def ready(about: Running) -> None:
         if values.json:
-            say_json({"schema": SCHEMA, "command": "bridge", **about._asdict()})
+            acts = [each._asdict() for each in allowed]
+            say_json({"schema": SCHEMA, "command": "bridge", **about._asdict(), "allowed": acts})
         else:
             say(f"{about.name} is served: {about.http_url}")
             say(f"to view it on another machine: {about.shown_by}")
-            for line in command.say_where(about, values.host):
+            for line in (*_say_allowed(allowed), *command.say_where(about, values.host)):
                 say(line)
         sys.stdout.flush()
 
     return command.serve(config, ready)
 
 
-def _config(values: Values) -> Config:
+def _say_allowed(allowed: list[Allowed]) -> list[str]:
+    """What who has the link can do, for the owner to read."""
+    may = "who has the link can read everything in the folder, and ask for"
+    if not allowed:
+        return [f"{may} nothing"]
+    acts = [
+        f"  {each.name}: {each.note or ', '.join(each.inputs) or 'without inputs'}"
+        for each in allowed
+    ]
+    own = "programs, commands, folders, permissions, budgets and models stay yours to choose"
+    return [f"{may}:", *acts, own]
+
+
+def _config(values: Values, tell: Callable[[list[Allowed]], object]) -> Config:
     from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
     from acp_core.protocols.wire.conduct.agent.config import Config, Limits
     from acp_core.protocols.wire.network import trust
@@ -66,7 +84,7 @@ def _config(values: Values) -> Config:
         http_port=values.http_port,
         hosts=tuple(values.allow_host),
         tls=trust.check_pair(values.tls_cert, values.tls_key),
-        bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow)),
+        bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow), tell),
         retention=KEPT,
         limits=Limits(message=TAKEN),
     )

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from acp_core.model.errors import Refused
+from acp_core.protocols.kit.owner_inputs import open_to_others
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.bridge.acting import Asked, carry_out, first_problem
@@ -60,7 +61,7 @@ async def event(call: Call) -> ASGIApp:
 async def actions(call: Call) -> ASGIApp:
     """``GET /bridge/actions``: what may be asked for and can be done now."""
     bridge = _bridge(call)
-    found = await bridge.watched.call(bridge.watched.actions)
+    found = map(open_to_others, await bridge.watched.call(bridge.watched.actions))
     listed = [
         {
             "name": name,
@@ -72,7 +73,7 @@ async def actions(call: Call) -> ASGIApp:
         }
         for each in found
         for name in (each.name, *each.aliases)
-        if name in bridge.allowed
+        if name in bridge.allowed and not each.owner
     ]
     return answer({"actions": listed, "allowed": sorted(bridge.allowed)})
 

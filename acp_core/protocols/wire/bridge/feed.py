@@ -131,7 +131,7 @@ class Feed:
             envelope: Json = {"type": MESSAGE, "message_id": id, "server_seq": seq, "ts": at,
                               "from": sender or "unknown", "role": "agent", "parts": parts,
                               "context_id": "folder"}  # fmt: skip
-            return envelope, {}
+            return envelope, {"_bridge": True}
 
         messages.add(tx, "in", _ORIGIN, id, None, make)
 

@@ -10,10 +10,12 @@ from functools import partial
 
 from acp_core.files.text import clean_line
 from acp_core.model import Snapshot
+from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Watched
+from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.wire.bridge.acting import Acting
 from acp_core.protocols.wire.bridge.feed import Feed
-from acp_core.protocols.wire.bridge.setup import BridgeSetup
+from acp_core.protocols.wire.bridge.setup import Allowed, BridgeSetup
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.schema import invalid
 
@@ -59,6 +61,24 @@ async def _check_allowed(watched: Watched, setup: BridgeSetup) -> None:
             )
 
 
+async def _allowed(watched: Watched, setup: BridgeSetup) -> list[Allowed]:
+    """What others may ask for, and with which inputs."""
+    found = []
+    for name in sorted(setup.allowed):
+        try:
+            action = await watched.call(partial(watched.action, name=name))
+        except (Refused, OSError):
+            action = None
+        if action is None:
+            found.append(Allowed(name, note="not possible now"))
+        elif reason := owner_inputs.against(action):
+            found.append(Allowed(name, note=f"refused: {reason}"))
+        else:
+            inputs = (each.name for each in owner_inputs.open_fields(action))
+            found.append(Allowed(name, tuple(inputs)))
+    return found
+
+
 @contextlib.asynccontextmanager
 async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
     """Watch the folder and tell of it as long as the block lasts."""
@@ -69,6 +89,8 @@ async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
     while not (first := watched.snapshot):
         await anext(changes)
     await _check_allowed(watched, setup)
+    if setup.tell is not None:
+        setup.tell(await _allowed(watched, setup))
     bridge = Bridge(watched, setup, first)
     await feed.tell(bridge.snapshot)
 

@@ -59,6 +59,16 @@ def check(message: Json, secret: str | None, pinned: str | None = None) -> Json:
     return flags
 
 
+def missing(message: Json, signer: str) -> Json:
+    """The flag of a message without a signature by a key, where its sender is known by one.
+
+    Args:
+        message: as it came.
+        signer: what that sender is called; "" where it is known by none.
+    """
+    return {"_ed25519_missing": signer} if signer and message.get("identity") is None else {}
+
+
 def aged(flags: Json, message: Json, now: datetime) -> Json:
     """The flags of a message that comes now; one that was signed long ago may be a repetition."""
     verified = flags.get("_sig_verified") or flags.get("_ed25519_verified")

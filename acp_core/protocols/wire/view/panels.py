@@ -130,8 +130,9 @@ def _messages(reading: Reading) -> tuple[Panel, Panel]:
     """Conversations, and whose messages were signed how."""
     contexts: dict[str, _Context] = {}
     senders: dict[str, Counter[str]] = {}
+    people = timeline.people_of(reading)
     for entry in reading.entries:
-        message = timeline.message_of(entry)
+        message = timeline.message_of(entry, people)
         if message is None:
             continue
         if message.arrived and (message.who in senders or len(senders) < _LISTED):

@@ -12,14 +12,15 @@ from acp_core.files.decode import text
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.model.format import exact
-from acp_core.protocols.wire.schema import Json, lenient, time_of
+from acp_core.protocols.wire.schema import Json, lenient, senders, time_of
 from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken
+from acp_core.protocols.wire.schema.senders import People, Sender
 from acp_core.protocols.wire.schema.tasks import Content, Task
 from acp_core.protocols.wire.write.database import Entry
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.read.folder import Placed
+    from acp_core.protocols.wire.read.folder import Placed, Reading
 
 FAR = 300.0  # seconds by which a time that somebody says may be off before that is said
 
@@ -44,6 +45,7 @@ VERIFIED, OLD = "verified", "verified, but old"
 UNSIGNED, WRONG = "not verified", "wrongly signed"
 KINDS = (VERIFIED, OLD, UNSIGNED, WRONG)
 _MESSAGES = ("acp.message", "acp.reply")
+NOBODY_KNOWN = People()
 
 
 class Timeline(Sequence[Event]):
@@ -51,7 +53,7 @@ class Timeline(Sequence[Event]):
 
     Args:
         entries: of the log.
-        names: maps peers' ids to what they are called.
+        names: maps peers' ids to their names.
         own: the agent's name.
         written: when entries were written into the log, as far as that is known apart from what
             they say themselves.
@@ -69,7 +71,7 @@ class Timeline(Sequence[Event]):
     ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
-        self._own = own
+        self._people = senders.people(own, names)
         self._written = written or {}
         self._tasks = {task.id: task for task in tasks}
         self._subjects: dict[str, str] = {}
@@ -91,7 +93,8 @@ class Timeline(Sequence[Event]):
         if task is not None:
             worker = task.peer_id if task.direction == "delegated" else ""
             about = self._subjects.get(task.id) or self._subjects.setdefault(task.id, task.about)
-        return _event(entry, self._names, self._own, self._written.get(entry.seq), worker, about)
+        written = self._written.get(entry.seq)
+        return _event(entry, self._names, self._people, written, worker, about)
 
 
 class Recorded(Timeline):
@@ -120,9 +123,13 @@ class Recorded(Timeline):
 
 
 class Message(NamedTuple):
-    """What is counted of a message. ``context`` is "" where it belongs to none."""
+    """What is counted of a message. ``context`` is "" where it belongs to none.
+
+    ``claimed``: a name that it bears and that is not its sender's, ``who``.
+    """
 
     who: str
+    claimed: str
     arrived: bool
     signed: str
     context: str
@@ -130,14 +137,21 @@ class Message(NamedTuple):
     text: str
 
 
+def people_of(reading: Reading) -> People:
+    """Who is known to an agent."""
+    return senders.people(reading.name, {each.id: each.name for each in reading.peers})
+
+
 @lru_cache(maxsize=20_000)
-def message_of(entry: Entry) -> Message | None:
-    """What is counted of an entry, where it is a message."""
+def message_of(entry: Entry, people: People = NOBODY_KNOWN) -> Message | None:
+    """What is counted of an entry, where it is a message; ``people``: who is known to its agent."""
     if entry.kind not in _MESSAGES:
         return None
     body = body_of(entry)
+    sender = senders.sender(body, people)
     return Message(
-        clean_line(str(body.get("from") or "?"), 64),
+        clean_line(sender.name or "?", 64),
+        clean_name(sender.claimed, 64),
         body.get("_direction") != "out",
         signed(body),
         text(body.get("context_id")) or "",
@@ -151,13 +165,13 @@ def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]
 
     That is what was said last in it by who works on it; nothing stands there where nothing was.
     """
-    wanted = {task.id for task in tasks if task.asks_us}
+    wanted = {task.id: task for task in tasks if task.asks_us}
     answers: dict[str, str] = {}
     if not wanted:
         return answers
     for entry in entries:
         id = clean_line(entry.task_id or "", 300)
-        if id not in wanted:
+        if id not in wanted or not is_of_worker(body_of(entry), wanted[id]):
             continue
         message = message_of(entry)
         if message and message.text:
@@ -166,17 +180,37 @@ def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]
     return {id: text for id, text in answers.items() if text}
 
 
+def is_of_worker(body: Json, task: Task) -> bool:
+    """Whether a message in a task is of who works on it, or of the agent itself, as far as that is told."""
+    if body.get("_direction") == "out" or "_peer_id" not in body:
+        return True
+    return (body["_peer_id"] or body.get("_proven")) == (task.peer_id or None)
+
+
 def signed(body: Json) -> str:
-    """How a message that arrived was signed: one of `KINDS`."""
+    """How a message that arrived was signed: one of `KINDS`.
+
+    What lacks its sender's usual signature is not verified: the shared secret signs no contents.
+    """
     if any(body.get(flag) for flag in BAD):
         return WRONG
-    if not any(body.get(flag) for flag in _GOOD):
+    if senders.unsigned(body) or not any(body.get(flag) for flag in _GOOD):
         return UNSIGNED
     return OLD if body.get("_sig_old") else VERIFIED
 
 
 def problem(body: Json) -> str:
-    """What is wrong with a message's signatures, in words; "" where nothing is."""
+    """What is wrong with a message's signatures, or missing, in words; "" where nothing is."""
+    return "; ".join(filter(None, (mismatch(body), clean_line(senders.unsigned(body), 120))))
+
+
+def _claim(sender: Sender) -> str:
+    """The name that a message bears and that is not its sender's, in words; "" where it bears none."""
+    return f"says it is {clean_name(sender.claimed, 64)}" if sender.claimed else ""
+
+
+def mismatch(body: Json) -> str:
+    """What is wrong with the signatures that a message has, or should have with a shared secret."""
     return next((words for flag, words in _FLAGS.items() if body.get(flag)), "")
 
 
@@ -215,14 +249,15 @@ def body_of(entry: Entry) -> Json:
 def _event(
     entry: Entry,
     names: tuple[tuple[str, str], ...],
-    own: str,
+    people: People,
     written: Placed | None,
     worker: str,
     about: str,
 ) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
-    kind, tone, actor, words = _described(entry, body, peer, own, about)
+    kind, tone, actor, words = _described(entry, body, peer, people, about)
+    wrong, sender = problem(body), senders.sender(body, people)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
     if said and at and abs((said - at).total_seconds()) > FAR:
@@ -237,12 +272,12 @@ def _event(
         at=at,
         at_source=source,
         summary=clean_line(words),
-        problem=problem(body),
+        problem="; ".join(filter(None, (_claim(sender), wrong))) if wrong else "",
     )
 
 
 def _described(
-    entry: Entry, body: Json, peer: str, own: str, about: str
+    entry: Entry, body: Json, peer: str, people: People, about: str
 ) -> tuple[str, Tone, str, str]:
     """Kind, tone, actor and words of an entry.
 
@@ -250,9 +285,10 @@ def _described(
         entry: of the log.
         body: its JSON object.
         peer: who it comes from, goes to or speaks of; "" where that is not known.
-        own: the agent's name.
+        people: who is known to the agent.
         about: what its task is about; "" where that is not known, and its id has to do.
     """
+    own = people.own
     task = str(body.get("task_id") or "")
     subject = about or task
     if entry.kind == "acp.status":
@@ -282,5 +318,6 @@ def _described(
     if task and not is_task:
         words += f" [{subject}]"
     words += " · verified, but old" if signed(body) == OLD else ""
-    actor = str(body.get("from") or (own if body.get("_direction") == "out" else ""))
-    return what, tone, actor, words
+    sender = senders.sender(body, people)
+    words = f"{_claim(sender)} · {words}" if sender.claimed else words
+    return what, tone, sender.name, words

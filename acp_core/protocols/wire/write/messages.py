@@ -15,6 +15,7 @@ from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.write.database import Entry, Tx
 
 SMALLEST_PAGE, LARGEST_PAGE = 1, 1000
+_OF_SENDER = ("_sender", "_other_name", "_ed25519_missing")  # flags: see `schema.senders`
 
 
 class Stored(NamedTuple):
@@ -153,7 +154,7 @@ def polled(tx: Tx, limit: int) -> tuple[list[Json], int]:
     row = tx.db.execute("SELECT value FROM meta WHERE key = 'polled'").fetchone()
     since = int(row[0]) if row else 0
     rows = tx.db.execute(
-        "SELECT seq, message_id, at, role, task_id, context_id, envelope FROM messages"
+        "SELECT seq, message_id, at, role, task_id, context_id, envelope, flags FROM messages"
         " WHERE direction = 'in' AND seq > ? ORDER BY seq LIMIT ?",
         (since, limit),
     ).fetchall()
@@ -166,9 +167,10 @@ def polled(tx: Tx, limit: int) -> tuple[list[Json], int]:
 
 
 def _polled(
-    seq: int, message_id: str, at: float, role: str | None, task: str, context: str, envelope: str
-) -> Json:
-    raw = json.loads(envelope)
+    seq: int, message_id: str, at: float, role: str | None, task: str, context: str, envelope: str,
+    flags: str,
+) -> Json:  # fmt: skip
+    raw, noted = json.loads(envelope), json.loads(flags)
     return {
         "id": message_id,
         "message_id": message_id,
@@ -179,6 +181,7 @@ def _polled(
         "task_id": task,
         "context_id": context,
         "raw": raw,
+        **{name: noted[name] for name in _OF_SENDER if name in noted},
     }
 
 

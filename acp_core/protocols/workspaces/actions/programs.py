@@ -7,13 +7,14 @@ from typing import Any
 
 from acp_core.agents.installed import is_installed
 from acp_core.agents.presets import PresetError
+from acp_core.protocols.kit.owner_inputs import AS_BEFORE
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import choice
 from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct.team import Choice
 from acp_core.protocols.workspaces.write import Refused
 
-BEFORE, COMMAND = "as before", "command"
+BEFORE, COMMAND = AS_BEFORE, "command"
 
 
 def narrowed(before: Choice | None) -> dict[str, dict[str, Any]]:

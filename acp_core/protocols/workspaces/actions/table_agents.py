@@ -44,7 +44,7 @@ CREATION = ActionSpec(
               schema.FINALS, flag="--format"),
         Field("naming", "Names", "The naming scheme of outputs (plain).", Kind.CHOICE, schema.NAMINGS, form=False),
         given.TIMEOUT,
-        Field("plan", "Plan", "Read agents and tasks from a JSON file.", Kind.FILE, form=False),
+        Field("plan", "Plan", "Read agents and tasks from a JSON file.", Kind.FILE, form=False, owner=True),
     ),
     Intent.CREATE,
     command="workspaces init",
@@ -77,7 +77,7 @@ ADDITION = ActionSpec(
               metavar="FILE", form=False),
         Field("format", "Format", "The file extension of its output.", default="md", form=False),
         Field("critical", "Critical", "Read its output first.", Kind.FLAG, form=False),
-        Field("may_launch", "May launch", "Allow it to launch agents of its own.", Kind.FLAG, form=False),
+        Field("may_launch", "May launch", "Allow it to launch agents of its own.", Kind.FLAG, form=False, owner=True),
         given.TIMEOUT._replace(form=False),
         given.START,
     ),
@@ -101,7 +101,8 @@ DISPATCHING = ActionSpec(
         ),
         *given.PROGRAM_FIELDS[1:],
         options.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
-        Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False),
+        Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False,
+              owner=True),
         given.TIMEOUT._replace(
             form=False, help="Time limit per agent, if its plan names none."
         ),

@@ -19,12 +19,13 @@ TIMEOUT = options.TIMEOUT._replace(
     title="Time limit per agent, in seconds", help="Stop an agent after this time.", most=1e7 - 1
 )
 PROGRAM_FIELDS = (
-    Field("program", "Program", "Choose the program to run.", Kind.CHOICE, listed=False),
+    Field("program", "Program", "Choose the program to run.", Kind.CHOICE, listed=False,
+          owner=True),
     Field(
         "command", "Command",
         "The command line, for the program 'command'; the prompt goes to its standard input, or replaces "
         "{prompt} or {prompt_file}.",
-        listed=False,
+        listed=False, owner=True,
     ),
     options.MODEL._replace(help="Choose the model [default: the program's own]."),
 )  # fmt: skip

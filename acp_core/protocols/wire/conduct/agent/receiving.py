@@ -21,9 +21,11 @@ from acp_core.protocols.wire.schema import (
     outside,
     signatures,
 )
+from acp_core.protocols.wire.schema.agent_card import UNNAMED
 from acp_core.protocols.wire.schema.bodies import Draft, is_path_ident
 from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.schema.parts import text_part
+from acp_core.protocols.wire.schema.senders import PERSON, SOMEBODY, called_as, folded
 from acp_core.protocols.wire.write import messages, peers
 from acp_core.protocols.wire.write import tasks as stored_tasks
 from acp_core.protocols.wire.write.database import Tx
@@ -79,16 +81,18 @@ def update(agent: Agent, peer: Peer, frame: Json) -> asyncio.Future[None]:
     return agent.store.submit(work)
 
 
-async def post(agent: Agent, body: Json, draft: Draft, sender: str) -> Sent:
-    """Take a message that somebody else than the owner posted.
+async def post(agent: Agent, body: Json, draft: Draft, sender: str, *, owner: bool = False) -> Sent:
+    """Take a message that somebody posted, under a name that no channel proves.
+
+    Args:
+        owner: the owner of the agent did, who may say who writes.
 
     Raises:
         Refusal: it is too large.
     """
     envelope = {name: value for name, value in outside(body).items() if name not in _ASKS}
     id = draft.message_id or new_id("msg")
-    flags = signatures.check(envelope, agent.config.secret)
-    flags = signatures.aged(flags, envelope, datetime.now(UTC))
+    flags = _posted_flags(agent, envelope, sender, owner=owner)
     envelope |= {"role": draft.role, "parts": draft.parts, "message_id": id, "from": sender}
     envelope.setdefault("type", MESSAGE)
     if not isinstance(envelope.get("ts"), str):
@@ -111,6 +115,51 @@ async def post(agent: Agent, body: Json, draft: Draft, sender: str) -> Sent:
     if not taken.new:
         agent.deduped += 1
     return Sent(id, taken.seq, False, taken.task, taken.envelope)
+
+
+def _posted_flags(agent: Agent, envelope: Json, sender: str, *, owner: bool) -> Json:
+    """What is to be said of a message without a channel: it is a peer's where that one's key signed it."""
+    named = _of_name(agent, sender)
+    pinned = [each for each in named if each.row.public_key]
+    for each in pinned:
+        flags = signatures.check(envelope, agent.config.secret, each.row.public_key)
+        if flags.get("_ed25519_verified"):
+            flags["_proven"] = each.id
+            return signatures.aged(flags, envelope, datetime.now(UTC))
+    key = pinned[0].row.public_key if pinned else None
+    flags = signatures.check(envelope, agent.config.secret, key)
+    flags = signatures.aged(flags, envelope, datetime.now(UTC))
+    flags |= signatures.missing(envelope, pinned[0].name if pinned else "")
+    reserved = map(folded, (agent.config.name, PERSON))
+    if named or (not owner and folded(sender) in reserved):
+        flags |= {"_other_name": True, "_sender": SOMEBODY}
+    return flags
+
+
+def _channel_flags(agent: Agent, peer: Peer, envelope: Json) -> Json:
+    """What the channel says of a message's sender, where its ``from`` says something else."""
+    said, own = folded(envelope.get("from")), {folded(peer.name), folded(peer.card.name)}
+    names = [each.name for each in agent.peers.every()]
+    called = called_as(agent.config.name, names, peer.name, peer.id)
+    of_name = [] if said in own else _of_name(agent, envelope.get("from"))
+    taken = bool(of_name) or said in map(folded, (agent.config.name, PERSON))
+    # A card may bear no name: then there is nothing else to go by, unless the name is another's.
+    other = said not in own and (peer.card.name != UNNAMED or taken)
+    flags: Json = {"_other_name": True} if other else {}
+    if other or called != peer.name:
+        flags["_sender"] = called
+    signs = next((each for each in (peer, *of_name) if each.row.public_key), None)
+    return flags | signatures.missing(envelope, signs.name if signs else "")
+
+
+def _of_name(agent: Agent, name: object) -> list[Peer]:
+    """The peers that are called so."""
+    wanted = folded(name)
+    return [
+        each
+        for each in agent.peers.every()
+        if wanted in (folded(each.name), folded(each.card.name))
+    ]
 
 
 def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
@@ -143,6 +192,4 @@ def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
         envelope.setdefault("from", peer.name)
         envelope.setdefault("ts", now_text())
         flags |= {"_legacy": True, "_raw": frame}
-    if envelope.get("from") != peer.name:
-        flags["_other_name"] = True
-    return envelope, flags
+    return envelope, flags | _channel_flags(agent, peer, envelope)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from acp_core.protocols.wire.conduct.agent.tasks import DELEGATED
 from acp_core.protocols.wire.schema import MESSAGE, Json
 from acp_core.protocols.wire.schema.lenient import fields_of, objects
-from acp_core.protocols.wire.write import keep, messages, tasks
+from acp_core.protocols.wire.schema.senders import CLAIMED, NOTE, handed_on, people
+from acp_core.protocols.wire.write import keep, messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry, Tx
 from acp_core.protocols.wire.write.messages import Filter
 
@@ -55,7 +56,10 @@ class Job(NamedTuple):
 
 
 class Material(NamedTuple):
-    """What a job is about. ``message`` and ``task`` are None where there is none (any more)."""
+    """What a job is about. ``message`` and ``task`` are None where there is none (any more).
+
+    Messages are as `senders.handed_on` gives them: their ``from`` is who sent them.
+    """
 
     message: Json | None
     peer_id: str | None
@@ -72,6 +76,17 @@ class Material(NamedTuple):
     def sender(self) -> str:
         """Who asks; "" where nobody is named."""
         return str((self.message or {}).get("from") or "")
+
+    @property
+    def doubt(self) -> str:
+        """What speaks against the name that the message bears, in words; "" where nothing does."""
+        return doubt(self.message or {})
+
+
+def doubt(message: Json) -> str:
+    """What speaks against the name that a message bears, in words; "" where nothing does."""
+    claimed, note = message.get(CLAIMED), message.get(NOTE)
+    return ", ".join(filter(None, (f"it says it is {claimed}" if claimed else "", note)))
 
 
 class Gathered(NamedTuple):
@@ -179,16 +194,19 @@ def enter(tx: Tx, job: Job, state: str) -> None:
         tx.db.execute("DELETE FROM jobs WHERE state = ? AND id <= ?", (OVER, job.id - KEPT))
 
 
-def material(db: sqlite3.Connection, job: Job) -> Material:
-    """What a job is about, as it is now."""
+def material(db: sqlite3.Connection, job: Job, own: str) -> Material:
+    """What a job is about, as it is now; ``own`` is the agent's name."""
     message = peer_id = None
+    known = people(own, {each.id: each.name for each in peers.every(db)})
     row = (
-        db.execute("SELECT envelope, peer_id FROM messages WHERE seq = ?", (job.seq,)).fetchone()
+        db.execute(
+            "SELECT envelope, peer_id, flags FROM messages WHERE seq = ?", (job.seq,)
+        ).fetchone()
         if job.seq is not None
         else None
     )
     if row:
-        message, peer_id = json.loads(row[0]), row[1]
+        message, peer_id = handed_on(json.loads(row[0]), json.loads(row[2]), known), row[1]
     task = tasks.get(db, job.task_id) if job.task_id else None
     if row is None and task is not None:
         peer_id = task.get("peer_id")
@@ -199,4 +217,5 @@ def material(db: sqlite3.Connection, job: Job) -> Material:
         found, _ = messages.page(db, wanted, HISTORY + 1, newest=True)
         ours = [each for each in found[::-1] if job.task_id or each.get("_peer_id") == peer_id]
         history = [each for each in ours if job.seq is None or each.get("_seq", 0) < job.seq]
-    return Material(message, peer_id, task, history[-HISTORY:])
+    told = [handed_on(each, each, known) for each in history[-HISTORY:]]
+    return Material(message, peer_id, task, told)

@@ -8,7 +8,7 @@ import os
 from acp_core.agents.presets import ANY, Preset
 from acp_core.files.decode import text
 from acp_core.files.text import clean_line, clean_name
-from acp_core.protocols.wire.conduct.answering.jobs import Material
+from acp_core.protocols.wire.conduct.answering.jobs import Material, doubt
 from acp_core.protocols.wire.conduct.answering.outcome import RESULT
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.lenient import objects
@@ -16,7 +16,7 @@ from acp_core.protocols.wire.schema.lenient import objects
 _EARLIER = 4_000  # characters of an earlier message
 
 _FRAME = """\
-You are the agent "{name}"{about}. Another agent, {sender}, sent you {what} over the network.
+You are the agent "{name}"{about}. Another agent, {sender}, sent you {what} over the network.{doubt}
 
 {asked}
 {earlier}
@@ -31,6 +31,9 @@ If you cannot do it, make it: {{"status": "failed", "error": "why, in one line"}
 """
 
 
+_DOUBT = " What it says of its sender is not proven: {}."
+
+
 def of(material: Material, preset: Preset, name: str, description: str = "") -> str:
     """The prompt for a job.
 
@@ -42,18 +45,24 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
         return said
     mark = f"===== {os.urandom(8).hex()} ====="  # not to be guessed by who wrote the text
     earlier = [
-        f"{clean_line(str(each.get('from')), 64)}:\n{text_of(each.get('parts'))[:_EARLIER]}"
-        for each in material.history
+        f"{_named(each)}:\n{text_of(each.get('parts'))[:_EARLIER]}" for each in material.history
     ]
     told = "\n\n".join(earlier)
     return _FRAME.format(
         name=name,
         about=f" ({clean_line(description)})" if description else "",
         sender=clean_name(material.sender, 64) or "without a name",
+        doubt=_DOUBT.format(clean_line(material.doubt, 300)) if material.doubt else "",
         what="a task" if material.task else "a message",
         asked=f"{mark}\n{said}\n{mark}",
         earlier=f"\nEarlier messages:\n\n{mark}\n{told}\n{mark}\n" if earlier else "",
     )
+
+
+def _named(message: Json) -> str:
+    """Who sent an earlier message, and what speaks against the name that it bears."""
+    name, against = clean_line(str(message.get("from")), 64), clean_line(doubt(message), 300)
+    return f"{name} ({against})" if against else name
 
 
 def text_of(parts: object) -> str:

@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -120,7 +120,7 @@ class Answering:
         for task_id in gathered.canceled & self._working.keys():
             self._why[self._working[task_id]] = "the task was canceled"
         for late in await store.read(partial(jobs.too_many, bound=self._setup.waiting)):
-            material = await store.read(partial(jobs.material, job=late))
+            material = await store.read(self._material(late))
             await self._close(
                 late, material, outcome.failure("too many messages are waiting for this agent")
             )
@@ -157,13 +157,16 @@ class Answering:
             await self._carry_out(job)
         except Exception as error:
             logger.exception("job %d failed", job.id)
-            material = await self._agent.store.read(partial(jobs.material, job=job))
+            material = await self._agent.store.read(self._material(job))
             why = outcome.failure(f"{type(error).__name__} inside the agent")
             await self._close(job, material, why)
 
+    def _material(self, job: Job) -> Callable[[sqlite3.Connection], Material]:
+        return partial(jobs.material, job=job, own=self._agent.config.name)
+
     async def _carry_out(self, job: Job) -> None:
         store = self._agent.store
-        material = await store.read(partial(jobs.material, job=job))
+        material = await store.read(self._material(job))
         gone = job.task_id is None and material.message is None
         if gone or (job.task_id and reporting.is_over(material.task)):
             await store.write(partial(jobs.enter, job=job, state=jobs.OVER))

@@ -49,7 +49,9 @@ async def _send(call: Call, body: Json, draft: Draft) -> ASGIApp:
         sender = draft.sender or "unnamed"
         if not is_name(sender):
             raise invalid("from: must be the name of an agent (1 to 64 printable characters)")
-        return await _answer(call, draft, await receiving.post(agent, body, draft, sender))
+        owner = call.rights != PEER
+        sent = await receiving.post(agent, body, draft, sender, owner=owner)
+        return await _answer(call, draft, sent)
     sent = await sending.send(agent, draft, draft.peer_id)
     return await _answer(call, draft, sent)
 

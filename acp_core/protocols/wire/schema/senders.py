@@ -1,0 +1,116 @@
+"""Who sent a message: the peer over whose channel it came, or whose key signed it; never its ``from`` alone.
+
+A ``from`` is text that whoever sends chooses (core specification, section 1.1). The receiver notes
+beside the envelope what it knows: ``_peer_id`` (the channel), ``_proven`` (the peer whose pinned
+key signed what came without a channel), ``_other_name`` (it bears a name that is not its sender's),
+``_sender`` (how the sender was called then, where that is not its ``from``). Standard library only.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from acp_core.files.text import unseen
+from acp_core.protocols.wire.schema import Json
+
+SOMEBODY = "somebody"
+"""Who sent what came over no peer's channel, and bears a name that is somebody else's."""
+PERSON = "human"
+"""Who sends where the agent's owner writes to the agent itself."""
+CLAIMED, NOTE = "_claimed_from", "_problem"
+"""Fields of a message as programs get it: the name that it bears, and what is missing to prove it."""
+
+
+class People(NamedTuple):
+    """Who is known to an agent.
+
+    Attributes:
+        own: the agent's name.
+        called: what each peer is called, by its id: with the id where others are called the same.
+        names: all their names, folded (see `folded`).
+    """
+
+    own: str = ""
+    called: tuple[tuple[str, str], ...] = ()
+    names: frozenset[str] = frozenset()
+
+    def of(self, id: object) -> str:
+        """What a peer is called; "" where it is not known."""
+        return next((name for each, name in self.called if each == id), "")
+
+
+class Sender(NamedTuple):
+    """Who sent a message. ``claimed``: another name that the message bears; "" where it bears none."""
+
+    name: str
+    claimed: str = ""
+
+    @property
+    def words(self) -> str:
+        """The name, with the claimed one beside it."""
+        return f"{self.name} (says it is {self.claimed})" if self.claimed else self.name
+
+
+def folded(name: object) -> str:
+    """A name as people read it: names that look the same fold to the same (Unicode, NFKC)."""
+    text = str(name or "")
+    if not text.isascii():
+        hidden = set(unseen(text))
+        text = unicodedata.normalize("NFKC", "".join(each for each in text if each not in hidden))
+    return " ".join(text.casefold().split())
+
+
+def people(own: str, names: Mapping[str, str]) -> People:
+    """Who is known, of the agent's name and its peers' names by their ids."""
+    called = tuple((id, called_as(own, names.values(), name, id)) for id, name in names.items())
+    return People(own, called, frozenset(map(folded, (own, *names.values()))))
+
+
+def called_as(own: str, names: Iterable[str], name: str, id: str) -> str:
+    """What a peer is called: its name, with its id where another one is called so, or the agent itself."""
+    plain = folded(name)
+    alone = plain != folded(own) and sum(folded(each) == plain for each in names) < 2
+    return name if alone else f"{name} ({id})"
+
+
+def sender(body: Json, known: People) -> Sender:
+    """Who sent a message.
+
+    Args:
+        body: the envelope, with the receiver's flags.
+        known: who is known now.
+    """
+    said = str(body.get("from") or "")
+    if body.get("_direction") == "out":
+        return Sender(said or known.own)
+    noted = body.get("_sender")
+    id = body.get("_peer_id") or body.get("_proven")
+    if isinstance(id, str):
+        called = known.of(id) or (noted if isinstance(noted, str) else "")
+        if body.get("_other_name"):
+            return Sender(called or SOMEBODY, said)
+        return Sender(called if called and (noted or called.startswith(f"{said} (")) else said)
+    if body.get("_other_name"):
+        return Sender(noted if isinstance(noted, str) else SOMEBODY, said)
+    if "_peer_id" in body and not body.get("_bridge") and folded(said) in known.names:
+        return Sender(SOMEBODY, said)
+    return Sender(said)
+
+
+def handed_on(envelope: Json, flags: Json, known: People) -> Json:
+    """A message as programs get it: its ``from`` is who sent it; what it claims stands beside it."""
+    found = sender({**envelope, **flags}, known)
+    made = {**envelope, "from": found.name} if "from" in envelope or found.claimed else {**envelope}
+    if found.claimed:
+        made[CLAIMED] = found.claimed
+    if missing := unsigned(flags):
+        made[NOTE] = missing
+    return made
+
+
+def unsigned(flags: Json) -> str:
+    """That a message bears no signature although its sender signs; "" where nothing is missing."""
+    who = flags.get("_ed25519_missing")
+    return f"not signed, though {who} signs" if isinstance(who, str) else ""
