@@ -77,6 +77,7 @@ class SessionState:
         error: why it failed; ``code`` and ``data`` of the answer, where there was one.
         trouble: it says that it could not reach its service although it answered.
         retry: what it says about trying again to reach its service.
+        resets_at: when its usage limit is reset, in seconds since 1970, where it says so in a field.
         refused: titles of calls for which no permission was given.
         odd: updates of a kind that is not known.
     """
@@ -106,6 +107,7 @@ class SessionState:
     data: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     trouble: bool = False
     retry: str = ""
+    resets_at: float | None = None
     refused: tuple[str, ...] = ()
     odd: int = 0
 
@@ -329,9 +331,13 @@ def _plan(state: SessionState, update: Mapping[str, Any]) -> SessionState:
 def _usage(state: SessionState, update: Mapping[str, Any]) -> SessionState:
     cost = table(update.get("cost"))
     amount = money(cost.get("amount")) if cost.get("currency") == "USD" else None
-    model = string(table(update.get("_meta")).get("_claude/model"))
+    meta = table(update.get("_meta"))
+    model = string(meta.get("_claude/model"))
+    limit = table(meta.get("_claude/rateLimit"))
+    allowed = string(limit.get("status")) in ("", "allowed", "allowed_warning")
     return replace(
         state,
+        resets_at=state.resets_at if allowed else money(limit.get("resetsAt")),
         used=count(update.get("used")),
         size=count(update.get("size")),
         amount=state.amount if amount is None else amount,
