@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import NamedTuple
 
 _LINE = 2_000  # characters of a line that are read
 _LEAD = re.compile(
@@ -119,8 +119,21 @@ def says_when(line: str) -> bool:
     return _AGAIN.fullmatch(line[:_LINE].strip()) is not None
 
 
-def answer_in(line: str) -> tuple[int, dict[str, Any]] | None:
-    """The status and the fields of a service's answer that makes up a whole line; None where none does."""
+class Answer(NamedTuple):
+    """A service's answer that makes up a whole line.
+
+    Attributes:
+        status: that stands before it; 0 where none does.
+        names: of its error; ``message`` what it says.
+    """
+
+    status: int
+    names: tuple[str, ...]
+    message: str
+
+
+def answer_in(line: str) -> Answer | None:
+    """The answer of a service that makes up a whole line; None where none does."""
     match = _OBJECT.fullmatch(_without_leads(line))
     if match is None:
         return None
@@ -128,9 +141,17 @@ def answer_in(line: str) -> tuple[int, dict[str, Any]] | None:
         answer = json.loads(match[2])
     except (ValueError, RecursionError):
         return None
-    if not isinstance(answer, dict) or not (match[1] or isinstance(answer.get("error"), dict)):
-        return None
-    return int(match[1] or 0), answer
+    inner = answer.get("error")
+    error = inner if isinstance(inner, dict) else answer
+    if error is answer and not match[1]:
+        return None  # any other object
+    names = [error.get(each) for each in ("type", "code", "status")]
+    message = error.get("message")
+    return Answer(
+        int(match[1] or 0),
+        tuple(each for each in names if isinstance(each, str)),
+        message if isinstance(message, str) else "",
+    )
 
 
 def _without_leads(line: str) -> str:

@@ -237,12 +237,16 @@ def _class_of(report: Report) -> tuple[FailureClass, str, bool]:
 
 def _of_line(text: str) -> FailureClass | None:
     """The class of an error that makes up a whole line; None for any other line."""
-    if kind := error_lines.kind_of(text):
+    answer = error_lines.answer_in(text)
+    if kind := error_lines.kind_of(answer.message if answer else text):
         return FailureClass(kind)
-    if answer := error_lines.answer_in(text):
-        found = _worded((text,))
-        return found[0] if found else _of_status(answer[0])
-    return None
+    if answer is None:
+        return None
+    named = next(filter(None, map(_named, answer.names)), None)
+    if named or not answer.status:
+        return named
+    found = _worded((text,))
+    return found[0] if found else _of_status(answer.status)
 
 
 def _named(name: str) -> FailureClass | None:
