@@ -108,7 +108,7 @@ def _limit_of(failure: Failure, told: datetime, known: Limit | None) -> Limit | 
     if limit.later:  # now the later reading has passed, too
         limit = replace(limit, later=False, since=None, late=0)
     since = limit.since or told
-    limit = replace(limit, since=since, late=limit.late + 1)
+    limit = replace(limit, since=since, late=limit.late + 1, first=limit.first or since)
     if told - since < HOUR or reset is None:
         return limit
     ahead = [each for each in reset.readings if told < each <= told + LONGEST_LIMIT]

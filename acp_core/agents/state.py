@@ -139,6 +139,7 @@ class Limit:
         told: when the last refusal was printed.
         late: refusals since it should have been reset; ``since`` when the first of them came.
         later: ``at`` is the later one of two readings: the earlier was an hour of refusals ago.
+        first: when the first refusal after any of the moments came that were taken for its reset.
     """
 
     at: datetime
@@ -148,6 +149,7 @@ class Limit:
     late: int = 0
     since: datetime | None = None
     later: bool = False
+    first: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

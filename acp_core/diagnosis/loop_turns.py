@@ -122,7 +122,7 @@ def _then(shown: Saved, gave_up: bool) -> str:
         still = f"the limit should have been reset at {dated(reset)}, but the service still refuses"
         return f"{still}; the loop retries at {dated(shown.retry_at)}"
     if later := shown.resets_later:
-        still = f"the service refuses since {dated(shown.limit.since if shown.limit else None)}"
+        still = f"the service refuses since {dated(_trouble(shown))}"
         return f"{still}; the loop retries every hour, at the latest when the limit resets at {dated(later)}"
     if shown.waits:
         since = f"since {dated(shown.troubled)}"
@@ -132,8 +132,8 @@ def _then(shown: Saved, gave_up: bool) -> str:
 
 def _trouble(shown: Saved) -> datetime | None:
     """Since when its model service is in trouble: a limit that was waited for is none."""
-    since = shown.limit.since if shown.limit else None
-    return since or shown.troubled
+    first = shown.limit.first if shown.limit else None
+    return first or shown.troubled
 
 
 def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:

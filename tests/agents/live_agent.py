@@ -311,6 +311,8 @@ class LiveAgent:
         """Fail as a program does that its model service refuses."""
         if row.warning:
             self.say(row.warning)
+        if row.field:
+            self.update("usage_update", used=0, size=1000, _meta={"_claude/rateLimit": row.field})
         if row.notice:
             self.update("session_info_update", _meta={"codex": {"error": {"message": row.notice}}})
         if row.trouble:
