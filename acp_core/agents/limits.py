@@ -22,7 +22,9 @@ _FIELD = re.compile(r"\bresets_?at\W{1,3}\s*(\d{10})(?:\d{3})?(?!\d)", re.I)
 _FIELD_IN = re.compile(r"\bresets_?in_?seconds\W{1,3}\s*(\d{1,7})(?!\d)", re.I)
 _EPOCH = re.compile(r"limit reached\s*\|\s*(\d{10})(?:\d{3})?(?!\d)", re.I)
 _SPAN = re.compile(
-    rf"(?:{_BEFORE}|\bwait)" + r"(?: +in| +after|:)? *((?:\d{1,6}(?:\.\d{1,9})? ?[a-z]+,? ?(?:and )?){1,4})", re.I
+    rf"(?:{_BEFORE}|\bwait)"
+    r"(?: +in| +after|:)? *((?:\d{1,6}(?:\.\d{1,9})? ?[a-z]+,? ?(?:and )?){1,4})",
+    re.I,
 )
 _PIECE = re.compile(
     r"(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)(?![a-z])",

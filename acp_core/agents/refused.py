@@ -22,7 +22,12 @@ FIRST = 5.0  # seconds of the first pause
 LONGEST = 1800.0
 GROWTH = 3
 SPARE = timedelta(seconds=2)  # after a limit's reset, for clocks that differ
-AFTER_RESET = (1, 2, 5, 10)  # minutes between tries after a limit's reset; the last one again and again
+AFTER_RESET = (
+    1,
+    2,
+    5,
+    10,
+)  # minutes between tries after a limit's reset; the last one again and again
 HOUR = timedelta(hours=1)
 _LOOK = 0.5  # seconds between two looks whether it is still wanted
 
@@ -65,7 +70,7 @@ def next_try(failure: Failure, seconds: float, now: datetime, known: Limit | Non
             until = max(until, _begins(failure.reset.at, failure.reset.width))
         return Wait(until, f"trying again in {(until - now).total_seconds():.0f} s", limit=known)
     begins = _begins(limit.at, limit.width)
-    at = limit.at.isoformat(timespec="seconds")
+    at = limit.at.isoformat(timespec="minutes" if limit.width == 60 else "seconds")
     if limit.later:
         until = min(told + HOUR, begins) if told < begins else told + HOUR
         said = f"the service still refuses: the limit resets at {at}, or before; trying every hour"
@@ -161,6 +166,4 @@ def wait(
 def end(session: Session) -> None:
     """It is not refused any more: its state tells of no wait."""
     if session.state.waits:
-        session.update(
-            failure="", limited=False, limit=None, retry_at=None, waits=0, troubled=None
-        )
+        session.update(failure="", limited=False, limit=None, retry_at=None, waits=0, troubled=None)

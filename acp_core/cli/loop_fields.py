@@ -77,7 +77,9 @@ def _late(shown: Saved, now: datetime) -> str:
     if reset := shown.refused_after:
         return f"still refused, although the limit should have been reset at {format.moment(reset, now)}"
     if later := shown.resets_later:
-        return f"still refused, tried every hour until the limit resets at {format.moment(later, now)}"
+        return (
+            f"still refused, tried every hour until the limit resets at {format.moment(later, now)}"
+        )
     return ""
 
 

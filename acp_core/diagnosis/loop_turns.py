@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.agents.state import Phase, Run, RunnerState, Saved
+from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
@@ -21,6 +21,7 @@ from acp_core.model import Cause, Turn
 from acp_core.model.format import dated, moment
 from acp_core.protocols.kit.diagnosis import Case, latest
 
+_MINUTE = 60.0
 _TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
 
 
@@ -116,18 +117,27 @@ def _then(shown: Saved, gave_up: bool) -> str:
     if shown.limited:
         if shown.limit is None:  # as acp 0.2.0 noted it
             return f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
-        resets = f"the limit resets at {dated(shown.limit.at)}"
+        resets = f"the limit resets at {_printed(shown.limit)}"
         return f"{resets}; the loop resumes at {dated(shown.retry_at)}"
-    if reset := shown.refused_after:
-        still = f"the limit should have been reset at {dated(reset)}, but the service still refuses"
-        return f"{still}; the loop retries at {dated(shown.retry_at)}"
-    if later := shown.resets_later:
-        still = f"the service refuses since {dated(_trouble(shown))}"
-        return f"{still}; the loop retries every hour, at the latest when the limit resets at {dated(later)}"
+    if shown.limit and shown.refused_after:
+        still = f"the limit should have been reset at {_printed(shown.limit)}"
+        return (
+            f"{still}, but the service still refuses; the loop retries at {dated(shown.retry_at)}"
+        )
+    if shown.limit and shown.resets_later:
+        still = f"the service still refuses, since {dated(_trouble(shown))}"
+        until = f"until the limit resets at {_printed(shown.limit)}"
+        return f"{still}; the loop retries every hour {until}, next at {dated(shown.retry_at)}"
     if shown.waits:
         since = f"since {dated(shown.troubled)}"
         return f"the model service fails {since}; the loop retries at {dated(shown.retry_at)}"
     return f"{tries}; the loop retries at {dated(shown.retry_at)}"
+
+
+def _printed(limit: Limit) -> str:
+    """When a limit is reset, no more precise than it was printed."""
+    at = dated(limit.at)
+    return at.rpartition(":")[0] if limit.width == _MINUTE else at
 
 
 def _trouble(shown: Saved) -> datetime | None:

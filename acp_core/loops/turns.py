@@ -431,7 +431,11 @@ class Loop:
 
     def _end(self, phase: Phase, note: str) -> None:
         self._session.say(f"the loop ends: {note}")
-        over = {"retry_at": None, "limited": False, "limit": None, "capped": False} if phase is Phase.DONE else {}
+        over = (
+            {"retry_at": None, "limited": False, "limit": None, "capped": False}
+            if phase is Phase.DONE
+            else {}
+        )
         self._session.finish(phase, note, **over)
         self._seen(self._clock())
 

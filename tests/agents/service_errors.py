@@ -49,7 +49,9 @@ def _rpc(code: int, message: str, /, **data: Any) -> dict[str, Any]:
     return {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-def _claude(kind: str, text: str, name: str, until: str = "", field: dict[str, Any] | None = None) -> Row:
+def _claude(
+    kind: str, text: str, name: str, until: str = "", field: dict[str, Any] | None = None
+) -> Row:
     error = _rpc(-32603, f"Internal error: {text}", errorKind=name)
     return Row(kind, error, text, until=until, field=field)
 

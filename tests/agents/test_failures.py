@@ -328,7 +328,9 @@ def test_a_field_says_for_certain_when_a_limit_is_reset_and_a_text_does_not(
     error = [{"type": "error", "error": {"name": "APIError", "data": data}}]
     found = failures.failure_of(ran(tmp_path, "opencode", error, (), 1), {}, NOW)
     assert (found.until, found.is_dated) == (WEEKLY, True)
-    answer = rpc(-32603, f"Internal error: {later}", errorKind="rate_limit", resetsAt=WEEKLY.timestamp())
+    answer = rpc(
+        -32603, f"Internal error: {later}", errorKind="rate_limit", resetsAt=WEEKLY.timestamp()
+    )
     assert classify(of_json_rpc(answer), NOW, UTC).until == WEEKLY
 
 

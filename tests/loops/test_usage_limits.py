@@ -40,7 +40,9 @@ from tests.loops.week import Incident, World
 
 TEXT = "You've hit your session limit · resets 10:53pm (UTC)"
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
-BEGINS = (datetime.now(UTC) + timedelta(days=2)).replace(hour=22, minute=0, second=20, microsecond=0)
+BEGINS = (datetime.now(UTC) + timedelta(days=2)).replace(
+    hour=22, minute=0, second=20, microsecond=0
+)
 RESET = BEGINS.replace(minute=53, second=0)
 FIRST = RESET + timedelta(seconds=62)
 """The first try after the reset: the minute that was printed has passed, and a moment more."""
@@ -64,9 +66,7 @@ def world_with(folder: Path, hours: float, text: str = TEXT) -> World:
     return world
 
 
-def begin(
-    folder: Path, world: World, agents: Callable[[Path, World, str], Preset]
-) -> Path:
+def begin(folder: Path, world: World, agents: Callable[[Path, World, str], Preset]) -> Path:
     collaboration = make(folder / "c")
     asked = spec(collaboration, "server", pause=300.0, retries=0, permissions="edits")
     plan = launch.plan(asked, agents(folder, world, "server"), ask_version=False)
@@ -191,7 +191,11 @@ def test_what_an_earlier_version_noted_of_a_limit_is_waited_for(tmp_path: Path) 
     (again,) = interrupted()
     week.start(world, again)
     shown = halted(world, folder, RESET.replace(minute=30)).shown
-    assert (shown.limited, shown.retry_at, shown.limit) == (True, RESET + timedelta(seconds=1), None)
+    assert (shown.limited, shown.retry_at, shown.limit) == (
+        True,
+        RESET + timedelta(seconds=1),
+        None,
+    )
     assert "the limit resets at" in cause(folder).evidence[0]
     world.set(halts=None)
     wait_until_taken(folder)
