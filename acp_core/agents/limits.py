@@ -118,8 +118,8 @@ def _texts_in(line: str, printed: datetime, zone: tzinfo | None) -> Iterator[Res
         yield Reset(at, 1.0, (at,))
     if match := _DATE.search(line):
         readings = _dates(match, printed, zone)
-        if at := nearest(readings, printed):
-            yield Reset(at, _width(match[1]), readings)
+        if meant := nearest(readings, printed):
+            yield Reset(meant, _width(match[1]), readings)
     if match := _SPAN.search(line):
         pieces = _PIECE.findall(match[1])
         if seconds := sum(_length(*piece) for piece in pieces):
