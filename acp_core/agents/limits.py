@@ -70,7 +70,8 @@ class Reset(NamedTuple):
         at: the moment that was printed; it may have just passed.
         width: seconds from there to the end of what was printed: 60 for a minute, 1 for a second;
             0 for a whole hour or a day, which begins then, and for what is exact.
-        readings: every moment that the same words may mean, ``at`` among them.
+        readings: every moment that the same words may mean, ``at`` among them; none where they count
+            from when they were printed ("in 5 minutes").
         is_field: it stood in a field that is made for it, not in a text for people.
     """
 
@@ -90,9 +91,9 @@ def reset_at(lines: Iterable[str], printed: datetime, zone: tzinfo | None = None
     """
     read = [line[:_LINE] for line in lines]
     for line in read:
-        for at in _fields_in(line, printed):
-            if is_near(at, printed):
-                return Reset(at, 0.0, (at,), True)
+        for reset in _fields_in(line, printed):
+            if is_near(reset.at, printed):
+                return reset
     for line in read:
         for reset in _texts_in(line, printed, zone):
             if is_near(reset.at, printed):
@@ -105,11 +106,12 @@ def is_near(at: datetime, printed: datetime) -> bool:
     return -STALE <= at - printed <= LONGEST
 
 
-def _fields_in(line: str, printed: datetime) -> Iterator[datetime]:
+def _fields_in(line: str, printed: datetime) -> Iterator[Reset]:
     if match := _FIELD.search(line):
-        yield datetime.fromtimestamp(int(match[1]), UTC)
+        at = datetime.fromtimestamp(int(match[1]), UTC)
+        yield Reset(at, 0.0, (at,), True)
     if match := _FIELD_IN.search(line):
-        yield printed + timedelta(seconds=int(match[1]))
+        yield Reset(printed + timedelta(seconds=int(match[1])), is_field=True)
 
 
 def _texts_in(line: str, printed: datetime, zone: tzinfo | None) -> Iterator[Reset]:
@@ -124,10 +126,9 @@ def _texts_in(line: str, printed: datetime, zone: tzinfo | None) -> Iterator[Res
         pieces = _PIECE.findall(match[1])
         if seconds := sum(_length(*piece) for piece in pieces):
             at = printed + timedelta(seconds=seconds)
-            yield Reset(at, 60.0 if _MINUTES.match(pieces[-1][1]) else 0.0, (at,))
+            yield Reset(at, 60.0 if _MINUTES.match(pieces[-1][1]) else 0.0)
     if match := _SECONDS.search(line):
-        at = printed + timedelta(seconds=int(match[1]))
-        yield Reset(at, 0.0, (at,))
+        yield Reset(printed + timedelta(seconds=int(match[1])))
 
 
 def _length(number: str, unit: str) -> float:

@@ -29,6 +29,7 @@ AFTER_RESET = (
     10,
 )  # minutes between tries after a limit's reset; the last one again and again
 HOUR = timedelta(hours=1)
+_MINUTE = timedelta(minutes=1)  # in which a field and a text may differ that are about one reset
 _LOOK = 0.5  # seconds between two looks whether it is still wanted
 
 
@@ -102,8 +103,10 @@ def _limit_of(failure: Failure, told: datetime, known: Limit | None) -> Limit | 
         if known is None or told < known.at:
             return None
         limit = known
-    elif known is not None and (known.at == reset.at or known.at in reset.readings):
+    elif known is not None and any(abs(each - known.at) < _MINUTE for each in reset.readings):
         limit = known
+        if reset.is_field and not known.later:
+            limit = replace(known, at=reset.at, width=reset.width, certain=True)
     else:
         limit = Limit(reset.at, reset.width, reset.is_field)
     limit = replace(limit, told=told)

@@ -15,6 +15,8 @@ from typing import Any
 from acp_core.agents.live.journal import AGENT, CLIENT, RUNNER
 from acp_core.agents.streams.progress import count, items, money, string, table, text_in
 
+LIMIT_EVENT = "rate_limit_event"
+"""The kind of claude's own messages about its usage limit."""
 MOST_CALLS = 200  # that are remembered, the newest
 _MOST_STEPS = 100  # of a plan
 _LONGEST = 20_000  # characters of a text, the last ones
@@ -145,6 +147,8 @@ def apply(state: SessionState, direction: str, message: Mapping[str, Any]) -> Se
         return state
     if method == "session/update":
         return _updated(state, table(params.get("update")))
+    if method == "_claude/sdkMessage":
+        return _raw(state, table(params.get("message")))
     if method == "_auth/status_update":
         return replace(state, login=string(table(params.get("authStatus")).get("kind")))
     if method == "session/request_permission":
@@ -333,16 +337,28 @@ def _usage(state: SessionState, update: Mapping[str, Any]) -> SessionState:
     amount = money(cost.get("amount")) if cost.get("currency") == "USD" else None
     meta = table(update.get("_meta"))
     model = string(meta.get("_claude/model"))
-    limit = table(meta.get("_claude/rateLimit"))
-    allowed = string(limit.get("status")) in ("", "allowed", "allowed_warning")
+    state = _limited(state, table(meta.get("_claude/rateLimit")))
     return replace(
         state,
-        resets_at=state.resets_at if allowed else money(limit.get("resetsAt")),
         used=count(update.get("used")),
         size=count(update.get("size")),
         amount=state.amount if amount is None else amount,
         model=model or state.model,
     )
+
+
+def _raw(state: SessionState, message: Mapping[str, Any]) -> SessionState:
+    """A message of claude itself, which only these tell of a limit before its model has answered."""
+    if message.get("type") != LIMIT_EVENT:
+        return state
+    return _limited(state, table(message.get("rate_limit_info")))
+
+
+def _limited(state: SessionState, limit: Mapping[str, Any]) -> SessionState:
+    """What claude says of its usage limit: a limit that allows it says nothing of a reset."""
+    if string(limit.get("status")) in ("", "allowed", "allowed_warning"):
+        return state
+    return replace(state, resets_at=money(limit.get("resetsAt")))
 
 
 def _mode(state: SessionState, update: Mapping[str, Any]) -> SessionState:
