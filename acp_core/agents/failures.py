@@ -2,7 +2,8 @@
 
 What a program says in fields goes before what it prints for people: the name of an error, then
 its message, then a status. A message is more exact than a status: services answer 500 for a model
-that they do not know. What only stands in printed lines is inferred, and marked as such.
+that they do not know. What only stands in printed lines is inferred, and marked as such. Where these
+are the work of an agent, only lines that are errors as a whole count (`acp_core.agents.error_lines`).
 
 Pure: nothing is read here, and the time is given.
 """
@@ -16,7 +17,8 @@ from datetime import UTC, datetime, tzinfo
 from enum import Enum
 from typing import Any, NamedTuple
 
-from acp_core.agents.limits import LONGEST, reset_at
+from acp_core.agents import error_lines
+from acp_core.agents.limits import Reset, is_near, reset_at
 from acp_core.agents.state import Run
 
 _LINE = 2_000  # characters of a line that are read
@@ -59,13 +61,15 @@ class Report:
         status: a status of HTTP, or a code of JSON-RPC; 0 where there is none.
         resets_at: when the limit is reset, where the program says so in a field.
         messages: its error messages, the most exact first.
-        printed: what else it printed that may tell why, the most telling first.
+        logged: what a program that acp knows printed beside its records, the most telling first.
+        printed: what a program printed that prints text for people: only whole errors count.
     """
 
     name: str = ""
     status: int = 0
     resets_at: datetime | None = None
     messages: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
     printed: tuple[str, ...] = ()
 
 
@@ -75,15 +79,25 @@ class Failure:
 
     Attributes:
         kind: the class.
-        until: when the limit is reset, or the service wants to be asked again, where known.
+        until: when the limit is reset, or the service wants to be asked again, where known. It may
+            have just passed.
         reason: the words that tell it, as they came; "" where there are none.
         certain: whether the program said so itself, or it was inferred from what it printed.
+        reset: ``until`` as precisely as it is known, with everything else that it may mean.
+        printed: when the program said so.
     """
 
     kind: FailureClass
     until: datetime | None = None
     reason: str = ""
     certain: bool = True
+    reset: Reset | None = None
+    printed: datetime | None = None
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether it is known for certain until when it lasts: a field said so."""
+        return self.reset is not None and self.reset.is_field
 
 
 class _Row(NamedTuple):
@@ -150,6 +164,7 @@ _TABLE = (
         "rate_limit rate_limit_error usagelimitexceeded resource_exhausted",
         (429,),
         r"(?:usage|weekly|daily|monthly|session|hour|opus|spending) limit",
+        r"\bhit your limit\b",
         r"\bquota\b",
         r"rate[ _-]?limit",
         r"(?<!\w:)\b429\b",
@@ -172,25 +187,33 @@ _TABLE = (
 _NOT_FOUND, _UNAVAILABLE = 404, 503
 _NO_ANSWER = "its model service did not answer"
 _LASTING = re.compile(
-    r"(?:usage|weekly|daily|monthly|session|hour|opus|spending) limit|\bquota\b", re.I
+    r"(?:usage|weekly|daily|monthly|session|hour|opus|spending|your) limit|\bquota\b", re.I
 )
 
 
-def classify(report: Report, now: datetime, zone: tzinfo | None = None) -> Failure:
+def classify(report: Report, printed: datetime, zone: tzinfo | None = None) -> Failure:
     """The class of a failure, and until when it lasts.
 
     Args:
         report: What the program said.
-        now: The present time (aware).
+        printed: When it said so (aware).
         zone: Of a time of day that names none; by default this machine's.
     """
     kind, reason, certain = _class_of(report)
-    until = report.resets_at if _is_ahead(report.resets_at, now) else None
-    if kind.passes and until is None:
-        until = reset_at((*report.messages, *report.printed), now, zone)
-    if kind is FailureClass.LIMIT and until is None and not _LASTING.search(reason):
+    reset = None
+    if kind is FailureClass.LIMIT and report.resets_at and is_near(report.resets_at, printed):
+        reset = Reset(report.resets_at, 0.0, (report.resets_at,), True)
+    elif kind.passes:
+        reset = reset_at(_dated(report, reason), printed, zone)
+    if kind is FailureClass.LIMIT and reset is None and not _LASTING.search(reason):
         kind = FailureClass.SERVICE  # it is busy: nobody knows until when
-    return Failure(kind, until if kind.passes else None, reason, certain)
+    return Failure(kind, reset.at if reset else None, reason, certain, reset, printed)
+
+
+def _dated(report: Report, reason: str) -> tuple[str, ...]:
+    """The texts that may say until when: of an agent's work, only those that say nothing else."""
+    lines = tuple(each for each in report.printed if error_lines.says_when(each))
+    return (*report.messages, *report.logged, reason, *lines)
 
 
 def _class_of(report: Report) -> tuple[FailureClass, str, bool]:
@@ -204,9 +227,26 @@ def _class_of(report: Report) -> tuple[FailureClass, str, bool]:
             return *found, True
     if kind := named or _of_status(report.status):
         return kind, first or report.name or str(report.status), True
-    if found := _worded(report.printed):
+    if found := _worded(report.logged):
         return *found, False
+    for text in report.printed:
+        if printed := _of_line(text):
+            return printed, text, False
     return FailureClass.AGENT, first, True
+
+
+def _of_line(text: str) -> FailureClass | None:
+    """The class of an error that makes up a whole line; None for any other line."""
+    answer = error_lines.answer_in(text)
+    if kind := error_lines.kind_of(answer.message if answer else text):
+        return FailureClass(kind)
+    if answer is None:
+        return None
+    named = next(filter(None, map(_named, answer.names)), None)
+    if named or not answer.status:
+        return named
+    found = _worded((text,))
+    return found[0] if found else _of_status(answer.status)
 
 
 def _named(name: str) -> FailureClass | None:
@@ -225,10 +265,6 @@ def _worded(texts: Iterable[str]) -> tuple[FailureClass, str] | None:
     return next(
         ((row.kind, text) for row in _TABLE for text in read if row.words.search(text)), None
     )
-
-
-def _is_ahead(moment: datetime | None, now: datetime) -> bool:
-    return moment is not None and now < moment <= now + LONGEST
 
 
 # --- what programs say, in each form ----------------------------------------------------------
@@ -251,7 +287,8 @@ def of_run(run: Run, exits: Mapping[int, str]) -> Report | None:
         status=run.error_status or (_UNAVAILABLE if run.unanswered else 0),
         resets_at=run.resets_at,
         messages=tuple(filter(None, messages)),
-        printed=tuple(reversed(run.complaints)),
+        logged=() if run.error_lines is not None else tuple(reversed(run.complaints)),
+        printed=tuple(reversed(run.error_lines or ())),
     )
 
 
@@ -261,10 +298,24 @@ def failure_of(run: Run, exits: Mapping[int, str], now: datetime) -> Failure:
     Args:
         run: How it ended.
         exits: What its exit codes mean.
-        now: The present time (aware).
+        now: The present time (aware), where it is not known when the run ended.
     """
     report = of_run(run, exits)
-    return classify(report, now) if report else Failure(FailureClass.AGENT)
+    return classify(report, _printed(run, now)) if report else Failure(FailureClass.AGENT)
+
+
+def _printed(run: Run, now: datetime) -> datetime:
+    """When a run said why it failed: its record's own time, else when the run ended.
+
+    Where nobody saw it end, it had by the time of its last output.
+    """
+    end = run.ended or now
+    if run.told_at is not None and run.started <= run.told_at <= end:
+        return run.told_at
+    unseen = run.exit_code is None and run.signal is None
+    if unseen and run.last_output is not None and run.started <= run.last_output <= end:
+        return run.last_output
+    return end
 
 
 def of_json_rpc(error: Mapping[str, Any]) -> Report:
@@ -287,8 +338,26 @@ def of_json_rpc(error: Mapping[str, Any]) -> Report:
     return Report(
         name=next((each for each in names if isinstance(each, str) and each), ""),
         status=status,
+        resets_at=moment(resets_in(data)),
         messages=tuple(each for each in texts if isinstance(each, str) and each),
     )
+
+
+def resets_in(fields: object, depth: int = 4) -> float | None:
+    """When a limit is reset, in seconds since 1970, by a field of an error; None where none says so.
+
+    Args:
+        fields: of the error; any shape.
+        depth: how deep it is looked for.
+    """
+    if not isinstance(fields, Mapping) or depth < 0:
+        return None
+    for name in ("resetsAt", "resets_at"):
+        at = fields.get(name)
+        if isinstance(at, int | float) and not isinstance(at, bool) and 0 < at < 1e14:
+            return at / 1000 if at > 1e11 else float(at)
+    found = (resets_in(each, depth - 1) for each in fields.values())
+    return next((each for each in found if each is not None), None)
 
 
 def moment(seconds: float | None) -> datetime | None:

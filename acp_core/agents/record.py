@@ -19,7 +19,7 @@ Prices = tuple[float | None, float | None]
 """US dollars per million tokens read and written, where known."""
 
 _LIMIT = 1 << 20  # bytes of a file of records; then a new one is begun
-_LEFT_OUT = ("process", "lines", "complaints", "tool", "retrying", "retrying_until")
+_LEFT_OUT = ("process", "lines", "complaints", "error_lines", "tool", "retrying", "retrying_until")
 
 
 def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
@@ -58,7 +58,9 @@ def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
         error_name=progress.error_name,
         error_status=progress.error_status,
         resets_at=moment(progress.resets_at),
+        told_at=moment(progress.told_at),
         complaints=tuple(progress.complaints),
+        error_lines=progress.error_lines,
         cut_off=progress.cut_off,
         lines=tuple(output.lines),
     )

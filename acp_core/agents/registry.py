@@ -142,6 +142,7 @@ def _safe_run(run: Run) -> Run:
         error=_show(run.error),
         error_name=_show(run.error_name),
         complaints=_show_all(run.complaints),
+        error_lines=None if run.error_lines is None else _show_all(run.error_lines),
         lines=_show_all(run.lines),
         calls=tuple(
             replace(each, what=_show(each.what), status=_show(each.status)) for each in run.calls

@@ -55,7 +55,7 @@ KEPT_RUNS = 30
 _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
 _CARRIED = ("turn", "own", "attempt", "run", "counted", "counted_tokens", "counted_cost")
-_PAUSE = ("failure", "limited", "retry_at", "waits", "troubled")  # of the same command
+_PAUSE = ("failure", "limited", "limit", "retry_at", "waits", "troubled")  # of the same command
 _WAITED_FOR = ("phase", "since", "note", "capped")  # of one that was interrupted
 _FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated", "unpriced")
 _EARLIER = 50  # runs whose figures are kept

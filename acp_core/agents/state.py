@@ -58,8 +58,12 @@ class Run:
         is_error, error: whether the program itself says that it failed, and why.
         error_name, error_status: the error's name and status, where the program gives them.
         resets_at: when its limit is reset, where the program says so in a field.
+        told_at: when it said why it failed, where its records bear their times.
         unanswered: it ended while it waited for its model service.
         complaints: the last lines that it printed beside its records.
+        error_lines: of a program that prints text for people, the lines that may say why it failed:
+            the last of its error stream, then the last of its output; None for any other, and in
+            what acp 0.2.0 wrote.
         cut_off: it ended in the middle of its work.
         lines: the last lines that it printed, for people.
         out, err: the files that hold all of it.
@@ -103,8 +107,10 @@ class Run:
     error_name: str = ""
     error_status: int = 0
     resets_at: datetime | None = None
+    told_at: datetime | None = None
     unanswered: bool = False
     complaints: tuple[str, ...] = ()
+    error_lines: tuple[str, ...] | None = None
     cut_off: bool = False
     lines: tuple[str, ...] = ()
     out: str = ""
@@ -120,6 +126,30 @@ class Run:
     def unpriced(self) -> bool:
         """Whether its program did not say what it cost; one that failed need not."""
         return self.cost is None and (not self.is_error or self.tokens_in + self.tokens_out > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A usage limit that refused a participant's program, as long as it does.
+
+    Attributes:
+        at: when it is reset, as it was told.
+        width: seconds from there within which it may be (see `acp_core.agents.limits.Reset`).
+        certain: whether a field said so, or only a text.
+        told: when the last refusal was printed.
+        late: refusals since it should have been reset; ``since`` when the first of them came.
+        later: ``at`` is the later one of two readings: the earlier was an hour of refusals ago.
+        first: when the first refusal after any of the moments came that were taken for its reset.
+    """
+
+    at: datetime
+    width: float = 0.0
+    certain: bool = False
+    told: datetime | None = None
+    late: int = 0
+    since: datetime | None = None
+    later: bool = False
+    first: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +217,7 @@ class Saved:
             all runs together had taken when that turn began.
         retry_at: when a pause ends.
         limited: whether it pauses until the limit of its model service is reset.
+        limit: that limit, also while the service still refuses after it should have been reset.
         failure: the class of the last attempt's failure (`acp_core.agents.failures.FailureClass`),
             "" where none failed in this turn.
         waits, troubled: attempts in a row that the model service ended, and since when.
@@ -223,6 +254,7 @@ class Saved:
     estimated: bool = False
     retry_at: datetime | None = None
     limited: bool = False
+    limit: Limit | None = None
     failure: str = ""
     waits: int = 0
     troubled: datetime | None = None
@@ -239,6 +271,18 @@ class Saved:
     counted_tokens: int = 0
     counted_cost: float = 0.0
     live: str = ""
+
+    @property
+    def refused_after(self) -> datetime | None:
+        """When the limit should have been reset that still refuses it; None where none does."""
+        limit = self.limit if self.failure == "limit" else None
+        return limit.at if limit and limit.since and not limit.later else None
+
+    @property
+    def resets_later(self) -> datetime | None:
+        """When the limit is reset at the latest that is tried every hour until then."""
+        limit = self.limit if self.failure == "limit" else None
+        return limit.at if limit and limit.later else None
 
     @property
     def tokens(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import fields
 from datetime import datetime
 
 from acp_core.agents.identity import Identity
-from acp_core.agents.state import Phase, Run, RunnerState
+from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved
 from acp_core.model import format
 
 _WORDS = {
@@ -61,6 +61,8 @@ def _activity(state: RunnerState, now: datetime) -> str:
         if state.shown.limited:
             when = format.moment(state.shown.retry_at, now)
             return f"resumes at {when}, when the limit resets: {state.shown.note}"
+        if late := _late(state.shown, now):
+            return f"{late}, again {_left(state.shown.retry_at, now)}: {state.shown.note}"
         if state.shown.troubled:
             since = format.moment(state.shown.troubled, now)
             left = _left(state.shown.retry_at, now)
@@ -68,6 +70,17 @@ def _activity(state: RunnerState, now: datetime) -> str:
         return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
     why = state.shown.live.removeprefix("no: ") if state.shown.live.startswith("no: ") else ""
     return f"{state.shown.note} (no live session: {why})" if why else state.shown.note
+
+
+def _late(shown: Saved, now: datetime) -> str:
+    """What there is to say of a limit that refuses after it should have been reset."""
+    if reset := shown.refused_after:
+        return f"still refused, although the limit should have been reset at {format.moment(reset, now)}"
+    if later := shown.resets_later:
+        return (
+            f"still refused, tried every hour until the limit resets at {format.moment(later, now)}"
+        )
+    return ""
 
 
 def _left(until: datetime | None, now: datetime) -> str:
@@ -111,6 +124,7 @@ def facts(state: RunnerState) -> dict[str, object]:
         "capped": shown.capped,
         "retry_at": _plain(shown.retry_at),
         "limited": shown.limited,
+        "limit": _limit(shown.limit) if shown.limit else None,
         "failure": shown.failure or None,
         "turn_deadline": _plain(shown.turn_deadline),
         "deadline": _plain(shown.deadline),
@@ -119,6 +133,10 @@ def facts(state: RunnerState) -> dict[str, object]:
         "log": state.log,
         "account": state.account or None,
     }
+
+
+def _limit(limit: Limit) -> dict[str, object]:
+    return {each.name: _plain(getattr(limit, each.name)) for each in fields(limit)}
 
 
 def _run(run: Run, alive: bool) -> dict[str, object]:

@@ -130,8 +130,9 @@ def _by_class(loop: RunnerState, run: Run) -> Ending | None:
     if failure.kind is FailureClass.MODEL and model:
         found = found._replace(words=f"asked for a model that is not available: {model}")
     reason = (f"error: {clean_line(failure.reason, _LONG)}",) if failure.reason else ()
+    certain = failure.certain and (failure.until is None or failure.is_dated)
     return found._replace(
-        certain=failure.certain, evidence=(*reason, *found.evidence), kind=failure.kind.value
+        certain=certain, evidence=(*reason, *found.evidence), kind=failure.kind.value
     )
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
-from acp_core.agents.state import Phase, Run, RunnerState, Saved
+from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
@@ -20,6 +21,7 @@ from acp_core.model import Cause, Turn
 from acp_core.model.format import dated, moment
 from acp_core.protocols.kit.diagnosis import Case, latest
 
+_MINUTE = 60.0
 _TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
 
 
@@ -71,12 +73,14 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     gave_up = loop.phase is Phase.GAVE_UP
     overdue = not gave_up and (
         case.stalled(name, shown.retry_at)
-        or (not shown.limited and case.clock.over(shown.troubled, case.patience.scaled(_TROUBLED)))
+        or (not shown.limited and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED)))
     )
     headline = f"{name}'s agent {found.words}"
     if found.kind and shown.retry_at and not (gave_up or overdue):
         again = "resumes" if shown.limited else "retries"
         failed = run.ended if run and run.ended else shown.retry_at
+        if reset := shown.refused_after:
+            headline = f"{headline}, which should have been reset at {moment(reset, failed)}"
         headline = f"{headline}; {again} at {moment(shown.retry_at, failed)}"
     advice = found.advice if gave_up or overdue else f"wait for the next attempt, or {found.advice}"
     return Cause(
@@ -111,11 +115,35 @@ def _then(shown: Saved, gave_up: bool) -> str:
     if gave_up:
         return f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
     if shown.limited:
-        return f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
+        if shown.limit is None:  # as acp 0.2.0 noted it
+            return f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
+        resets = f"the limit resets at {_printed(shown.limit)}"
+        return f"{resets}; the loop resumes at {dated(shown.retry_at)}"
+    if shown.limit and shown.refused_after:
+        still = f"the limit should have been reset at {_printed(shown.limit)}"
+        return (
+            f"{still}, but the service still refuses; the loop retries at {dated(shown.retry_at)}"
+        )
+    if shown.limit and shown.resets_later:
+        still = f"the service still refuses, since {dated(_trouble(shown))}"
+        until = f"until the limit resets at {_printed(shown.limit)}"
+        return f"{still}; the loop retries every hour {until}, next at {dated(shown.retry_at)}"
     if shown.waits:
         since = f"since {dated(shown.troubled)}"
         return f"the model service fails {since}; the loop retries at {dated(shown.retry_at)}"
     return f"{tries}; the loop retries at {dated(shown.retry_at)}"
+
+
+def _printed(limit: Limit) -> str:
+    """When a limit is reset, no more precise than it was printed."""
+    at = dated(limit.at)
+    return at.rpartition(":")[0] if limit.width == _MINUTE else at
+
+
+def _trouble(shown: Saved) -> datetime | None:
+    """Since when its model service is in trouble: a limit that was waited for is none."""
+    first = shown.limit.first if shown.limit else None
+    return first or shown.troubled
 
 
 def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:

@@ -94,7 +94,7 @@ class Attempts:
         if first and (self._gave_up_before() or self._goes_on_waiting(turn)):
             return
         self._restart()
-        self._session.update(turn=turn.since_event, **_NO_PAUSE)
+        self._session.update(turn=turn.since_event, limit=None, **_NO_PAUSE)
 
     def _gave_up_before(self) -> bool:
         """Whether this loop gave up on this turn before it was parked."""
@@ -196,7 +196,7 @@ class Attempts:
         if failure.kind.passes:
             self._wait(failure, note)
             return
-        self._session.update(failure=failure.kind.value, waits=0, troubled=None)
+        self._session.update(failure=failure.kind.value, waits=0, troubled=None, limit=None)
         attempts, stopped = self._spec.attempts, run.stopped if run else ""
         used_up = bool(attempts) and self.number >= attempts
         if failure.kind.lasts or stopped == LATE or used_up:
@@ -223,19 +223,21 @@ class Attempts:
         Where nobody knows for how long, each pause is longer than the last.
         """
         now, waits = self._clock(), self._session.state.waits + 1
-        until, said = refused.next_try(failure, self._spec.wait_after(waits), now)
-        limited = refused.is_limited(failure)
+        known = self._session.state.limit
+        wait = refused.next_try(failure, self._spec.wait_after(waits), now, known)
+        limited = failure.kind is FailureClass.LIMIT and wait.limit is not None
         often = "" if limited else f"the model service failed {waits} times in a row; "
-        self._session.say(f"{often}{said}")
+        self._session.say(f"{often}{wait.said}")
         self.number -= 1
-        self._next_at, self._excused = until, True
+        self._next_at, self._excused = wait.until, True
         self._session.update(
             phase=Phase.PAUSING,
             note=note,
             attempt=self.number,
             failure=failure.kind.value,
-            limited=limited,
-            retry_at=until,
+            limited=wait.limited,
+            limit=wait.limit,
+            retry_at=wait.until,
             waits=waits,
             troubled=self._session.state.troubled or now,
             turn_deadline=None,

@@ -200,6 +200,7 @@ class Loop:
                 note=note,
                 retry_at=None,
                 limited=False,
+                limit=None,
                 failure="",
                 waits=0,
                 troubled=None,
@@ -357,7 +358,7 @@ class Loop:
                 f"event {turn.own_event} appeared"
                 + (" (appended by this loop)" if by == "loop" else "")
             )
-            self._session.update(turns=self._session.state.turns + 1, own=turn.own)
+            self._session.update(turns=self._session.state.turns + 1, own=turn.own, limit=None)
         if self._spec.mode is Mode.ALONE:
             self._ended_alone(run, turn, took)
         elif not took and run.stopped and run.stopped == self._budget.stopped:
@@ -430,7 +431,11 @@ class Loop:
 
     def _end(self, phase: Phase, note: str) -> None:
         self._session.say(f"the loop ends: {note}")
-        over = {"retry_at": None, "limited": False, "capped": False} if phase is Phase.DONE else {}
+        over = (
+            {"retry_at": None, "limited": False, "limit": None, "capped": False}
+            if phase is Phase.DONE
+            else {}
+        )
         self._session.finish(phase, note, **over)
         self._seen(self._clock())
 

@@ -62,6 +62,11 @@ class Refused(Exception):
         self.error = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
+def wanted(params: dict[str, Any]) -> list[dict[str, str]]:
+    """Which of its own messages claude's program is asked to pass on."""
+    return params.get("_meta", {}).get("claudeCode", {}).get("emitRawSDKMessages", [])
+
+
 class LiveAgent:
     """One process, and its sessions, which stay in a folder."""
 
@@ -78,6 +83,7 @@ class LiveAgent:
         self.steered: list[str] = []
         self.files = ""
         self.servers: list[dict[str, Any]] = []
+        self.wanted: list[dict[str, str]] = []
 
     def run(self) -> None:
         threading.Thread(target=self.read, daemon=True).start()
@@ -126,6 +132,7 @@ class LiveAgent:
             raise Refused(**service_errors.OPENED[f"{self.shape}/no-login"])
         self.session = f"s{len(list(self.home.iterdir()))}"
         self.servers = params["mcpServers"]
+        self.wanted = wanted(params)
         self.remember([])
         self.send(method="_auth/status_update", params={"authStatus": {"kind": "api_key"}})
         return {"sessionId": self.session, "modes": {"currentModeId": "auto"}}
@@ -138,7 +145,7 @@ class LiveAgent:
     def on_session_load(self, params: dict[str, Any]) -> dict[str, Any]:
         if not (self.home / params["sessionId"]).exists():
             raise Refused(-32002, "Resource not found")
-        self.session, self.mode = params["sessionId"], "auto"
+        self.session, self.mode, self.wanted = params["sessionId"], "auto", wanted(params)
         self.servers = params["mcpServers"]
         return {}
 
@@ -311,6 +318,8 @@ class LiveAgent:
         """Fail as a program does that its model service refuses."""
         if row.warning:
             self.say(row.warning)
+        if row.field:
+            self.raw("rate_limit_event", rate_limit_info=row.field)
         if row.notice:
             self.update("session_info_update", _meta={"codex": {"error": {"message": row.notice}}})
         if row.trouble:
@@ -324,6 +333,12 @@ class LiveAgent:
         if row.error:
             raise Refused(**row.error)
         return {"stopReason": "end_turn", "usage": None}
+
+    def raw(self, kind: str, **more: Any) -> None:
+        """Pass a message of its own on, if the client asked for those of this kind."""
+        if {"type": kind} in self.wanted:
+            message = {"type": kind, **more}
+            self.send(method="_claude/sdkMessage", params={"sessionId": self.session, "message": message})  # fmt: skip
 
     def do_limit(self, prompt: str) -> str:
         raise Refused(-32603, "Internal error", {"message": "Usage limit reached. Try again in 2 seconds."})  # fmt: skip

@@ -31,6 +31,7 @@ class Row:
         notice: it says that it tries again.
         silent: it never answers.
         until: whether it says when it may go on.
+        field: what it says of its limit in a field, before its answer.
     """
 
     kind: str
@@ -41,14 +42,18 @@ class Row:
     notice: str = ""
     silent: bool = False
     until: str = ""
+    field: dict[str, Any] | None = None
 
 
 def _rpc(code: int, message: str, /, **data: Any) -> dict[str, Any]:
     return {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-def _claude(kind: str, text: str, name: str, until: str = "") -> Row:
-    return Row(kind, _rpc(-32603, f"Internal error: {text}", errorKind=name), text, until=until)
+def _claude(
+    kind: str, text: str, name: str, until: str = "", field: dict[str, Any] | None = None
+) -> Row:
+    error = _rpc(-32603, f"Internal error: {text}", errorKind=name)
+    return Row(kind, error, text, until=until, field=field)
 
 
 def _codex(kind: str, text: str, notice: str = "") -> Row:
@@ -56,6 +61,7 @@ def _codex(kind: str, text: str, notice: str = "") -> Row:
     return Row(kind, None, f"{text}\n\n", WARNING, trouble=True, notice=notice)
 
 
+_WEEKLY_RESET = 1795603200  # 2026-11-25T10:40:00Z
 _SILENT = Row("service", silent=True)
 _NO_LOGIN = _rpc(-32000, "Authentication required")
 WEEKLY, LATER = "weekly", "ten minutes"
@@ -64,6 +70,7 @@ PROMPTED = {
     "claude/401": _SILENT,
     "claude/429": _claude("service", "API Error: Request rejected (429) · Please try again later.", "rate_limit"),
     "claude/limit": _claude("limit", LIMIT_TEXT, "rate_limit", WEEKLY),
+    "claude/field": _claude("limit", "You've hit your weekly limit · resets Nov 25, 11am (UTC)", "rate_limit", WEEKLY, {"status": "rejected", "resetsAt": _WEEKLY_RESET, "rateLimitType": "seven_day"}),
     "claude/500": _SILENT,
     "claude/model": _claude("model", "There's an issue with the selected model (stand-9). It may not exist or you may not have access to it.", "model_not_found"),
     "claude/full": _claude("context", "Prompt is too long · the request is ~212345 tokens (limit 200000)", "invalid_request"),

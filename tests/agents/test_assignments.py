@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,77 @@ def test_an_outage_of_its_model_service_is_waited_for_and_costs_no_attempt(
         assert (run.number, run.exit_code, printed(run)) == (3, 0, "done\n")
         assert len(told) == 2 and "503" in told[0]
         assert (ours.state.waits, ours.state.retry_at, ours.state.failure) == (0, None, "")
+
+
+LIMITED_FOR_LONG = """
+tries = len(open("tries").read()) if os.path.exists("tries") else 0
+open("tries", "a").write("x")
+if tries < 6:
+    print("You've hit your session limit · resets 10:53pm (UTC)", file=sys.stderr)
+    sys.exit(1)
+print("done", flush=True)
+"""
+
+
+class Clock:
+    """A time of day that jumps to the end of each pause once that is noted."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.session: Session | None = None
+
+    def __call__(self) -> datetime:
+        state = self.session.state if self.session else None
+        if state and state.phase is Phase.PAUSING and state.retry_at:
+            self.now = max(self.now, state.retry_at)
+        return self.now
+
+
+def test_a_limit_is_waited_for_to_its_reset_and_tried_again_soon_after_it(tmp_path: Path) -> None:
+    begins = datetime(2026, 5, 4, 22, 0, 20, tzinfo=UTC)
+    first = datetime(2026, 5, 4, 22, 54, 2, tzinfo=UTC)
+    clock, started = Clock(begins), []
+
+    class Noted(Chore):
+        def begin(self) -> None:
+            started.append(clock.now)
+
+    work = Noted(script(tmp_path, LIMITED_FOR_LONG))
+    with Session.of(work.program(), "ann", clock=clock) as clock.session:
+        run = perform(clock.session, work)
+        assert printed(run) == "done\n" and run.number == 7
+        assert clock.session.state.limit is None
+    later = [first + timedelta(minutes=each) for each in (0, 1, 3, 8, 18, 28)]
+    assert started == [begins, *later]
+
+
+def test_a_limit_that_was_reset_while_nobody_watched_is_waited_for_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the next session finds printed is of the time when it was printed, and one refusal."""
+    begins = datetime(2026, 5, 4, 22, 0, 20, tzinfo=UTC)
+    work = Chore(script(tmp_path, LIMITED_FOR_LONG.replace("< 6", "< 1")))
+    waits: list[datetime | None] = []
+    with Session.of(work.program(), "ann", clock=lambda: begins) as ours:
+
+        def interrupted() -> str:
+            waits.append(ours.state.retry_at)
+            return "it is killed"
+
+        monkeypatch.setattr(work, "withdrawn", interrupted)
+        refusal = perform(ours, work)
+        assert refusal.stopped == "it is killed"
+        state = ours.state
+    assert waits[-1] == datetime(2026, 5, 4, 22, 54, 2, tzinfo=UTC)
+    killed_after(
+        work, state.run, failure="limit", limited=True, limit=state.limit, waits=1,
+        retry_at=waits[-1], program="command", command=state.command,
+    )  # fmt: skip
+    again = Chore(work._program)
+    morning = begins + timedelta(hours=10)
+    with Session.of(again.program(), "ann", clock=lambda: morning) as ours:
+        run = perform(ours, again)
+        assert (run.started, printed(run)) == (morning, "done\n")
 
 
 def test_what_nobody_wants_any_more_waits_for_no_model_service(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.agents import presets, record
+from acp_core.agents import failures, presets, record
 from acp_core.agents.failures import Failure, FailureClass, Report, classify, of_json_rpc, of_run
 from acp_core.agents.identity import myself
 from acp_core.agents.output import Output
@@ -214,6 +215,135 @@ def failure_of(run: Run, program: str) -> tuple[FailureClass, datetime | None]:
     assert report is not None
     found = classify(report, NOW, UTC)
     return found.kind, found.until
+
+
+def printed(
+    folder: Path, out: str, err: str = "", started: datetime = NOW, ended: datetime = NOW
+) -> Run:
+    """A run of a command that prints text for people, and ends with 1."""
+    (folder / "out").write_text(out)
+    (folder / "err").write_text(err)
+    output = Output(folder / "out", folder / "err", "text")
+    output.end(ended.timestamp())
+    run = record.measured(Run(1, myself(), started), output, (None, None), ended)
+    return record.ended(run, Exit(1, None), ended)
+
+
+WORK = [
+    "Ready: 3 tests, 429 lines read",
+    "AssertionError: expected 401 Unauthorized, got 200",
+    "The client now waits when the rate limit is reached.",
+    "Documented what happens if the weekly limit resets at 5pm.",
+    "No API key is needed for the sandbox",
+    "Renamed quota to allowance in 12 files",
+    "Unknown models are ignored by the importer",
+    "Connection reset handling moved into client.py",
+    "Checked: the gateway answers 502 and 504 as before",
+    "Added a test: prompt longer than the context window",
+    "overloaded functions were merged",
+    "credits: none of the images needs any",
+    "login and logout are covered, unauthorized access is not",
+    "see https://example.invalid/errors/503",
+    "ValueError: insufficient arguments",
+    '{"cases": 429, "failed": 1}',
+]
+
+
+@pytest.mark.parametrize("line", WORK)
+def test_what_a_commands_work_is_about_is_not_why_it_failed(tmp_path: Path, line: str) -> None:
+    for run in (printed(tmp_path, line), printed(tmp_path, "done\n", line + "\n")):
+        assert failure_of(run, "command") == (AGENT, None)
+
+
+def test_only_the_last_line_of_a_commands_output_may_say_why_it_failed(tmp_path: Path) -> None:
+    error = "Error: 503 Service Unavailable"
+    assert failure_of(printed(tmp_path, f"{error}\nKeyError: 'draft'\n"), "x") == (AGENT, None)
+    assert failure_of(printed(tmp_path, f"working\n{error}\n\n"), "x") == (SERVICE, None)
+    assert failure_of(printed(tmp_path, "KeyError\n", f"{error}\nx\n"), "x") == (SERVICE, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("ERROR: You've hit your usage limit. Upgrade or try again at 11:30 AM.", LIMIT),
+        ("2026-11-23T10:00:00Z ERROR Claude AI usage limit reached|1795437600", LIMIT),
+        ("✗ Sorry, you've hit your daily limit for chat requests. Try again in 2 hours.", LIMIT),
+        ("HTTP 429: Too Many Requests", SERVICE),
+        ('429 {"error": {"type": "rate_limit_error", "message": "Slow down"}}', SERVICE),
+        ('{"error": {"code": 401, "message": "Request had invalid credentials."}}', AGENT),
+        ("openai.AuthenticationError: Incorrect API key provided: sk-...", LOGIN),
+        ("Error: Not logged in. Please run `tool login`.", LOGIN),
+        ("[API Error: Connection error.]", SERVICE),
+        ("litellm.InternalServerError: AnthropicException - Overloaded", SERVICE),
+        ("TypeError: fetch failed", SERVICE),
+        ("Error: connect ECONNREFUSED 127.0.0.1:443", SERVICE),
+        ("error: model 'stand-9' not found", MODEL),
+        ("Error: Prompt is too long", CONTEXT),
+        ("Out of credits.", CREDIT),
+    ],
+)
+def test_a_line_that_is_an_error_as_a_whole_says_why_a_command_failed(
+    tmp_path: Path, line: str, kind: FailureClass
+) -> None:
+    assert failure_of(printed(tmp_path, line), "x")[0] is kind
+    assert failure_of(printed(tmp_path, "", line), "x")[0] is kind
+
+
+def test_a_time_is_read_as_of_when_it_was_printed(tmp_path: Path) -> None:
+    """Whoever looks later must not take it for a later time."""
+    late = NOW + timedelta(hours=9)
+    run = printed(tmp_path, "You've hit your usage limit. Try again at 10:20 AM (UTC)")
+    found = failures.failure_of(run, {}, late)
+    assert (found.until, found.printed) == (NOW.replace(minute=20), NOW)
+
+
+def test_a_record_that_bears_its_time_says_when_it_was_printed(tmp_path: Path) -> None:
+    text = "Usage limit reached, try again at 10:20 AM (UTC)"
+    error = {"name": "APIError", "data": {"message": text}}
+    told = NOW + timedelta(minutes=19)
+    stamped = [{"type": "error", "timestamp": 1000 * told.timestamp(), "error": error}]
+    run = ran(tmp_path, "opencode", stamped, (), 1)
+    seen = replace(run, ended=NOW + timedelta(hours=2))  # nobody looked for long
+    assert failures.failure_of(seen, {}, NOW).until == NOW.replace(minute=20)
+    assert failures.failure_of(seen, {}, NOW).printed == told
+    odd = replace(seen, told_at=NOW - timedelta(days=9))  # a clock of its own
+    assert failures.failure_of(odd, {}, NOW).printed == seen.ended
+
+
+def test_a_field_says_for_certain_when_a_limit_is_reset_and_a_text_does_not(
+    tmp_path: Path,
+) -> None:
+    later = "You've hit your weekly limit · resets Nov 25, 11:40am (UTC)"
+    fields = [{"type": "rate_limit_event", "rate_limit_info": LIMITED}]
+    dated = failures.failure_of(
+        ran(tmp_path, "claude", [*fields, *claude(later, "rate_limit", 429)], (), 1), {}, NOW
+    )
+    assert (dated.until, dated.is_dated) == (WEEKLY, True)
+    told = failures.failure_of(
+        ran(tmp_path, "claude", claude(later, "rate_limit", 429), (), 1), {}, NOW
+    )
+    assert (told.until, told.is_dated) == (WEEKLY.replace(hour=11), False)
+    body = json.dumps({"error": {"resets_at": int(WEEKLY.timestamp())}})
+    data = {"message": "Usage limit reached, resets 11:40am", "responseBody": body}
+    error = [{"type": "error", "error": {"name": "APIError", "data": data}}]
+    found = failures.failure_of(ran(tmp_path, "opencode", error, (), 1), {}, NOW)
+    assert (found.until, found.is_dated) == (WEEKLY, True)
+    answer = rpc(
+        -32603, f"Internal error: {later}", errorKind="rate_limit", resetsAt=WEEKLY.timestamp()
+    )
+    assert classify(of_json_rpc(answer), NOW, UTC).until == WEEKLY
+
+
+def test_a_field_that_has_just_passed_goes_before_a_text_that_may_be_tomorrows() -> None:
+    report = Report("rate_limit", 429, NOW, ("You've hit your limit · resets 10am (UTC)",))
+    for late in (0, 1, 60, 900, 1000, 3000):
+        found = classify(report, NOW + timedelta(seconds=late), UTC)
+        assert (found.kind, found.until, found.is_dated) == (LIMIT, NOW, True)
+
+
+def test_the_reset_of_a_limit_is_not_the_end_of_an_outage() -> None:
+    report = Report("overloaded_error", 529, WEEKLY, ("Overloaded",))
+    assert classify(report, NOW).until is None
 
 
 def test_a_run_that_ended_well_did_not_fail(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from acp_core.agents.live.connection import (
     SessionFailed,
 )
 from acp_core.agents.live.turn import NEXT_TIME
+from acp_core.agents.live.updates import LIMIT_EVENT
 from acp_core.agents.streams.progress import string, table
 from acp_core.agents.tool_servers import NAME
 
@@ -60,6 +61,7 @@ class LiveSession:
         self._ask_mode = ask_mode
         self._capabilities: dict[str, Any] = {}
         self._meta: dict[str, Any] = {}
+        self._agent = ""
         self.id = ""
         self.continued = False
         self.not_continued = ""
@@ -104,6 +106,7 @@ class LiveSession:
             )
         self._capabilities = table(answer.get("agentCapabilities"))
         self._meta = table(answer.get("_meta"))
+        self._agent = string(table(answer.get("agentInfo")).get("name"))
         if not (earlier and await self._continue(earlier, recent)):
             await self.renew()
 
@@ -146,10 +149,12 @@ class LiveSession:
         return True
 
     def _place(self) -> dict[str, Any]:
-        """Where the agent works."""
+        """Where the agent works; claude tells of its usage limit in fields only where it is asked to."""
         place: dict[str, Any] = {"cwd": self._cwd, "mcpServers": self._servers}
         if "additionalDirectories" in table(self._capabilities.get("sessionCapabilities")):
             place["additionalDirectories"] = self._folders
+        if "claude" in self._agent:
+            place["_meta"] = {"claudeCode": {"emitRawSDKMessages": [{"type": LIMIT_EVENT}]}}
         return place
 
     async def _set_mode(self) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 from acp_core.agents.live.journal import AGENT, CLIENT, RUNNER
 from acp_core.agents.streams.progress import count, items, money, string, table, text_in
 
+LIMIT_EVENT = "rate_limit_event"
+"""The kind of claude's own messages about its usage limit."""
 MOST_CALLS = 200  # that are remembered, the newest
 _MOST_STEPS = 100  # of a plan
 _LONGEST = 20_000  # characters of a text, the last ones
@@ -77,6 +79,7 @@ class SessionState:
         error: why it failed; ``code`` and ``data`` of the answer, where there was one.
         trouble: it says that it could not reach its service although it answered.
         retry: what it says about trying again to reach its service.
+        resets_at: when its usage limit is reset, in seconds since 1970, where it says so in a field.
         refused: titles of calls for which no permission was given.
         odd: updates of a kind that is not known.
     """
@@ -106,6 +109,7 @@ class SessionState:
     data: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     trouble: bool = False
     retry: str = ""
+    resets_at: float | None = None
     refused: tuple[str, ...] = ()
     odd: int = 0
 
@@ -143,6 +147,8 @@ def apply(state: SessionState, direction: str, message: Mapping[str, Any]) -> Se
         return state
     if method == "session/update":
         return _updated(state, table(params.get("update")))
+    if method == "_claude/sdkMessage":
+        return _raw(state, table(params.get("message")))
     if method == "_auth/status_update":
         return replace(state, login=string(table(params.get("authStatus")).get("kind")))
     if method == "session/request_permission":
@@ -329,7 +335,9 @@ def _plan(state: SessionState, update: Mapping[str, Any]) -> SessionState:
 def _usage(state: SessionState, update: Mapping[str, Any]) -> SessionState:
     cost = table(update.get("cost"))
     amount = money(cost.get("amount")) if cost.get("currency") == "USD" else None
-    model = string(table(update.get("_meta")).get("_claude/model"))
+    meta = table(update.get("_meta"))
+    model = string(meta.get("_claude/model"))
+    state = _limited(state, table(meta.get("_claude/rateLimit")))
     return replace(
         state,
         used=count(update.get("used")),
@@ -337,6 +345,20 @@ def _usage(state: SessionState, update: Mapping[str, Any]) -> SessionState:
         amount=state.amount if amount is None else amount,
         model=model or state.model,
     )
+
+
+def _raw(state: SessionState, message: Mapping[str, Any]) -> SessionState:
+    """A message of claude itself, which only these tell of a limit before its model has answered."""
+    if message.get("type") != LIMIT_EVENT:
+        return state
+    return _limited(state, table(message.get("rate_limit_info")))
+
+
+def _limited(state: SessionState, limit: Mapping[str, Any]) -> SessionState:
+    """What claude says of its usage limit: a limit that allows it says nothing of a reset."""
+    if string(limit.get("status")) in ("", "allowed", "allowed_warning"):
+        return state
+    return replace(state, resets_at=money(limit.get("resetsAt")))
 
 
 def _mode(state: SessionState, update: Mapping[str, Any]) -> SessionState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acp_core.agents.failures import resets_in
 from acp_core.agents.live.updates import SessionState, ToolCall, apply
 from acp_core.agents.streams.progress import Parser, string, table, use
 
@@ -30,6 +31,7 @@ class Live(Parser):
         progress.silent = bool(state.prompt) and not (state.text or state.calls or state.plan)
         progress.is_error, progress.error = bool(state.error and state.answered), state.error
         progress.error_name, progress.error_status = _name(state), state.code or 0
+        progress.resets_at = state.resets_at or resets_in(state.data)
         progress.finished = state.answered
         running = state.running
         progress.tool = use_of(running) if running and not state.answered else ""

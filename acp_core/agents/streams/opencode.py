@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+from acp_core.agents.failures import resets_in
 from acp_core.agents.streams.progress import MAX_LINE, Parser, count, money, string, table, use
 
 _REFUSED = re.compile(r"reject|denied|permission", re.IGNORECASE)
@@ -75,6 +77,7 @@ class Opencode(Parser):
         self.progress.error_name = string(table(error).get("name"))
         self.progress.error_status = count(data.get("statusCode"))
         self.progress.error = message or "unknown error"
+        self.progress.resets_at = _resets_at(data)
         return [f"failed: {self.progress.error}"]
 
     def complain(self, line: bytes, now: float) -> list[str]:
@@ -86,3 +89,12 @@ class Opencode(Parser):
     def end(self) -> None:
         """A last step that asked for tools was cut off: nobody gave it their results."""
         self.progress.cut_off = self._last_reason == "tool-calls"
+
+
+def _resets_at(data: dict[str, Any]) -> float | None:
+    """When its limit is reset, by a field of the error or of the service's answer in it."""
+    try:
+        answer = json.loads(string(data.get("responseBody")) or "{}")
+    except (ValueError, RecursionError):
+        answer = {}
+    return resets_in(data) or resets_in(answer)

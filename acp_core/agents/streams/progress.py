@@ -11,12 +11,14 @@ import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 MAX_LINE = 8 << 20  # bytes of a line that is read as JSON; a longer one counts as output only
 _KEPT = 20  # refusals and refused tools that are remembered
 _SHORT = 300  # characters of a readable line
 _MAX_COUNT = 10**15
+_SECONDS = 10**11  # a larger time is one in milliseconds
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")  # some programs colour whatever NO_COLOR says
 _REFUSAL = re.compile(
@@ -51,7 +53,10 @@ class Progress:
         error: why, or the last error that it named.
         error_name, error_status: the error's name and its status of HTTP, where it gives them.
         resets_at: when its usage limit is reset, in seconds since 1970, where it says so.
+        told_at: when it said why it failed, in seconds since 1970, where its records bear their times.
         complaints: the last lines that it printed beside its records, newest last.
+        error_lines: of a program that prints text for people, the lines that may say why it failed,
+            newest last; None for any other.
         cut_off: the run ended in the middle of its work.
     """
 
@@ -78,7 +83,9 @@ class Progress:
     error_name: str = ""
     error_status: int = 0
     resets_at: float | None = None
+    told_at: float | None = None
     complaints: list[str] = field(default_factory=list)
+    error_lines: tuple[str, ...] | None = None
     cut_off: bool = False
 
     def refuse(self, tool: str) -> None:
@@ -137,9 +144,18 @@ class Parser(ABC):
             except (ValueError, RecursionError):
                 record = None
             if isinstance(record, dict):
-                return [short(said) for said in self.take(record, now)]
+                return [short(said) for said in self._taken(record, now)]
         text = line[:MAX_LINE].decode(errors="replace").rstrip()
         return [short(said) for said in self.plain(text, now)] if text else []
+
+    def _taken(self, record: dict[str, Any], now: float) -> list[str]:
+        """Take a record, and note its time where it tells an error."""
+        progress = self.progress
+        before = (progress.is_error, progress.error, progress.resets_at)
+        said = self.take(record, now)
+        if (progress.is_error, progress.error, progress.resets_at) != before:
+            progress.told_at = _time_of(record)
+        return said
 
     @abstractmethod
     def take(self, record: dict[str, Any], now: float) -> list[str]:
@@ -162,10 +178,23 @@ class Parser(ABC):
         """The program has ended, and all of its output was fed."""
 
 
-def short(text: str) -> str:
+def _time_of(record: dict[str, Any]) -> float | None:
+    """The time that a record bears, in seconds since 1970; None where it bears none."""
+    value = record.get("at", record.get("timestamp"))
+    if isinstance(value, str):
+        try:
+            at = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return at.timestamp() if at.tzinfo else None
+    seconds = money(value)
+    return seconds / 1000 if seconds and seconds > _SECONDS else seconds
+
+
+def short(text: str, longest: int = _SHORT) -> str:
     """A text as one line of bounded length, without colours."""
-    line = " ".join(_COLOUR.sub("", text[: 4 * _SHORT]).split())
-    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"
+    line = " ".join(_COLOUR.sub("", text[: 4 * longest]).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def string(value: object) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import Any
 
-from acp_core.agents.streams.progress import Parser, money
+from acp_core.agents.streams.progress import Parser, money, short
 
 _TOKENS = re.compile(
     r"^Tokens: ([\d.,]{1,12})([kM]?) sent\b.{0,80}?\b([\d.,]{1,12})([kM]?) received"
@@ -13,11 +14,22 @@ _TOKENS = re.compile(
 _COST = re.compile(r"Cost: \$([\d.,]{1,12}) message, \$([\d.,]{1,12}) session")
 _MODEL = re.compile(r"^(?:Main )?[Mm]odel: (\S{1,100})")
 _VERSION = re.compile(r"^[Aa]ider v(\S{1,40})$")
+_KEPT = 20  # lines of the error stream
+_LINE = 2_000  # characters of the last line
 _UNITS = {"": 1, "k": 1000, "M": 1_000_000}
 
 
 class Text(Parser):
-    """Lines are progress by themselves; aider's counts are understood."""
+    """Lines are progress by themselves; aider's counts are understood.
+
+    Its output is the work of an agent: only its error stream and its last line may say why it failed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._errors: deque[str] = deque(maxlen=_KEPT)
+        self._last: tuple[str, ...] = ()  # line of the output
+        self.progress.error_lines = ()
 
     def take(self, record: dict[str, Any], now: float) -> list[str]:
         """A JSON record means nothing here: it is text that the program printed."""
@@ -41,6 +53,8 @@ class Text(Parser):
         if match := _VERSION.match(text):
             progress.version = match[1]
         progress.quote(text)
+        self._last = (short(text, _LINE),)
+        progress.error_lines = (*self._errors, *self._last)
         return super().plain(text, now)
 
     def complain(self, line: bytes, now: float) -> list[str]:
@@ -48,6 +62,8 @@ class Text(Parser):
         lines = super().complain(line, now)
         for printed in lines:
             self.progress.quote(printed)
+            self._errors.append(printed)
+            self.progress.error_lines = (*self._errors, *self._last)
         return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def test_every_answer_of_a_refused_agent_has_its_class(tmp_path: Path, shape: st
         for name in names:
             row = PROMPTED[name]
             run = ann.take_turn(late if row.silent else lambda run: "")
-            found = failure_of(run, {}, NOW)
+            found = failure_of(replace(run, started=NOW, ended=NOW), {}, NOW)
+            assert found.is_dated == (row.field is not None), name
             assert (found.kind.value, found.until) == (row.kind, UNTIL[row.until]), (name, run)
             assert bool(run.stopped) == row.silent, name
 

@@ -226,3 +226,24 @@ def test_a_full_journal_says_so_once(tmp_path: Path) -> None:
         file.seek(journal.LIMIT)
         lines = file.read().splitlines()
     assert [json.loads(line)["direction"] for line in lines] == [RUNNER]
+
+
+def test_a_field_says_when_a_limit_is_reset_in_each_form_of_claude() -> None:
+    rejected = {"status": "rejected", "resetsAt": 1795603200, "rateLimitType": "five_hour"}
+    allowed = {"status": "allowed", "resetsAt": 1795700000}
+
+    def raw(limit: object) -> tuple[str, dict[str, Any]]:
+        message = {"type": "rate_limit_event", "rate_limit_info": limit}
+        return AGENT, {"method": "_claude/sdkMessage", "params": {"message": message}}
+
+    def usage(limit: object) -> tuple[str, dict[str, Any]]:
+        return update("usage_update", used=1, size=9, _meta={"_claude/rateLimit": limit})
+
+    for form in (raw, usage):
+        state = read(form(allowed), form(rejected), form(allowed))
+        assert state.resets_at == 1795603200
+        assert begin_turn(state).resets_at is None
+        assert read(form({"status": "rejected", "resetsAt": "soon"})).resets_at is None
+        assert read(form(7)).resets_at is None
+    other = {"method": "_claude/sdkMessage", "params": {"message": {"type": "x"}}}
+    assert read((AGENT, other)) == SessionState()
