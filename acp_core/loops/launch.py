@@ -181,7 +181,7 @@ def _about_policy(spec: Spec, preset: Preset) -> Iterator[str]:
         allowed = binding.in_force(spec.permissions)
     except AcpError:  # that is why it cannot be started
         return
-    name, is_live = preset.title or preset.name, spec.live(preset) == "yes"
+    name, is_live = binding.name_of(preset), spec.live(preset) == "yes"
     is_chosen = bool(spec.permissions or allowed != Permissions())
     is_strict = bool(allowed.rules) or allowed.policy is Policy.NONE
     tells = preset.sandboxed or is_strict if is_live else is_chosen

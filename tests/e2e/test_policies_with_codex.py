@@ -31,10 +31,13 @@ WORDS = ("--objective", "Choose how the cache is invalidated", "--completion", "
 
 
 @pytest.fixture
-def beside() -> Iterator[Path]:
-    """A folder that does not lie in /tmp, which the sandbox opens for everybody."""
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder, with acp's own in it, that lies neither in /tmp nor in /dev: its sandbox has those of its own."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        yield Path(made).resolve()
+        folder = Path(made).resolve()
+        for name in ("config", "state", "cache"):
+            monkeypatch.setenv(f"ACP_{name.upper()}", str(folder / name))
+        yield folder
 
 
 def settings(policy: str, more: str = "") -> None:
@@ -60,13 +63,13 @@ def ended(folder: Path) -> bool:
     ],
 )
 def test_what_codex_writes_unasked(
-    programs: Programs,
     beside: Path,
+    programs: Programs,
     policy: str,
     writes: dict[str, bool],
     takes_its_turn: bool,
 ) -> None:
-    folder, repo = beside / "cache", beside / "repo"
+    folder, repo = beside / "choice", beside / "repo"
     repo.mkdir()
     (repo / "kept").write_text("kept\n")
     people = ["--participant", "server", "--participant", "reader"]
@@ -87,8 +90,8 @@ def test_what_codex_writes_unasked(
     assert not answers.waiting(str(folder))
 
 
-def test_the_policy_none_rejects_what_codex_asks_for(programs: Programs, beside: Path) -> None:
-    folder, no = beside / "cache", beside / "no"
+def test_the_policy_none_rejects_what_codex_asks_for(beside: Path, programs: Programs) -> None:
+    folder, no = beside / "choice", beside / "no"
     people = ["--participant", "server", "--participant", "reader"]
     assert acp("init", "--folder", folder, *people, *WORDS).returncode == 0
     programs.more(("You are `server`", [["run", f"touch {no}", True]]))
@@ -101,7 +104,7 @@ def test_the_policy_none_rejects_what_codex_asks_for(programs: Programs, beside:
 
 @pytest.mark.parametrize(("policy", "most"), [("edits", 0), ("ask", 3)])
 def test_two_agents_decide_a_question(
-    programs: Programs, beside: Path, policy: str, most: int
+    beside: Path, programs: Programs, policy: str, most: int
 ) -> None:
     folder = beside / "checkout"
     settings(policy)

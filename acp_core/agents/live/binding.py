@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from acp_core.agents.live.state import TurnScope
-from acp_core.agents.presets import Preset
+from acp_core.agents.presets import ANY, Preset
 from acp_core.agents.program import Program
 from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import AcpError
@@ -110,7 +110,7 @@ def unbound(preset: Preset, policy: Policy, *, live: bool) -> str:
     """
     if policy is not Policy.NONE:
         return ""
-    name = preset.title if preset.title and preset.args else preset.program
+    name = name_of(preset)
     if not live:
         return (
             f"the policy 'none' cannot bind {name}: it is started for each attempt, and does "
@@ -122,6 +122,12 @@ def unbound(preset: Preset, policy: Policy, *, live: bool) -> str:
             "change nothing"
         )
     return ""
+
+
+def name_of(preset: Preset) -> str:
+    """A program, for people."""
+    is_any = preset.name == ANY or not preset.title
+    return os.path.basename(preset.program) if is_any else preset.title
 
 
 def left_open(preset: Preset, allowed: Permissions, *, live: bool) -> str:
