@@ -140,10 +140,11 @@ def left_open(preset: Preset, allowed: Permissions, *, live: bool) -> str:
     """
     if not live:
         return "policies and rules hold only in a live session; without one, the agent does what its own permissions allow"
+    more = "its own settings may allow more" if allowed.policy is Policy.NONE else ""
     if not preset.sandboxed:
-        return preset.asks_not
+        return "; ".join(filter(None, (preset.asks_not, more)))
     if allowed.policy is Policy.NONE:
-        return f"{preset.asks_not}, but its sandbox lets them change nothing"
+        return f"{preset.asks_not}, but its sandbox lets them change nothing; {more}"
     places: Sequence[str] = ("the collaboration's folder", "its drafts", "temporary folders")
     if allowed.policy is Policy.ALL:
         places = ("its working folder", *places)

@@ -35,7 +35,7 @@ FOLDERS = 30  # of runs that are over, kept to look into
 _NOT_LIVE = "no live session: %s; the program is started for each answer"
 _UNBOUND = (
     "no live session is possible now, and the policy 'none' cannot bind the program without one "
-    "(let it answer all the same with --once, or choose another policy with --permissions)"
+    "(let it answer anyway with --once, or choose another policy with --permissions)"
 )
 _PATIENCE = 5.0  # seconds until what could not be done is tried again
 
