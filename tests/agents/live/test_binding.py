@@ -31,6 +31,9 @@ from tests.loops.support import (
     stop_all,
     wait_for_phase,
 )
+from tests.protocols.cycle.conducting import ID, WHAT
+from tests.protocols.cycle.conducting import path as cycle_file
+from tests.protocols.governed import playing
 
 SANDBOXED = {"sandboxed": True, "ask_mode": "workspace-write", "none_mode": "read-only", "asks_not": "it runs commands without asking"}  # fmt: skip
 
@@ -193,3 +196,37 @@ def test_the_known_programs_say_what_they_do_unasked() -> None:
     known = [each for each in presets.bundled().values() if each.live]
     assert [each.name for each in known if not each.asks_not] == []
     assert [each.name for each in known if each.sandboxed and not each.none_mode] == []
+
+
+def worker(folder: Path) -> tuple[Path, Path]:
+    """A program that notes that it ran, and the note."""
+    program, ran = folder / "worker", folder / "ran"
+    program.write_text(f"#!/bin/sh\necho x >> {ran}\n")
+    program.chmod(0o755)
+    return program, ran
+
+
+def test_none_starts_no_such_program_in_the_other_protocols(tmp_path: Path) -> None:
+    program, ran = worker(tmp_path)
+    why = "the policy 'none' cannot bind worker"
+    queues = tmp_path / "queues"
+    made = ["--task", "a comparison", "--agent", "ann=Compare the queues."]
+    assert acp("workspaces", "init", queues, *made).returncode == 0
+    ended = acp("workspaces", "dispatch", queues, "--permissions", "none", "--", program)
+    assert ended.returncode == 1 and why in ended.stdout
+
+    project = tmp_path / "project"
+    project.mkdir()
+    words = ("--cycle", ID, "--folder", project, "--permissions", "none", "--", program)
+    assert acp("cycle", "start", WHAT, *words).returncode == 0
+    board = cycle_file(project)
+    wait_for(lambda: why in board.read_text(), "the refusal")
+    assert acp("cycle", "stop", "--folder", project).returncode == 0
+
+    settings('[permissions]\npolicy = "none"\n')
+    root = playing.repository(tmp_path / "lamp")
+    roles = [word for role in ("pm", "dev", "qa") for word in ("--agent", f"{role}={program}")]
+    assert acp("governed", "init", root, "--goal", "Light the hall", *roles).returncode == 0
+    ended = acp("governed", "step", root)
+    assert ended.returncode == 1 and why in ended.stdout + ended.stderr
+    assert not ran.exists()
