@@ -24,10 +24,10 @@ _LOADED = re.compile(r"(?:LD_(?:PRELOAD|AUDIT)|DYLD_.*|BASH_ENV|ENV|PROMPT_COMMA
 """Names of variables that have other programs or code loaded."""
 _PREFIXES: dict[str, tuple[str, int]] = {
     "nohup": ("", 0), "setsid": ("", 0), "builtin": ("", 0), "command": ("", 0), "exec": ("a", 0),
-    "nice": ("n", 0), "ionice": ("cn", 0), "stdbuf": ("ioe", 0), "time": ("fo", 0), "timeout": ("ks", 1),
+    "nice": ("n", 0), "ionice": ("cnpPu", 0), "stdbuf": ("ioe", 0), "time": ("fo", 0), "timeout": ("ks", 1),
     "chroot": ("", 1), "taskset": ("", 1), "chrt": ("", 1), "sudo": ("ughpCrtTUDR", 0), "doas": ("uC", 0),
     "strace": ("eosPu", 0), "unbuffer": ("", 0), "noglob": ("", 0), "nocorrect": ("", 0), "caffeinate": ("tw", 0),
-    "busybox": ("", 0), "toybox": ("", 0), "xargs": ("InPLdsEaJR", 0), "env": ("uC", 0), "proot": ("rbwq", 0),
+    "busybox": ("", 0), "toybox": ("", 0), "xargs": ("InPLdsEaJR", 0), "env": ("uCa", 0), "proot": ("rbwq", 0),
 }  # fmt: skip
 """Programs that run the words after theirs: the letters of options that take a value, and how many words come before."""
 _LONG_VALUES = frozenset({"--signal", "--kill-after", "--adjustment", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--unset", "--chdir", "--user", "--group", "--input", "--output", "--error", "--max-lines", "--max-chars", "--replace", "--format"})  # fmt: skip
@@ -116,6 +116,8 @@ class _Reader:
             return
         if UNKNOWN in words[0] or words[0][:1] in ("=", ""):
             raise _Unclear("the name of a program is not certain")
+        if words[0].startswith("-") and words[-1] != "]]":
+            raise _Unclear("an option stands where a program should")
         name = os.path.basename(words[0])
         if name.startswith("git-"):
             words, name = ["git", name[4:], *words[1:]], "git"
@@ -206,7 +208,7 @@ class _Reader:
         inner = _after_options(rest, _SSH_VALUES, 1)
         if not inner:
             raise _Unclear("ssh starts a shell")
-        self._text(" ".join(inner), depth)
+        self._text(" ".join(_after_options(inner, _SSH_VALUES, 0)), depth)
 
     def _find(self, rest: list[str], depth: int) -> None:
         begins = [n for n, each in enumerate(rest) if re.fullmatch(r"-(?:exec|execdir|ok|okdir|x|X)|--exec(?:-batch)?", each)]  # fmt: skip
@@ -231,6 +233,11 @@ class _Reader:
                 if not word.startswith("-") and not ASSIGNED.match(word):
                     break
         inner = _after_options(rest, letters, before)
+        other = _after_options(rest, letters, before, long_values=True)
+        if other and other != inner:  # an option whose value is a word of its own, or none
+            self.take(other, depth)
+        if not inner and name in ("doas", "chroot", "proot"):
+            raise _Unclear(f"{name} starts a shell")
         if name == "sudo" and not inner and rest:
             if any(re.fullmatch(r"-[A-Za-z]*[is][A-Za-z]*|--shell|--login", each) for each in rest):
                 raise _Unclear("sudo starts a shell")
@@ -297,12 +304,15 @@ class _Reader:
                 raise _Unclear("it defines an alias of git")
 
 
-def _after_options(rest: list[str], letters: str, before: int) -> list[str]:
+def _after_options(
+    rest: list[str], letters: str, before: int, *, long_values: bool = False
+) -> list[str]:
     """The words after options, and after so many more.
 
     Args:
         rest: the words; ``letters`` those of the options that take a value.
         before: how many words stand between options and command.
+        long_values: every long option takes one, too.
     """
     place = 0
     while place < len(rest):
@@ -316,7 +326,7 @@ def _after_options(rest: list[str], letters: str, before: int) -> list[str]:
             raise _Unclear("an option is not certain")
         place += 1
         if word.startswith("--"):
-            place += word in _LONG_VALUES
+            place += "=" not in word and (long_values or word in _LONG_VALUES)
         elif (taken := next((n for n, each in enumerate(word[1:], 1) if each in letters), 0)) > 0:
             place += taken == len(word) - 1
     return rest[place + before :]

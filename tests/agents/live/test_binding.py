@@ -206,7 +206,7 @@ def worker(folder: Path) -> tuple[Path, Path]:
     return program, ran
 
 
-def test_none_starts_no_such_program_in_the_other_protocols(tmp_path: Path) -> None:
+def test_none_starts_no_program_in_the_other_protocols(tmp_path: Path) -> None:
     program, ran = worker(tmp_path)
     why = "the policy 'none' cannot bind worker"
     queues = tmp_path / "queues"

@@ -69,6 +69,10 @@ def verdict(command: str, rule: str, policy: str = "all", kind: str = "reject") 
         "sudo -u me touch x",
         "sudo -i touch x",
         "ssh host touch x",
+        "ssh host -p 22 -- touch x",
+        "sudo --prompt x touch y",
+        "timeout --foreground 5 touch x",
+        "env --argv0 x touch y",
         "ssh -p 22 host 'cd y; touch x'",
         "ls; touch x",
         "ls && touch x",
@@ -127,6 +131,10 @@ def test_a_command_that_runs_what_a_rule_rejects_is_rejected(command: str) -> No
         "xargs -I% % x",
         "find . -exec {} \\;",
         "ssh host",
+        "doas -s",
+        "chroot x",
+        "flock f -c'touch x'",
+        "eval -- touch x",
         "ssh -o ProxyCommand='touch x' host",
         "env -iS 'touch x'",
         "su -",
@@ -257,6 +265,9 @@ sort f | uniq -c | sort -rn
 mkdir -p a/b && cp x a/b/
 test -f x && echo yes
 [ -f x ] || exit 1
+[[ -f x && -d y ]] && make
+timeout --foreground 5 make
+sudo --login make
 for f in *.py; do wc -l $f; done
 if [ -d x ]; then ls x; else echo no; fi
 sleep 5 && echo done
