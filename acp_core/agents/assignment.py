@@ -19,6 +19,7 @@ from acp_core.agents import budgets, caps, refused, tool_servers, unnoted
 from acp_core.agents.background import importable
 from acp_core.agents.failures import Failure, failure_of
 from acp_core.agents.identity import Identity
+from acp_core.agents.live import binding
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
@@ -325,10 +326,11 @@ def _command(
     number: int,
 ) -> Command | LiveCommand:
     env = {work.variable: work.mark(number)}
-    if not _is_live(session, program):
-        scope = work.scope()
+    scope, drafts = work.scope(), str(session.where.drafts)
+    program = replace(program, live=_is_live(session, program))
+    bound = binding.prepared(program, drafts, scope.permissions, scope)
+    if bound is None:
         own = scope.folders[0] if scope.confined else ""
-        drafts = str(session.where.drafts)
         return program.command(prompt, path, drafts, env, server=server, own=own)
     return live_commands.command(
         program,
@@ -337,8 +339,9 @@ def _command(
         path,
         env,
         run_id=session.state.run_id,
-        scope=replace(work.scope(), tools=server.tools),
+        scope=replace(scope, tools=server.tools),
         server=server,
+        bound=bound,
     )
 
 

@@ -70,6 +70,9 @@ class Preset:
         live_install: a command for people, where that is another program than ``program``.
         ask_mode: the permission mode of such a session in which the program asks before it acts;
             "" where it asks anyway.
+        none_mode: the mode of such a session for the policy that rejects everything; "" for
+            ``ask_mode``. A program that is ``sandboxed`` needs one: it can change nothing in it.
+        asks_not: what it does in such a session without asking; "" where nothing is known.
         live_env: variables that only such a session gets.
         sandboxed: its own sandbox opens the folders that its arguments name, and no others.
         rejection_ends_turn: it ends its turn in such a session when a request is rejected.
@@ -111,6 +114,8 @@ class Preset:
     live: tuple[str, ...] = ()
     live_install: str = ""
     ask_mode: str = ""
+    none_mode: str = ""
+    asks_not: str = ""
     live_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rejection_ends_turn: bool = False
     sandboxed: bool = False
@@ -149,6 +154,8 @@ _TEXTS = (
     "tells_tokens",
     "live_tells_tokens",
     "ask_mode",
+    "none_mode",
+    "asks_not",
     "live_install",
 )
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",

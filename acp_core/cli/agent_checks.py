@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from acp_core.agents import folder_trust, presets, spawn
+from acp_core.agents.live import binding
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
 from acp_core.loops import heartbeat
-from acp_core.person.permissions import Policy, parse
+from acp_core.person.permissions import Permissions, parse
 from acp_core.person.settings import SettingsError, load
 
 _GROUP = "Agent programs"
@@ -31,10 +32,10 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
         yield Check(
             _GROUP, "loop supervisor", State.WARN, name, f"{silent.sentence}: {silent.cure}"
         )
-    policy = Policy.ASK
+    allowed = Permissions()
     try:
         settings = load()
-        policy = parse(settings.permissions).policy
+        allowed = parse(settings.permissions)
         known = presets.load(settings.presets)
     except SettingsError:  # told by the check of the settings themselves
         known = dict(presets.bundled())
@@ -42,13 +43,13 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
         yield Check(_GROUP, "presets", State.WARN, str(error), "correct it in config.toml")
         known = dict(presets.bundled())
     asked = [preset for preset in known.values() if preset.program]
-    check = partial(_program, folders=folders, policy=policy)
+    check = partial(_program, folders=folders, allowed=allowed)
     with ThreadPoolExecutor() as pool:  # each takes its time to start
         for checks in pool.map(check, asked):
             yield from checks
 
 
-def _program(preset: Preset, folders: Sequence[str], policy: Policy) -> tuple[Check, ...]:
+def _program(preset: Preset, folders: Sequence[str], allowed: Permissions) -> tuple[Check, ...]:
     try:
         program = spawn.resolve(preset.program)
     except spawn.SpawnError as error:
@@ -59,19 +60,24 @@ def _program(preset: Preset, folders: Sequence[str], policy: Policy) -> tuple[Ch
         value += f"; acp was tested with {'it' if version == preset.tested else preset.tested}"
     may = Check(_GROUP, f"{preset.name} may", State.OK, _may(preset))
     found = Check(_GROUP, preset.name, State.OK, value)
-    return (found, *_login(preset), _live(preset, policy), *_trust(preset, folders), may)
+    return (found, *_login(preset), _live(preset, allowed), *_trust(preset, folders), may)
 
 
-def _live(preset: Preset, policy: Policy) -> Check:
+def _live(preset: Preset, allowed: Permissions) -> Check:
     """Whether its turns are taken in a live session, or it is started for each attempt."""
     name = f"{preset.name} live"
-    if not preset.live:
-        return Check(_GROUP, name, State.OK, _ONCE)
-    if why := live_commands.missing(preset, os.getcwd()):
-        return Check(_GROUP, name, State.OPTIONAL, f"{_ONCE}: {why}")
+    why = live_commands.missing(preset, os.getcwd()) if preset.live else ""
+    is_live = bool(preset.live) and not why
+    if unbound := binding.unbound(preset, allowed.policy, live=is_live):
+        return Check(_GROUP, name, State.OPTIONAL, unbound)
+    left = binding.left_open(preset, allowed, live=is_live)
+    if not is_live:
+        once = f"{_ONCE}: {why}" if why else _ONCE
+        more = f"; {left}" if allowed != Permissions() else ""
+        return Check(_GROUP, name, State.OPTIONAL if why else State.OK, f"{once}{more}")
     stays = "it stays for many turns, in a live session"
-    decides = f"the policy {policy.value!r} decides what it may do there"
-    return Check(_GROUP, name, State.OK, f"{stays}; {decides}")
+    decides = f"the policy {allowed.policy.value!r} decides what it asks"
+    return Check(_GROUP, name, State.OK, "; ".join(filter(None, (stays, decides, left))))
 
 
 def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from acp_core.agents import folder_trust, registry, spawn
 from acp_core.agents.conductor import Conductor
+from acp_core.agents.live import binding
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
 from acp_core.agents.program import Program, locate
@@ -23,9 +24,10 @@ from acp_core.files.text import clean_name
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import NotStarted
+from acp_core.model.errors import AcpError, NotStarted
 from acp_core.model.turn import Mode
 from acp_core.person.paths import key_of
+from acp_core.person.permissions import Permissions, Policy
 from acp_core.protocols import registry as protocols
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
@@ -105,7 +107,10 @@ def plan(
         program = Program(preset, folder, workdir, spec.program, spec.model)
         command = shown_command(program, spec.participant)
         live = _live(spec, program)
-    except SpawnError as error:
+        allowed = binding.in_force(spec.permissions)
+        if why := binding.unbound(preset, allowed.policy, live=bool(live)):
+            raise SpawnError(why)
+    except AcpError as error:
         return Plan(spec, refused=str(error))
     if ask_version:
         spec = replace(spec, version=spawn.version(spec.program, preset.version_args))
@@ -167,7 +172,28 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
         )
     if spec.live(preset) == "yes" and (why := folder_trust.missing(preset, spec.workdir)):
         warnings.append(why)
-    return (*warnings, *_about_budgets(spec, preset))
+    return (*warnings, *_about_policy(spec, preset), *_about_budgets(spec, preset))
+
+
+def _about_policy(spec: Spec, preset: Preset) -> Iterator[str]:
+    """What the policy and the rules do not bind with this program."""
+    try:
+        allowed = binding.in_force(spec.permissions)
+    except AcpError:  # that is why it cannot be started
+        return
+    name, is_live = binding.name_of(preset), spec.live(preset) == "yes"
+    is_chosen = bool(spec.permissions or allowed != Permissions())
+    is_strict = bool(allowed.rules) or allowed.policy is Policy.NONE
+    tells = preset.sandboxed or is_strict if is_live else is_chosen
+    if tells and (left := binding.left_open(preset, allowed, live=is_live)):
+        yield f"{name}: {left}"
+    program = Program(preset, spec.folder, spec.workdir, live=is_live)
+    if is_live and not binding.unbound(preset, allowed.policy, live=True):
+        bound = binding.prepared(
+            program, str(place(spec.folder, spec.participant).drafts), spec.permissions
+        )
+        if bound is not None and bound.cwd != spec.workdir:
+            yield f"{name} works in {bound.cwd}, and can only read {spec.workdir}"
 
 
 def _about_budgets(spec: Spec, preset: Preset) -> Iterator[str]:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from acp_core.agents.live import policy, runner
+from acp_core.agents.live.binding import in_force
 from acp_core.agents.live.gate import Judge, Judged
 from acp_core.agents.live.requests import PermissionRequest
-from acp_core.agents.live.scoped import permissions_of
 from acp_core.agents.live.state import Order
 from acp_core.agents.place import Place
 from acp_core.loops import commands
@@ -50,7 +50,7 @@ def _judged(request: PermissionRequest, spec: Spec, where: Place) -> Judged:
         if turn is None:
             return Judged(policy.Decision(Verdict.ASK, "the turn cannot be read"))
         scope = scope_of(collaboration, spec.participant, turn, brief)
-        return Judged(policy.decide(request, scope, permissions_of(spec.permissions)), turn.what)
+        return Judged(policy.decide(request, scope, in_force(spec.permissions)), turn.what)
     finally:
         collaboration.close()
 

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 
 from acp_core.agents import folder_trust
 from acp_core.agents.background import importable
+from acp_core.agents.live import binding
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.turn import LiveCommand
 from acp_core.agents.session import Session
@@ -263,11 +264,13 @@ class Loop:
             message=attempts.message,
             tools=server.tools if server.command else (),
         )
+        program, drafts = self._liveness.program, str(self._session.where.drafts)
+        bound = binding.prepared(program, drafts, self._spec.permissions)
         prompt = self._collaboration.prompt(self._spec.participant, brief)
+        prompt += binding.section(program, bound)
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
-        program = self._liveness.program
-        if program.live:
+        if bound is not None:
             return live_commands.command(
                 program,
                 self._session.where,
@@ -276,11 +279,12 @@ class Loop:
                 importable(),
                 module=LIVE.module,
                 server=server,
+                bound=bound,
             )
         return program.command(
             prompt,
             str(path),
-            str(self._session.where.drafts),
+            drafts,
             importable(),
             tool=commands.tool(self._brief.commands),
             commands=commands.allowed(

@@ -16,7 +16,7 @@ from tests.hygiene.pages import PAGES, anchors, lines, quoted, text
 from tests.hygiene.sources import ROOT, files
 
 every_page = pytest.mark.parametrize("place", PAGES, ids="/".join)
-OTHERS = ("curl", "git", "man", "npm", "pytest", "python", "python3", "-X")
+OTHERS = ("curl", "git", "man", "npm", "pytest", "python", "python3", "-X", "sh", "base64")
 """Programs, beside acp, whose options the pages name."""
 EXAMPLES = {"ACP_TOY_TASK"}
 """Variables of the protocol that docs/contributing.md makes up."""

@@ -455,7 +455,8 @@ def test_the_doctor_says_who_is_logged_in_and_what_each_program_may_do(
         "acp starts it for each attempt: claude-agent-acp: "
     )
     assert checks["qwen live"]["value"] == (
-        "it stays for many turns, in a live session; the policy 'edits' decides what it may do there"
+        "it stays for many turns, in a live session; the policy 'edits' decides what it asks; it "
+        "reads files, and runs commands that only read (such as ls and cat), without asking"
     )
     assert checks["opencode"]["state"] == "optional"
     assert checks["qwen"]["value"].endswith("; acp was tested with it")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live.binding import Bounds, prepared
 from acp_core.agents.live.state import Order, TurnScope
 from acp_core.agents.live.turn import RUNNER, LiveCommand
 from acp_core.agents.place import Place
@@ -62,6 +63,7 @@ def command(
     scope: TurnScope | None = None,
     module: str = RUNNER,
     server: ToolServer = NO_TOOLS,
+    bound: Bounds | None = None,
 ) -> LiveCommand:
     """The command of one turn.
 
@@ -75,19 +77,22 @@ def command(
         scope: what the turn may do; None where ``module`` finds that out.
         module: the runner.
         server: serves the participant's tools to the agent.
+        bound: how its session is begun; None for what the scope's policy asks for.
 
     Raises:
-        SpawnError: the program is not there.
+        SpawnError: the program is not there, or the policy cannot bind it.
     """
     drafts = str(where.drafts)
     made = program.live_command(drafts, env)
+    bound = bound or prepared(program, drafts, scope.permissions if scope else "", scope)
+    assert bound is not None  # it is run in a live session
     order = Order(
         str(where.folder),
         made.argv,
-        made.cwd,
+        bound.cwd,
         dict(made.env),
-        program.preset.ask_mode,
-        tuple(sorted({drafts, program.folder} - {made.cwd})),
+        bound.mode,
+        bound.folders,
         folder=program.folder,
         participant=participant,
         title=program.title,

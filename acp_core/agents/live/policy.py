@@ -17,6 +17,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
+from acp_core.agents.live.shell_commands import Commands, commands_in, concerns
 from acp_core.agents.live.shell_words import plain_words
 from acp_core.person.permissions import ANY, Permissions, Policy, Rule, Verdict
 
@@ -193,47 +194,59 @@ def _foreign_change(request: PermissionRequest, scope: Scope) -> str:
 
 def _by_rule(request: PermissionRequest, rules: Sequence[Rule]) -> Decision | None:
     """What the first rule that applies says; None where none does."""
-    words = plain_words(request.command) if request.command is not None else None
+    run = commands_in(request.command or "") if any(each.command for each in rules) else Commands()
     for rule in rules:
         if rule.kind and rule.kind != request.kind:
             continue
         if rule.verdict is Verdict.ALLOW:
-            applies = _allows(request, rule, words)
-        elif _is_unclear(request, rule, words):
-            return _ask(f"it cannot be said for certain whether your rule applies: {rule}")
-        else:
-            applies = _concerns(request, rule, words)
+            if _allows(request, rule, run):
+                return Decision(rule.verdict, f"your rule applies: {rule}")
+            continue
+        applies = _is_run(request, rule, run) if rule.command else True
+        if applies is not False and rule.path:
+            applies = _both(applies, _is_changed(request, rule.path))
+        if applies is None or request.doubts:
+            more = f" ({run.unclear})" if rule.command and run.unclear else ""
+            return _ask(f"it cannot be said for certain whether your rule applies: {rule}{more}")
         if applies:
             return Decision(rule.verdict, f"your rule applies: {rule}")
     return None
 
 
-def _is_unclear(request: PermissionRequest, rule: Rule, words: tuple[str, ...] | None) -> bool:
-    """Whether a rule that does not allow might apply without anything showing it."""
-    if rule.command and words is None and not request.server:
-        return request.command is not None or request.kind == "execute"
-    named = [_real(each, request.workdir) for each in request.locations]
-    return bool(request.doubts or (rule.path and not all(named)))
-
-
-def _allows(request: PermissionRequest, rule: Rule, words: tuple[str, ...] | None) -> bool:
+def _allows(request: PermissionRequest, rule: Rule, run: Commands) -> bool:
     """Whether all of a request is what a rule allows."""
     if request.doubts or request.server or request.tool:
         return False
     if rule.command:
-        return words is not None and _matches(rule.command, words)
+        words = plain_words(request.command or "")
+        if words is None or not _matches(rule.command, words):
+            return False
+        return rule.command[-1] != ANY or (not run.unclear and set(run.found) == {words})
     if request.command is not None or not request.diffs or not request.locations:
         return False
     paths = [_real(each, request.workdir) for each in request.locations]
     return all(_is_inside(each, (rule.path,)) and _is_single(each) for each in paths)
 
 
-def _concerns(request: PermissionRequest, rule: Rule, words: tuple[str, ...] | None) -> bool:
-    """Whether any of a request is what a rule forbids or asks about."""
-    if rule.command and not (words is not None and _matches(rule.command, words)):
-        return False
+def _is_run(request: PermissionRequest, rule: Rule, run: Commands) -> bool | None:
+    """Whether a request runs what a rule names; None where that is not certain."""
+    if request.command is None:  # one program names its command in the title alone
+        return None if request.kind == "execute" and not request.server else False
+    found = {concerns(rule.command, each, ANY) for each in run.found}
+    return True if True in found else None if None in found or run.unclear else False
+
+
+def _is_changed(request: PermissionRequest, path: str) -> bool | None:
+    """Whether a request names what lies at a path; None where it changes what it does not name."""
     paths = [_real(each, request.workdir) for each in request.locations]
-    return not rule.path or any(_below(each, rule.path) is not None for each in paths)
+    if any(each and _below(each, path) is not None for each in paths):
+        return True
+    unnamed = not paths and (request.diffs or request.kind in _CHANGES)
+    return None if unnamed or not all(paths) or any(not each.path for each in request.diffs) else False  # fmt: skip
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    return False if one is False or other is False else None if None in (one, other) else True
 
 
 def _matches(rule: tuple[str, ...], words: tuple[str, ...]) -> bool:

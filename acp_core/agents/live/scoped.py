@@ -5,18 +5,17 @@ What was said is read anew at each request, so that an answer needs nobody who w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from acp_core.agents.live import policy
+from acp_core.agents.live.binding import in_force
 from acp_core.agents.live.gate import Judge, Judged
 from acp_core.agents.live.requests import PermissionRequest
 from acp_core.agents.live.state import Files, Order
 from acp_core.agents.place import Place
 from acp_core.agents.tool_servers import NAME
 from acp_core.model.errors import AcpError
-from acp_core.person import permissions, settings
-from acp_core.person.permissions import Permissions, Verdict
+from acp_core.person.permissions import Verdict
 
 
 def judge_of(order: Order) -> Judge:
@@ -39,24 +38,10 @@ def judge_of(order: Order) -> Judge:
             tools=frozenset(scope.tools),
         )
         try:
-            allowed = permissions_of(scope.permissions)
+            allowed = in_force(scope.permissions)
             return Judged(policy.decide(request, within, allowed), scope.what)
         except (AcpError, OSError) as error:
             why = f"the policy cannot decide: {error}"
             return Judged(policy.Decision(Verdict.ASK, why), scope.what)
 
     return judge
-
-
-def permissions_of(chosen: str) -> Permissions:
-    """What the person allows: the settings, and the policy that was chosen for these turns.
-
-    Args:
-        chosen: the policy's name; "" for that of the settings.
-
-    Raises:
-        WrongRule: the settings hold something that is no rule.
-        SettingsError: they cannot be read.
-    """
-    allowed = permissions.parse(settings.load().permissions)
-    return replace(allowed, policy=permissions.policy_of(chosen)) if chosen else allowed

@@ -358,7 +358,8 @@ def test_where_a_rule_may_apply_a_policy_does_not_allow_the_rest(scope: Scope) -
     chosen = permissions("all", {"verdict": "reject", "command": "git push *"})
     for command, verdict in (
         ("git push --force", REJECT),
-        ("cd x && git push", ASK),
+        ("cd x && git push", REJECT),
+        ("cd x && $(cat next)", ASK),
         ("git diff", ALLOW),
     ):
         request = parse(messages.shell("claude", command))

@@ -114,7 +114,7 @@ def test_the_owner_reads_why_no_live_session_is_held(
 
 @pytest.mark.slow
 def test_a_program_that_can_hold_no_session_is_started_for_each_answer(tmp_path: Path) -> None:
-    other = live(tmp_path / "a", "--protocol", "2")
+    other = live(tmp_path / "a", "--protocol", "2", permissions="edits")
     with served(tmp_path, "A", on_message=other) as agent:
         assert answer(agent, "Ann", "c1") == "I was started for this."
     with served(tmp_path, "B", on_message=replace(live(tmp_path / "b"), once=True)) as agent:
@@ -122,9 +122,19 @@ def test_a_program_that_can_hold_no_session_is_started_for_each_answer(tmp_path:
     crashing = live(tmp_path / "c", behaviour=f"crash {MANY}")
     with served(tmp_path, "C", on_message=crashing) as agent:
         assert answer(agent, "Ann", "c1") == "2 prompts in s0, mode default"  # it is resumed
-    crashing = live(tmp_path / "d", behaviour="crash crash")
+    crashing = live(tmp_path / "d", behaviour="crash crash", permissions="edits")
     with served(tmp_path, "D", on_message=crashing) as agent:
         assert answer(agent, "Ann", "c1") == "I was started for this."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [("--protocol", "2"), ()])
+def test_a_program_is_not_started_without_a_session_where_all_is_rejected(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    setup = live(tmp_path / "a", *more, behaviour="crash crash")
+    with served(tmp_path, "A", on_message=setup) as agent:
+        assert "the policy 'none' cannot bind the program" in answer(agent, "Ann", "c1")
 
 
 @pytest.mark.slow

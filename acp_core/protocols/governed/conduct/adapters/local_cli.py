@@ -8,7 +8,10 @@ from pathlib import Path
 
 from acp_core.agents import spawn, unnoted
 from acp_core.agents.attempt import Attempt
+from acp_core.agents.live import binding
 from acp_core.agents.logs import last_lines
+from acp_core.agents.presets import any_command
+from acp_core.agents.program import Program
 from acp_core.agents.spawn import Command, Exit, SpawnError
 from acp_core.files import atomic, modes
 from acp_core.files.text import clean_line
@@ -113,6 +116,7 @@ def take_with_program(task: Task) -> TakenTurn:
         modes.shared_folder(task.staged.parent)
         modes.private_folder(task.own)
         ready = command(task)
+        _refuse_unbound(task, ready)
         err, out = processes.fresh_logs(task.root, task.turn_id)
         child = spawn.start(unnoted.marked(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
@@ -134,6 +138,16 @@ def take_with_program(task: Task) -> TakenTurn:
             False, "acp stopped its program at the turn's deadline; no result is staged"
         )
     return TakenTurn(False, _why(ended, err))
+
+
+def _refuse_unbound(task: Task, ready: Command) -> None:
+    """Refuse where the person's policy rejects everything: such a program asks nobody.
+
+    Raises:
+        SpawnError: it does.
+    """
+    root = os.fspath(task.root)
+    binding.prepared(Program(any_command(ready.argv), root, root), "", "")
 
 
 def _why(ended: Exit, err: Path) -> str:

@@ -17,6 +17,7 @@ from acp_core.agents.live import turn as live_turns
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import LOOK
 from acp_core.files import atomic, modes
+from acp_core.person.permissions import Policy
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, reporting
 from acp_core.protocols.wire.conduct.answering.costs import Costs
@@ -32,6 +33,10 @@ FOLDER, SESSIONS = "answers", "sessions"
 TRIES = 3  # runs of one job of whose end nothing is known
 FOLDERS = 30  # of runs that are over, kept to look into
 _NOT_LIVE = "no live session: %s; the program is started for each answer"
+_UNBOUND = (
+    "no live session is possible now, and the policy 'none' cannot bind the program without one "
+    "(let it answer anyway with --once, or choose another policy with --permissions)"
+)
 _PATIENCE = 5.0  # seconds until what could not be done is tried again
 
 
@@ -245,6 +250,9 @@ class Answering:
         seconds, why = self._setup.seconds, partial(self._reason, job)
         if is_live:
             return await self._sessions.run(job, material, folder, prompt, seconds, why)
+        is_begun = (folder / shim.LOCK).exists()
+        if self._program.live and self._setup.permissions == Policy.NONE and not is_begun:
+            raise SpawnError(_UNBOUND)
         command = self._command(folder, told, prompt)
         return await shielded.run(folder, command, seconds, self._setup.grace, why)
 
