@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.conductor import Conductor, strangers
-from acp_core.agents.ending import GRACE
+from acp_core.agents.ending import GRACE, Stopped
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.errors import NotStarted
@@ -208,8 +208,10 @@ def start(place: Layout, agent: str, attempt: int) -> None:
         raise Refused(str(error)) from None
 
 
-def stop(folder: str | Path, agents: Iterable[str], *, grace: float = GRACE) -> None:
-    """Stop the programs of agents that run on this machine, with their watchers."""
-    for agent in agents:
-        with contextlib.suppress(OSError):
-            watcher(folder, agent).stop(grace)
+def stop(folder: str | Path, agent: str, *, grace: float = GRACE) -> Stopped:
+    """Stop the program of an agent that runs on this machine, with its watcher; what came of it.
+
+    Raises:
+        OSError: what it left cannot be written down.
+    """
+    return watcher(folder, agent).stop(grace)
