@@ -160,7 +160,8 @@ def test_ones_own_ended_loop_hides_no_running_one_of_another(two: Shared) -> Non
     said = ben.acp("stop", folder, codes=(0, 1))  # 1: asked for, and not answered yet
     assert "No loops are running" not in said and "server: " in said, said
     wait_for(lambda: not claims.seen(folder, "loops/server").held, "anna's loop to stop on request")
-    assert is_gone(pid) and begun(log) == 2
+    wait_for(lambda: is_gone(pid), "its process to end")
+    assert begun(log) == 2
 
 
 def test_agent_workspaces(two: Shared) -> None:
