@@ -142,7 +142,16 @@ def strangers(folder: str) -> list[Seen]:
         known = {state.pid for state in registry.runners(folder)} if held else set()
         return [each for each in held if not each.owner or each.owner.process.pid not in known]
 
-    return elsewhere.settled(unknown_holders) or []
+    found = unknown_holders()
+
+    def still_unknown() -> list[Seen]:
+        """Whoever was unknown at every look: others of this account may begin one after another."""
+        nonlocal found
+        before = {each.path for each in found}
+        found = [each for each in unknown_holders() if each.path in before]
+        return found
+
+    return elsewhere.settled(still_unknown) if found else []
 
 
 def loops_of_others(folder: str) -> list[RunnerState]:

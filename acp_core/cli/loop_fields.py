@@ -27,7 +27,7 @@ def state_word(state: RunnerState) -> tuple[str, str]:
     if state.died:
         return ("orphaned", "need") if state.program_alive else ("died", "need")
     run = state.run
-    if state.shown.capped:
+    if state.shown.capped and (state.alive or state.phase is Phase.GAVE_UP):
         return "over budget", "need"
     if state.phase is Phase.RUNNING and run and run.retrying:
         return "retrying", "warning"
@@ -122,8 +122,8 @@ def facts(state: RunnerState) -> dict[str, object]:
             for use in shown.budget
         ],
         "capped": shown.capped,
-        "retry_at": _plain(shown.retry_at),
-        "limited": shown.limited,
+        "retry_at": _plain(shown.retry_at) if state.alive else None,
+        "limited": shown.limited and state.alive,
         "limit": _limit(shown.limit) if shown.limit else None,
         "failure": shown.failure or None,
         "turn_deadline": _plain(shown.turn_deadline),

@@ -124,8 +124,11 @@ def _by_class(loop: RunnerState, run: Run) -> Ending | None:
     if found is None:
         return None
     login = known.login if known else ""
+    if not loop.alive:
+        found = found._replace(**_WITHOUT_LOOP.get(failure.kind, {}))
     if failure.kind is FailureClass.LOGIN and login:
-        found = found._replace(advice=f"run `{login}`, then retry the turn", remedy=LOGIN)
+        then = "retry the turn" if loop.alive else "restart it"
+        found = found._replace(advice=f"run `{login}`, then {then}", remedy=LOGIN)
     model = loop.shown.model
     if failure.kind is FailureClass.MODEL and model:
         found = found._replace(words=f"asked for a model that is not available: {model}")
@@ -178,6 +181,23 @@ _FAILURES = {
         evidence=("new sessions with a summary of the last one ran out of context, too",),
     ),
 }
+
+
+_WITHOUT_LOOP = {
+    FailureClass.LIMIT: {
+        "advice": "restart it: it waits until the limit resets; or reassign to another agent",
+        "remedy": RELAUNCH,
+    },
+    FailureClass.CREDIT: {
+        "advice": "add credit to its account, then restart it",
+        "remedy": RELAUNCH,
+    },
+    FailureClass.SERVICE: {
+        "advice": "restart it: it retries until the service works again; or reassign to another agent",
+        "remedy": RELAUNCH,
+    },
+}
+"""What helps where the loop has ended, and nothing is tried again by itself."""
 
 
 def _refused(loop: RunnerState, run: Run) -> Ending:

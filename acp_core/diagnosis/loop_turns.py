@@ -67,22 +67,24 @@ def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
 
 
 def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
-    """The program ended without the turn's event; the loop pauses, or gave up."""
+    """The program ended without the turn's event; the loop pauses, gave up, or is no more."""
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
-    gave_up = loop.phase is Phase.GAVE_UP
-    overdue = not gave_up and (
+    over = loop.phase is Phase.GAVE_UP or not loop.alive  # nothing happens by itself
+    overdue = not over and (
         case.stalled(name, shown.retry_at)
         or (not shown.limited and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED)))
     )
     headline = f"{name}'s agent {found.words}"
-    if found.kind and shown.retry_at and not (gave_up or overdue):
+    if not loop.alive:
+        headline = f"{headline}; its loop {_how_it_left(loop)}"
+    elif found.kind and shown.retry_at and not (over or overdue):
         again = "resumes" if shown.limited else "retries"
         failed = run.ended if run and run.ended else shown.retry_at
         if reset := shown.refused_after:
             headline = f"{headline}, which should have been reset at {moment(reset, failed)}"
         headline = f"{headline}; {again} at {moment(shown.retry_at, failed)}"
-    advice = found.advice if gave_up or overdue else f"wait for the next attempt, or {found.advice}"
+    advice = found.advice if over or overdue else f"wait for the next attempt, or {found.advice}"
     return Cause(
         found.code,
         headline,
@@ -90,7 +92,7 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
         evidence=tuple(
             dict.fromkeys(
                 (
-                    _then(shown, gave_up),
+                    _then(loop),
                     *of_run(run),
                     *found.evidence,
                     *last_lines(run),
@@ -99,7 +101,7 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
             )
         ),
         certain=found.certain,
-        wanted=gave_up or overdue,
+        wanted=over or overdue,
         remedy=found.remedy,
         given=_given(name, found),
         others=tuple(each for each in (NUDGE, RELAUNCH, HAND_OVER) if each != found.remedy),
@@ -109,10 +111,20 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     )
 
 
-def _then(shown: Saved, gave_up: bool) -> str:
-    """What the loop does about it."""
+def _then(loop: RunnerState) -> str:
+    """What the loop does about it; of one that is no more, until when it lived."""
+    shown = loop.shown
     tries = f"attempt {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
-    if gave_up:
+    if not loop.alive:
+        limit = ""
+        if shown.limited and shown.retry_at:
+            reset = _printed(shown.limit) if shown.limit else dated(shown.retry_at)
+            limit = f"; the limit resets at {reset}"
+        elif shown.limit and shown.refused_after:
+            limit = f"; the limit should have been reset at {_printed(shown.limit)}"
+        at = f" at {dated(shown.ended)}" if shown.ended else ""
+        return f"{tries}{limit}; the loop {_how_it_left(loop)}{at}: nothing is tried again"
+    if loop.phase is Phase.GAVE_UP:
         return f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
     if shown.limited:
         if shown.limit is None:  # as acp 0.2.0 noted it
@@ -240,7 +252,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
         headline,
         advice=advice,
         evidence=(
-            f"loop process {loop.pid}: {loop.phase.value} since {dated(shown.since)}"
+            f"loop process {loop.pid}: {'was ' if loop.died else ''}{loop.phase.value} since {dated(shown.since)}"
             + (f": {shown.note}" if shown.note else ""),
             *_of_program(loop),
             *last_lines(loop.run),
@@ -270,13 +282,20 @@ def _again(missed: Cause, others: tuple[str, ...]) -> Cause:
     return replace(missed, remedy=RELAUNCH, given=missed.given[:1], others=others)
 
 
+def _how_it_left(loop: RunnerState) -> str:
+    """How a loop came to its end, as the end of "its loop ..."."""
+    if loop.died:
+        return "was killed, or the machine was restarted"
+    return "gave up and ended" if loop.phase is Phase.GAVE_UP else "was stopped"
+
+
 def _how_it_ended(name: str, loop: RunnerState) -> tuple[str, str, str]:
     """Headline, code and advice for a loop that has ended."""
     if loop.died and loop.program_alive:
         text = f"{name}'s loop was killed; its agent is still running unsupervised"
         return text, "B2", "restart the loop: it takes over the running agent"
     if loop.died:
-        return f"{name}'s loop was killed, or the machine was restarted", "B2", "restart it"
+        return f"{name}'s loop {_how_it_left(loop)}", "B2", "restart it"
     if loop.shown.deadline and loop.shown.note == "the deadline passed":
         return (
             f"{name}'s loop ended: its deadline passed",

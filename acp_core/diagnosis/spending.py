@@ -50,17 +50,20 @@ def over_budget(turn: Turn, loop: RunnerState) -> Cause:
 def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = "") -> Cause:
     shown = loop.shown
     told = tuple(use.sentence for use in shown.budget)
+    over = next((use.sentence for use in shown.budget if use.is_over), shown.note)
+    note = shown.note if loop.phase is Phase.GAVE_UP else over
+    ended = not loop.alive and what == "loop"
     return Cause(
         "E8",
-        f"{name}'s {what} holds: {shown.note}",
-        advice="raise the budget, or end the work",
+        f"{name}'s {what} {'has ended' if ended else 'holds'}: {note}",
+        advice=f"raise the budget{' and restart it' if ended else ''}, or end the work",
         evidence=(*told, *of_run(loop.run), where(loop)),
         remedy=RAISE,
         given=(("participant", name), ("budget", raised(shown.budget))),
         others=(HAND_OVER, STOP_LOOP),
         participant=name,
         since=shown.since,
-        key=f"E8:{name}:{since}:{shown.note.partition(':')[0]}",
+        key=f"E8:{name}:{since}:{note.partition(':')[0]}",
     )
 
 

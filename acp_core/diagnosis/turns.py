@@ -40,7 +40,8 @@ def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
     if any(safe_id(each.participant) == turn.participant for each in case.permissions):
         return  # it waits for a person, and says so
     loop = case.loop(turn.participant)
-    if loop is None:
+    over = loop is None or not (loop.alive or loop.program_alive)
+    if loop is None or (over and case.strangers_of(turn.participant)):
         yield from _unmanaged(case, turn)
     else:
         from acp_core.diagnosis import loop_turns

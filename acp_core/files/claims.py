@@ -342,7 +342,10 @@ def _open(path: Path) -> int:
     """
     while True:
         with contextlib.suppress(FileNotFoundError):
-            fd = os.open(path, _FLAGS)
+            try:
+                fd = os.open(path, _FLAGS)
+            except IsADirectoryError:
+                raise ClaimError(f"{path} is not a regular file") from None
             break
         with contextlib.suppress(FileExistsError):
             fd = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)

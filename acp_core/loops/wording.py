@@ -40,7 +40,7 @@ def state(loop: RunnerState) -> str:
         return f"run by {loop.account}"
     if loop.died:
         return "died"
-    if loop.shown.capped:
+    if loop.shown.capped and (loop.alive or loop.phase.value == "gave_up"):
         return "over budget"
     if loop.phase.value in ("pausing", "gave_up") and loop.shown.failure in _FAILURES:
         return _FAILURES[loop.shown.failure]
@@ -116,8 +116,10 @@ def last_line(loop: RunnerState) -> str:
 
 
 def deadline(loop: RunnerState, now: datetime) -> str:
-    """How long the turn, and the whole, may still take; "" without a limit."""
-    words = []
+    """How long the turn, and the whole, may still take; "" without a limit, or once it has ended."""
+    words: list[str] = []
+    if not loop.alive:
+        return ""
     for what, until in (("turn", loop.shown.turn_deadline), ("all", loop.shown.deadline)):
         if until is not None:
             left = (until - now).total_seconds()

@@ -27,8 +27,9 @@ COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}
 
 
 def loop_of(loops: Loops, participant: str) -> RunnerState | None:
-    """The loop of a participant (an id as the Snapshot shows it)."""
-    return next((each for each in loops if shown_id(each.participant) == participant), None)
+    """The loop of a participant (an id as the Snapshot shows it): of several, the one that runs."""
+    found = [each for each in loops if shown_id(each.participant) == participant]
+    return next((each for each in found if each.alive), next(iter(found), None))
 
 
 def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool, room: int = 0) -> list[Item]:

@@ -139,6 +139,31 @@ def test_a_folder_collaboration(two: Shared) -> None:
     assert claims.seen(folder, "loops/server").child is None, said
 
 
+def test_ones_own_ended_loop_hides_no_running_one_of_another(two: Shared) -> None:
+    """ben ran the server and stopped; anna runs it now; ben looks, and stops what runs."""
+    anna, ben = two.anna, two.ben
+    folder = shared_folder(two, "cache")
+    program, log = two.file("agent", HANGS), folder / "begun.log"
+    words = ("--objective", "Agree on the key", "--completion", "The key is agreed")
+    people = ("--participant", "server", "--participant", "reader")
+    anna.acp("init", "--folder", folder, *words, *people)
+    launch = ("launch", folder, "server", "--", anna.python, program, log)
+    ben.acp(*launch)
+    wait_for(lambda: begun(log) == 1, "ben's program to begin")
+    assert "server: stopped" in ben.acp("stop", folder)
+    anna.acp(*launch)
+    wait_for(lambda: claims.seen(folder, "loops/server").child, "anna's program to be noted")
+    pid = owner_of(folder, "loops/server").process.pid
+    rows = {each["pid"]: each for each in ben.json("ps", folder)["loops"]}
+    assert rows[pid]["alive"] and rows[pid]["account"] == anna.name
+    assert "its loop was stopped" not in ben.acp("why", folder, codes=(0, 1))
+    said = ben.acp("stop", folder, codes=(0, 1))  # 1: asked for, and not answered yet
+    assert "No loops are running" not in said and "server: " in said, said
+    wait_for(lambda: not claims.seen(folder, "loops/server").held, "anna's loop to stop on request")
+    wait_for(lambda: is_gone(pid), "its process to end")
+    assert begun(log) == 2
+
+
 def test_agent_workspaces(two: Shared) -> None:
     anna, ben = two.anna, two.ben
     folder = shared_folder(two, "queues")

@@ -75,9 +75,13 @@ class About:
 
     @cached_property
     def all_loops(self) -> Mapping[str, RunnerState]:
-        """The same, and those of other accounts that run."""
+        """The same, and those of other accounts that run: one's own that has ended hides none."""
         others = {safe_id(loop.participant): loop for loop in loops_of_others(self.key)}
-        return others | self.loops
+        return others | {
+            name: loop
+            for name, loop in self.loops.items()
+            if loop.alive or loop.program_alive or name not in others
+        }
 
     @cached_property
     def strangers(self) -> tuple[Stranger, ...]:

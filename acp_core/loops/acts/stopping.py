@@ -53,7 +53,7 @@ def bind_stop(context: Context, now: datetime) -> Action:
         return Outcome(state, words, done=Preview(words, data={"loops": ended}))
 
     labels = {name: f"{name}: {wording.activity(about.all_loops[name])}" for name in running}
-    own = tuple(name for name in running if name in about.loops)
+    own = tuple(name for name in running if not about.all_loops[name].account)
     return bound(
         STOP_LOOP,
         about,

@@ -87,7 +87,7 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             code,
             f"decision:{id or number}",
             f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
-            advice="answer with the number of an option" if offered else "answer in words",
+            advice=_how_to_answer(each.kind, bool(offered)),
             evidence=tuple(clean_line(option, _LONG) for option in offered),
             remedy=DECIDE if id else None,
             given=(("decision", id),) if id else (),
@@ -96,6 +96,13 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             since=each.asked_at,
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
         )
+
+
+def _how_to_answer(kind: str, offered: bool) -> str:
+    if not offered:
+        return "answer in words"
+    words = ", or in words" if kind == "partial" else ""
+    return f"answer with the number of an option{words}"
 
 
 def _blockers(cycle: Cycle) -> Iterator[Cause]:

@@ -58,7 +58,9 @@ def main() -> None:
     number = int(re.search(r"^Iteration (\d+)", prompt, re.M)[1])  # type: ignore[index]
     run = os.environ.get("ACP_CYCLE_RUN", "")
     word = behaviour(root, agent)
-    call(root, "start", agent, word, run)
+    part = re.fullmatch(r"partial(?: (.*))?", word)
+    word = "" if part else word
+    call(root, "start", agent, "partial" if part else word, run)
     (root / f"prompt-{agent}-{len(calls(root, agent))}.txt").write_text(prompt)
     if word.startswith("sleep"):
         time.sleep(float(word.split()[1]))
@@ -90,6 +92,8 @@ def main() -> None:
                               "version": version, "action": "update", "iteration": number}) + "\n")  # fmt: skip
     if word == "shrink":
         (folder / "changes.log").write_text("")
+    if part:  # it does its work, says that it is not finished, and perhaps what is open
+        said |= {"status": "partial", "issues": [part[1]] if part[1] else []}
     call(root, "end", agent, word, run)
     print("Working.\n", flush=True)
     if word != "silent":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from acp_core.cli.main import run as acp_main
 from tests.agents.support import wait_for
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import ID, acp, calls, done, path, progress, state
@@ -25,6 +28,14 @@ def conduct(root: Path, *words: str, expect: int = 0, **behaviour: list[str]) ->
     )  # fmt: skip
     assert code == expect, (code, out, err)
     return state(root)
+
+
+def told(*words: str) -> str:
+    """What `acp` says, with every space once."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        acp_main(words, lambda paths, settings: 99)
+    return " ".join(out.getvalue().split())
 
 
 def go_on(root: Path, expect: int = 0) -> dict[str, Any]:
@@ -104,6 +115,54 @@ def test_tasks_that_are_not_done_are_fed_back(tmp_path: Path) -> None:
     assert ended["current_iteration"] == 2
     assert "1 planned tasks not done: TASK-002" in ended["iterations"][0]["issues_found"]
     assert "- [ ] TASK-002 is done" in (tmp_path / "prompt-cd-2.txt").read_text()
+
+
+QUESTION = "Which delimiter? A person must decide"
+
+
+@pytest.mark.parametrize("agent", ["ra", "ep", "cd", "vas"])
+def test_an_agent_that_has_not_finished_completes_no_cycle_by_itself(
+    tmp_path: Path, agent: str
+) -> None:
+    asked = conduct(tmp_path, expect=4, **{agent: [f"partial {QUESTION}"]})
+    assert (asked["status"], asked["agents"][agent]["status"]) == ("paused", "waiting")
+    assert asked["iterations"][-1]["agent_results"][agent]["issues"] == [QUESTION]
+    ran = ["ra", "ep", "cd", "vas"][: {"ra": 1, "ep": 2}.get(agent, 4)]
+    assert [each.split()[0] for each in calls(tmp_path)] == ran
+    _, shown = conducting.diagnosed(tmp_path)
+    (need,) = shown.needs
+    assert QUESTION in need.text and need.action == "decide"
+    assert "answer with the number of an option, or in words" in shown.headline
+    assert f"{agent} has not finished (DEC-001)" in told("card", str(tmp_path))
+    for command in ("card", "why", "status", "show"):
+        assert QUESTION in told(command, str(tmp_path)), command
+    done(tmp_path, "decide", "DEC-001", "A semicolon")
+    wait_for(lambda: state(tmp_path)["status"] == "completed", "the end")
+    assert calls(tmp_path).count(f"{agent} work") == 1
+    again = (tmp_path / f"prompt-{agent}-2.txt").read_text()
+    assert f"{QUESTION} Decided: A semicolon" in " ".join(again.split())
+    assert calls(tmp_path)[-1] == "vas work"
+
+
+def test_what_an_agent_did_not_finish_can_be_taken_as_it_is(tmp_path: Path) -> None:
+    asked = conduct(tmp_path, expect=4, cd=["partial"], vas=["partial Not run in a browser"])
+    (decision,) = asked["coordination"]["pending_decisions"]
+    assert decision["options"] == ["Run it again", "Continue anyway", "Stop the cycle"]
+    assert decision["description"] == "CD has not finished: Built"
+    done(tmp_path, "decide", "DEC-001", "2")
+    wait_for(lambda: len(state(tmp_path)["coordination"]["pending_decisions"]) == 2, "VAS's")
+    asked = state(tmp_path)
+    assert asked["status"] == "paused"
+    assert asked["coordination"]["pending_decisions"][1]["description"].endswith("in a browser")
+    done(tmp_path, "decide", "DEC-002", "2")
+    wait_for(lambda: state(tmp_path)["status"] == "completed", "the end")
+    assert calls(tmp_path) == ["ra work", "ep work", "cd partial", "vas partial"]
+
+
+def test_failing_tests_begin_the_next_iteration_before_anybody_is_asked(tmp_path: Path) -> None:
+    ended = conduct(tmp_path, cd=["half"], vas=["partial Half of it is missing"])
+    assert (ended["status"], ended["current_iteration"]) == ("completed", 2)
+    assert ended["coordination"]["pending_decisions"] == []
 
 
 @pytest.mark.slow

@@ -80,12 +80,18 @@ if behaviour == "sneaky":
 if behaviour == "asks":
     result |= {"status": "needs_human", "needs_human_reason": "Which lamp?",
                "phase_transition_request": None}
+if behaviour == "asks-and-fails":
+    result |= {"status": "needs_human", "needs_human_reason": "Which lamp?",
+               "phase_transition_request": None}
 if behaviour == "sloppy":
     result |= {"status": "done"}
     result["decisions"][0]["rationale"] = ""
 staged = pathlib.Path(os.environ["AGENTXCHAIN_STAGING_PATH"])
 staged.parent.mkdir(parents=True, exist_ok=True)
 staged.write_text(json.dumps(result))
+if behaviour == "asks-and-fails":
+    print("no access to the shop", file=sys.stderr)
+    sys.exit(4)
 """
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from acp_core.cli.main import run as acp_main
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import start, state, told
@@ -42,6 +45,27 @@ def hand_in(root: Path, **more: object) -> None:
     )  # fmt: skip
     making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", result)
     assert governed(["accept-turn", str(root)]) == 0
+
+
+def test_a_question_stands_on_the_card_before_the_result_is_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", pm="asks-and-fails")
+    capsys.readouterr()
+    assert governed(["step", str(root)]) == 0
+    ended = "its program ended (exit code 4) after it staged its result: no access to the shop"
+    assert f"note: {ended}" in capsys.readouterr().out
+    assert acp_main(["card", str(root)], lambda paths, settings: 99) == 1
+    card = " ".join(capsys.readouterr().out.split())
+    asks, summary = card.index("Which lamp?"), card.index("pm did its part.")
+    assert card.index("pm needs you") < asks < summary < card.index(ended)
+    assert governed(["reject-turn", str(root), "--reason", "Ask the shop.", *YES]) == 0
+    for path in (tmp_path / "bin").iterdir():  # it takes its turn again, and ends well
+        path.write_text(path.read_text().replace("sys.exit(4)", "sys.exit(0)"))
+    assert governed(["step", str(root)]) == 0
+    capsys.readouterr()
+    assert acp_main(["card", str(root)], lambda paths, settings: 99) == 1
+    assert "its program ended" not in capsys.readouterr().out
 
 
 def test_the_answer_and_the_question_reach_the_next_turn(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def _asks(decision: Decision, agent: str, cycle: Cycle) -> str:
         "gate": "The first phase ends, but no test passes",
         "unproven": f"{agent or 'vas'} reported no tests that ran",
         "agent": f"{agent} failed" if _has_failed(cycle, agent) else _about(agent),
+        "partial": f"{agent} has not finished",
     }
     usual = f"{agent or 'The cycle'} asks for your decision"
     return f"{titles.get(decision.kind, usual)} ({decision.id})"

@@ -6,6 +6,7 @@ none, a pending decision, and a paused cycle. Pure functions of the state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.protocols.cycle import schema
@@ -24,6 +25,8 @@ from acp_core.protocols.cycle.write.coordination import note
 AGAIN, STOP = "Run it again", "Stop the cycle"
 MORE, ACCEPT = "Allow another iteration", changes.TAKEN
 ON = "Continue anyway"
+UNFINISHED = "unfinished"
+"""What an agent did not finish: a key of its entry in the state, in our own manner."""
 _EARLIER_ON = "Go on all the same"  # in decisions that earlier versions asked
 
 
@@ -42,7 +45,8 @@ def escalate(
         state: the cycle's state.
         now: when.
         kind: what follows from the answer: ``blocker`` (its reporter is told), ``agent`` (run it
-            again, or stop), ``limit``, ``gate`` and ``unproven`` (go on, accept, or stop).
+            again, or stop), ``partial`` (as ``agent``, or go on; words are told to the agent),
+            ``limit``, ``gate`` and ``unproven`` (go on, accept, or stop).
         description: what is asked.
         options: what can be chosen; none where words are wanted.
         agent: whom it concerns.
@@ -78,11 +82,13 @@ def apply_decisions(state: Object, now: datetime) -> None:
 def _apply(state: Object, now: datetime, decision: Decision) -> None:
     kind, chosen = decision.kind, decision.chosen_option
     known = decision.agent if decision.agent in AGENTS else ""
-    if kind not in ("agent", "limit", "gate", "unproven"):
+    if kind not in ("agent", "partial", "limit", "gate", "unproven"):
         _tell(state, now, decision, known or _asker(state, decision))
     elif chosen == STOP:
         state |= {"status": "failed", "completed_at": at(now)}
         state["failure_reason"] = f"Stopped by the user ({decision.id})"
+    elif kind == "partial":
+        _go_on(state, now, decision, known)
     elif kind != "agent" and chosen == ACCEPT:
         complete(state, now, resolved=False)
     elif kind == "limit":
@@ -93,6 +99,40 @@ def _apply(state: Object, now: datetime, decision: Decision) -> None:
         if chosen != AGAIN:  # words, by way of a blocker that was resolved
             _tell(state, now, decision, known)
         agent_of(state, known).update(status="idle", attempts=0)
+
+
+def ask_unfinished(state: Object, now: datetime, names: Sequence[str]) -> bool:
+    """Ask a person about the first of these agents that said that it is not finished; whether one did.
+
+    Nothing is built on what is not finished, and no cycle completes with it, before a person has
+    said so.
+    """
+    for name in names:
+        agent = agent_of(state, name)
+        said = schema.text(agent.get(UNFINISHED))
+        if said:
+            agent["status"] = "waiting"
+            asked = f"{name.upper()} has not finished: {said}"
+            escalate(state, now, "partial", asked, (AGAIN, ON, STOP), agent=name)
+            return True
+    return False
+
+
+def _go_on(state: Object, now: datetime, decision: Decision, name: str) -> None:
+    """What a person said about an agent that has not finished: take it as it is, or run it again."""
+    if not name:
+        return
+    agent, chosen = agent_of(state, name), decision.chosen_option
+    agent.pop(UNFINISHED, None)
+    if chosen == ON:
+        agent["status"] = "completed"
+        return
+    if chosen != AGAIN or decision.rationale:
+        _tell(state, now, decision, name)
+    agent.update(status="idle", attempts=0)
+    for each in AGENTS[AGENTS.index(name) + 1 :]:
+        if agent_of(state, each).get("status") == "completed":
+            agent_of(state, each).update(status="idle", attempts=0)
 
 
 def _tell(state: Object, now: datetime, decision: Decision, agent: str) -> None:

@@ -10,7 +10,13 @@ from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import routing, steps
-from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
+from acp_core.protocols.cycle.conduct.escalation import (
+    AGAIN,
+    STOP,
+    UNFINISHED,
+    ask_unfinished,
+    escalate,
+)
 from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
 from acp_core.protocols.cycle.conduct.tasks import TaskRun
 from acp_core.protocols.cycle.prompts import PRIMARY
@@ -122,12 +128,21 @@ def ended_run(
     note(state, now, name, message)
     for problem in result.problems(name):
         note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
+    reasons = [one_line(each) for each in result.items("issues")]
+    if result.status == "partial" and not blockers:
+        agent[UNFINISHED] = "; ".join(reasons) or one_line(result.summary) or "no reason given"
+        note(state, now, name, f"not finished: {agent[UNFINISHED]}")
+    else:
+        for each in reasons[:20]:
+            note(state, now, name, f"issue: {each}")
     if blockers:
         agent["status"] = "waiting"
         for each in blockers[:20]:
             _block(state, now, name, each)
     else:
         _answered(state, now, name, result.summary, version)
+        if name in ("ra", "ep"):  # what CD and VAS left is judged with the whole iteration
+            ask_unfinished(state, now, (name,))
 
 
 def moved_tasks(state: Object, now: datetime, runs: Sequence[TaskRun]) -> None:
@@ -224,6 +239,7 @@ def _completed(
         "attempts": 0,
     }
     agent.pop("error", None)
+    agent.pop(UNFINISHED, None)
     agent.pop(steps.FINALIZING, None)
     phases = state.get("completed_phases")
     before = phases if isinstance(phases, list) else []
@@ -233,6 +249,8 @@ def _completed(
         files = _modified(result)
         record: Object = {"status": result.status, "files_modified": len(files)}
         record["files"] = files[:_LISTED]
+        if reasons := result.items("issues"):
+            record["issues"] = [one_line(each) for each in reasons[:_LISTED]]
         schema.obj(records[-1]["agent_results"])[name] = record
 
 

@@ -1,7 +1,8 @@
 """Whether an iteration is good, once every agent is through, and what follows.
 
 Source: development cycle specification, "Conflict Resolution" (test failure). A cycle completes
-only when its tests ran and pass and its tasks are done; else the next iteration begins with what
+only when its tests ran and pass, its tasks are done and no agent says that it has not finished
+(then a person is asked); else the next iteration begins with what
 failed, as long as the limit allows, and a person is asked beyond it. Where the state holds criteria
 of convergence these say how many tests must pass. Pure functions of the state.
 """
@@ -19,6 +20,7 @@ from acp_core.protocols.cycle.conduct.escalation import (
     MORE,
     ON,
     STOP,
+    ask_unfinished,
     close_iteration,
     complete,
     escalate,
@@ -53,6 +55,8 @@ def evaluate(state: Object, now: datetime) -> None:
         escalate(state, now, "unproven", asked, (AGAIN, ACCEPT, STOP), agent="vas")
         return
     found = issues(state)
+    if not found and ask_unfinished(state, now, AGENTS):
+        return
     if not found:
         complete(state, now, resolved=True, reached=_reached(state, tests))
         return

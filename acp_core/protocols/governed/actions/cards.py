@@ -13,6 +13,7 @@ from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
 from acp_core.model.snapshot import Document, Row, Target, Tone
 from acp_core.protocols.governed import prompts
 from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.read.run import ActiveTurn, Objection
 from acp_core.protocols.governed.rules import results
@@ -64,7 +65,10 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
     result = judged.result if isinstance(judged.result, dict) else {}
     staged = prompts.staged(id)
     gate = _gate_asked(opened, result)
+    summary, asked = text(result, "summary", 2_000), text(result, "needs_human_reason", 2_000)
     sections = (
+        CardSection("Summary", (Row((safe(summary),)),) if asked and summary else ()),
+        CardSection("Program", _program_rows(opened, id)),
         CardSection("Check", _check_rows(judged, staged if staged in known else None)),
         CardSection("Objections", _objection_rows(result, opened.run.objections)),
         CardSection("Decisions", decision_rows(result)),
@@ -75,7 +79,7 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
     return Card(
         f"turn:{id}:{turn.attempt}",
         safe(f"{turn.role} {_asks(result)}"),
-        safe(text(result, "summary", 2_000)),
+        safe(asked or summary),  # what is asked of a person first
         turn.role,
         turn.since,
         _filled(sections),
@@ -84,6 +88,12 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
         _changes(opened, judged),
         replaces=(names.ACCEPT, names.CORRECT, names.REJECT),
     )
+
+
+def _program_rows(opened: Opened, turn: str) -> tuple[Row, ...]:
+    """How the turn's program ended, where it failed although it staged a result."""
+    how = processes.how_it_ended(opened.root, turn)
+    return (Row((safe(how),), tone=Tone.REVISE),) if how else ()
 
 
 def _turn_verdicts(judged: Judged, turn: str) -> Iterable[CardVerdict]:

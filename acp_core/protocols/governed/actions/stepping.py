@@ -50,6 +50,8 @@ def _say_taken(values: Values, turn: Dispatched, came: TakenTurn) -> int:
         _say_object(values, turn, staged=came.staged, waits=came.waits, reason=came.reason)
     elif came.staged:
         say(f"staged: {turn.staging}")
+        if came.reason:
+            say(f"note: {came.reason}")
         say(f"next: acp governed accept-turn {values.folder}")
     elif came.waits:
         say(

@@ -20,6 +20,7 @@ from acp_core.agents.ending import end
 from acp_core.agents.identity import ATTEMPT, Identity, bearer, identify
 from acp_core.files import atomic, claims, modes
 from acp_core.files.claims import ClaimError, Seen, of_turn
+from acp_core.files.text import clean_line
 from acp_core.person.paths import state_folder
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
@@ -73,6 +74,28 @@ def read_note(root: Path, turn_id: str) -> Identity | None:
     except codec.CodecError:
         return None
     return identity if identity.pid > 0 else None
+
+
+def note_end(root: Path, turn_id: str, how: str) -> None:
+    """Write down how the program ended that staged the turn's result; "" for well.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    path = place(root, turn_id) / "ended"
+    if how:
+        atomic.replace(path, how.encode(errors="replace"), sync=False, private=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def how_it_ended(root: Path, turn_id: str) -> str:
+    """How the program ended that staged the turn's result, where that was not well; one line."""
+    try:
+        said = (place(root, turn_id) / "ended").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return clean_line(said, 300)
 
 
 def forget(root: Path, turn_id: str) -> None:

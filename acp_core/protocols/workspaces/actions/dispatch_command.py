@@ -14,7 +14,7 @@ from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
+from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
 from acp_core.protocols.workspaces.write import Refused, dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -37,12 +37,26 @@ def run(values: Values) -> int:
     caps.choose(str(place.root), run_id, values.budget)
     if values.again:
         triage.again(place, values.again, values.feedback, go_on=values.go_on)
-    advanced = advance(place.root, utc_now())
+    advanced = _advanced(place, values)
+    if advanced.failed and not advanced.started and not advanced.watched:
+        raise Refused("; ".join(advanced.held))
     if not values.json:
         _say(advanced)
     if not values.detach:
         _follow(place, values)
     return _conclude(place, values, advanced)
+
+
+def _advanced(place: Layout, values: Values) -> Advanced:
+    """What came of starting whoever can begin; another process that just does so is waited for."""
+    told = values.json
+    while True:
+        try:
+            return advance(place.root, utc_now())
+        except Busy as error:
+            if not told:
+                say(f"waiting: {error.who}")
+            told = True
 
 
 def _team(place: Layout, values: Values) -> teams.Team:

@@ -28,7 +28,7 @@ from acp_core.protocols.workspaces.actions.common import (
 from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, watcher_alive
-from acp_core.protocols.workspaces.conduct.advance import stop as stop_agents
+from acp_core.protocols.workspaces.conduct.advance import stop as stop_agent
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.write import Refused, guard, triage
 from acp_core.protocols.workspaces.write import dispatch as dispatches
@@ -175,8 +175,10 @@ def stopping(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         name = require(values)
-        stop_agents(run.key, [name])
-        return Outcome(OutcomeState.DONE, safe(f"{name} was stopped."))
+        stopped = stop_agent(run.key, name)
+        state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
+        sentence = f"{name} was stopped" if stopped.done else stopped.sentence
+        return Outcome(state, safe(f"{sentence}."))
 
     narrowed = {"agent": choice(people)}
     return bound(

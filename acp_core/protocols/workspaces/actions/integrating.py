@@ -22,7 +22,7 @@ from acp_core.protocols.workspaces.actions.common import (
 )
 from acp_core.protocols.workspaces.conduct import synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.advance import start
+from acp_core.protocols.workspaces.conduct.advance import dispatching, start
 from acp_core.protocols.workspaces.conduct.team import Choice
 from acp_core.protocols.workspaces.write import Refused, guard, integrate
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
@@ -105,9 +105,10 @@ def begin(run: OpenRun, found: Choice | None) -> None:
     if team.choice(ORCHESTRATOR) is None:
         raise Refused("no program was chosen: name a preset (--agent), or give a command")
     teams.save(team)
-    if not synthesis.is_open(run.place) or synthesis.is_running(run.place):
-        guard.act(run.place, names.SYNTHESISE, lambda: synthesis.begin(run.place))
-    start(run.place, ORCHESTRATOR, 1)
+    with dispatching(run.place):
+        if not synthesis.is_open(run.place) or synthesis.is_running(run.place):
+            guard.act(run.place, names.SYNTHESISE, lambda: synthesis.begin(run.place))
+        start(run.place, ORCHESTRATOR, 1)
 
 
 def finishing(context: Context, now: datetime) -> Action:

@@ -1,8 +1,10 @@
 """Going on with a run: whoever can begin is dispatched, whoever nobody watches is watched again.
 
 It is called by `acp workspaces dispatch`, by every watcher when its agent is through, and when a
-person decided something. Whoever is killed in the middle of it loses nothing: the next call finds
-in the manifest what was begun.
+person decided something. One process does it at a time: an agent that is written down as dispatched
+and that nobody watches is then one whose watcher is gone, and never one that is just being started.
+Whoever is killed in the middle of it loses nothing: the next call finds in the manifest what was
+begun.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.conductor import Conductor, strangers
-from acp_core.agents.ending import GRACE
-from acp_core.files.claims import Seen
+from acp_core.agents.ending import GRACE, Stopped
+from acp_core.files import claims
+from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.errors import NotStarted
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
@@ -30,19 +33,42 @@ from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
 from acp_core.protocols.workspaces.write.manifest import Manifest
 from acp_core.protocols.workspaces.write.writing import carry_out
 
+_DISPATCHING = "dispatch"  # the name of the claim to start agents of a run
+
+
+class Busy(Refused):
+    """Another process is starting agents of the run, and is soon done.
+
+    Attributes:
+        who: which process that is, in a sentence without a full stop.
+    """
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"{who}: try again in a moment")
+        self.who = who
+
 
 class Advanced(NamedTuple):
-    """What came of it: who was started, who is watched again, and why others were not."""
+    """What came of it: who was started, who is watched again, and why others were not.
+
+    Attributes:
+        started: agents that began just now.
+        watched: agents whose watcher was gone, and that have a new one.
+        held: why others were not started, a sentence each that begins with the name.
+        failed: agents that could begin, and for which no watcher could be started; also in ``held``.
+    """
 
     started: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 def advance(folder: str | Path, now: datetime) -> Advanced:
     """Dispatch whoever can begin, as many at the same time as the team allows.
 
     Raises:
+        Busy: another process does that just now.
         Refused: nothing was prepared, or no program was chosen on this machine.
         OSError: something cannot be written.
     """
@@ -50,8 +76,31 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
     team = teams.load(place.root)
     if team is None:
         raise Refused(f"{place.root}: no program was chosen on this machine")
-    _refuse_second(place)
-    lost, begun, held = [], [], []
+    with dispatching(place):
+        _refuse_second(place)
+        return _advance(place, team, now)
+
+
+@contextlib.contextmanager
+def dispatching(place: Layout) -> Iterator[None]:
+    """Be the only one, of all accounts, who starts watchers of a run.
+
+    Raises:
+        Busy: another process does, and does not let go within a second.
+        Refused: nobody can be the only one there.
+    """
+    try:
+        claim = claims.take(place.root, _DISPATCHING)
+    except ClaimError as error:
+        if isinstance(error, Held) and error.seen.held:
+            raise Busy(f"{error} and is starting agents") from None
+        raise Refused(str(error)) from None
+    with claim:
+        yield
+
+
+def _advance(place: Layout, team: Team, now: datetime) -> Advanced:
+    begun, held = [], []
     with locked(place) as transaction:
         run = dispatch.read_run(place, now)
         guard.require(place, DISPATCH, run)
@@ -72,16 +121,17 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
                 continue
             running += 1
             begun.append((name, manifests.attempt(manifest.entries[name])))
-    watched = []
-    for name, attempt in lost:
+    failed = []
+    for name, attempt in (*lost, *begun):  # one that cannot be started keeps no other back
         try:
             start(place, name, attempt)
-            watched.append(name)
         except Refused as error:
             held.append(f"{name}: {error}")
-    for name, attempt in begun:
-        start(place, name, attempt)
-    return Advanced(tuple(name for name, _ in begun), tuple(watched), tuple(held))
+            failed.append(name)
+    watched, started = (
+        tuple(name for name, _ in wanted if name not in failed) for wanted in (lost, begun)
+    )
+    return Advanced(started, watched, tuple(held), tuple(failed))
 
 
 def _refuse_second(place: Layout) -> None:
@@ -158,8 +208,10 @@ def start(place: Layout, agent: str, attempt: int) -> None:
         raise Refused(str(error)) from None
 
 
-def stop(folder: str | Path, agents: Iterable[str], *, grace: float = GRACE) -> None:
-    """Stop the programs of agents that run on this machine, with their watchers."""
-    for agent in agents:
-        with contextlib.suppress(OSError):
-            watcher(folder, agent).stop(grace)
+def stop(folder: str | Path, agent: str, *, grace: float = GRACE) -> Stopped:
+    """Stop the program of an agent that runs on this machine, with its watcher; what came of it.
+
+    Raises:
+        OSError: what it left cannot be written down.
+    """
+    return watcher(folder, agent).stop(grace)

@@ -19,7 +19,7 @@ from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.advance import advance, watcher
+from acp_core.protocols.workspaces.conduct.advance import Busy, advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
 from acp_core.protocols.workspaces.write import Refused
@@ -39,11 +39,19 @@ def main(arguments: list[str]) -> int:
             ready()  # another one watches it already
             return 0
         if agent != ORCHESTRATOR:
-            with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
-                advance(folder, utc_now())
+            _go_on(folder)
         return 0
 
     return background.run(work, Refused, PresetError, CannotClaim, OSError)
+
+
+def _go_on(folder: str) -> None:
+    """Have those begin who can now; whoever starts agents just now is waited for."""
+    with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
+        while True:
+            with contextlib.suppress(Busy):
+                advance(folder, utc_now())
+                return
 
 
 def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | None = None) -> None:

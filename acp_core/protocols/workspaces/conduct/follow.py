@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import rules, state
-from acp_core.protocols.workspaces.conduct.advance import advance, watcher_alive
+from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance, watcher_alive
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -52,18 +52,27 @@ def follow(folder: str | Path) -> Iterator[News]:
         lost = [name for name in going if not watcher_alive(place, name)]
         lost = [name for name in lost if replaced.get(name, 0) < _AGAIN]
         if lost:
-            for name in lost:
+            again = _advanced(place)
+            for name in (*again.watched, *again.failed) if again else ():
                 replaced[name] = replaced.get(name, 0) + 1
-            advance(place.root, utc_now())
         elif not any(watcher_alive(place, name) for name in manifests.read(place).tasks):
             if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
                 return
             if not _going(place):
-                begun = advance(place.root, utc_now()).started
-                if not begun and not _going(place):  # nor did a watcher just before us
+                again = _advanced(place)
+                over = again is not None and not again.started
+                if over and not _going(place):  # nor did a watcher start anybody just before us
                     yield from _changed(place, known)
                     return
         time.sleep(STEP)
+
+
+def _advanced(place: Layout) -> Advanced | None:
+    """What came of going on with the run; None where another process does that just now."""
+    try:
+        return advance(place.root, utc_now())
+    except Busy:
+        return None
 
 
 def _changed(place: Layout, known: dict[str, str]) -> Iterator[News]:

@@ -5,6 +5,7 @@ Source: governed protocol specification, "Version history" (manual, local_cli, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
 from acp_core.person.settings import SettingsError
+from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.config import Runtime
@@ -65,6 +67,8 @@ def take(
         came = api_proxy.take_with_service(given)
     else:
         raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
+    with contextlib.suppress(OSError):  # what a card says more
+        processes.note_end(given.root, turn_id, came.reason if came.staged else "")
     if not came.staged:
         since = given.turn.get("dispatched_at")
         note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)

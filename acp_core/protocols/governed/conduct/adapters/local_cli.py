@@ -132,12 +132,13 @@ def take_with_program(task: Task) -> TakenTurn:
         attempt.wait()
         raise
     if task.staged.exists():
-        return TakenTurn(True)
+        well = ended.code == 0 or attempt.stopped
+        return TakenTurn(True, "" if well else _why(ended, err, "after it staged its result"))
     if attempt.stopped:
         return TakenTurn(
             False, "acp stopped its program at the turn's deadline; no result is staged"
         )
-    return TakenTurn(False, _why(ended, err))
+    return TakenTurn(False, _why(ended, err, "and staged no result"))
 
 
 def _refuse_unbound(task: Task, ready: Command) -> None:
@@ -150,7 +151,7 @@ def _refuse_unbound(task: Task, ready: Command) -> None:
     binding.prepared(Program(any_command(ready.argv), root, root), "", "")
 
 
-def _why(ended: Exit, err: Path) -> str:
+def _why(ended: Exit, err: Path, then: str) -> str:
     said = next((line for line in reversed(last_lines(err, 5)) if line.strip()), "")
-    problem = f"its program ended ({ended}) and staged no result"
+    problem = f"its program ended ({ended}) {then}"
     return clean_line(f"{problem}: {said.strip()}" if said else problem, 300)

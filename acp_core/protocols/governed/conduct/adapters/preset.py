@@ -174,11 +174,14 @@ def take_with_preset(task: Task, preset: Preset, tell: Callable[[str], None]) ->
         with Session.of(program, work.role, attempts=1, run_id=work.run_id) as session:
             run = perform(session, work)
             staged = task.staged.exists()
-            why = "" if staged else _why(run)
+            ended_well = staged and (run.exit_code == 0 or run.live or run.stopped)
+            then = "after it staged its result" if staged else "and staged no result"
+            why = "" if ended_well else _why(run, then)
             session.record(run, turn=task.turn_id, attempt=work.attempt, took=staged, mode="turns")
             phase = Phase.STOPPED if session.stopping else Phase.DONE
             turns = session.state.turns + staged
-            session.finish(phase, why or "the result is staged", turns=turns)
+            note = "the result is staged" if staged else why
+            session.finish(phase, note, turns=turns)
     except (SpawnError, PresetError, CannotClaim, ClaimError) as error:
         return TakenTurn(False, clean_line(str(error), 300))
     except LoopRunning as error:
@@ -193,9 +196,9 @@ def _program(preset: Preset, runtime: Runtime, root: str, place: str) -> Program
     return Program(preset, root, place, model=runtime.model if preset.model_args else "")
 
 
-def _why(run: Run) -> str:
+def _why(run: Run, then: str) -> str:
     if run.stopped:
         return f"acp stopped its agent: {run.stopped}; no result is staged"
     last = run.error or next((line for line in reversed(run.lines) if line.strip()), "")
-    problem = f"its agent ended ({run.exit or 'unseen'}) and staged no result"
+    problem = f"its agent ended ({run.exit or 'unseen'}) {then}"
     return f"{problem}: {last.strip()}" if last else problem

@@ -21,6 +21,7 @@ from acp_core.protocols.governed.write import Refused
 class TakenTurn(NamedTuple):
     """What became of a turn that was handed over: its result is staged, or why it is not.
 
+    ``reason`` of a staged one says how its program ended, where that was not well.
     ``waits`` says that a human takes the turn, so that nothing is wrong.
     """
 
