@@ -136,8 +136,8 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W05", problem
     elif problem:
         yield "W06", problem
-    if missing := senders.unsigned(body):
-        yield "W11", missing
+    if unsigned := senders.unsigned(body):
+        yield "W11", unsigned
     if timeline.signed(body) == timeline.OLD:
         yield (
             "W10",
