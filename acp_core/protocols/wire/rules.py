@@ -76,7 +76,7 @@ RULES = {
     "W12": _Rule(
         Severity.WARNING,
         "A message must bear the name of the agent that sent it.",
-        "Judge it by who sent it; the name in the message proves nothing.",
+        "Judge the message by its sender; senders choose the name in it freely.",
     ),
     "W19": _Rule(Severity.WARNING, *UNSEEN_TEXT),
 }
