@@ -153,7 +153,7 @@ def test_what_is_asked_for_is_what_was_offered_and_shown(
         ("anna", approval(beta, values, matter="0" * 64), "the run has moved on since this was shown"),
         ("anna", approval(beta, {"command": "touch x"}), "approve_gate: only the owner of this machine can set command"),
         ("anna", approval(beta, {"comment": "Agreed", "--workdir": ""}), "only the owner of this machine can set --workdir"),
-        ("anna", approval(beta, {"comment": "Agreed", "shade": "x"}), "approve_gate: there is no input shade"),
+        ("anna", approval(beta, {"comment": "Agreed", "shade": "x"}), "approve_gate: unknown input: shade"),
         ("anna", approval(beta, {"comment": ["a", {"b": 1}]}), "an input is refused"),
         ("anna", asked._replace(text="["), "the request is about another run"),
     ]  # fmt: skip

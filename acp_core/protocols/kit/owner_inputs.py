@@ -69,7 +69,7 @@ def from_others(action: Action, given: Mapping[str, Any]) -> Any:
         What the act's ``preview`` and ``perform`` take.
 
     Raises:
-        Refused: it names what only the owner may name, or what is no input; the line says which.
+        Refused: it names what only the owner may name, or what is not an input; the line says which.
         ValueError: a value is not what its field asks for (pydantic's ``ValidationError``).
     """
     known = fields(action)
@@ -96,7 +96,7 @@ def from_others(action: Action, given: Mapping[str, Any]) -> Any:
 
 
 def check(what: str, given: Iterable[str], known: Iterable[Field] = ()) -> None:
-    """Refuse names of inputs that are the owner's, or no inputs at all.
+    """Refuse names of inputs that are the owner's, or not inputs at all.
 
     Args:
         what: the act or request, as the line calls it.
@@ -114,7 +114,7 @@ def check(what: str, given: Iterable[str], known: Iterable[Field] = ()) -> None:
     owners = [name for name in others if _plain(name) in closed]
     if owners:
         raise Refused(f"{what}: {ONLY} set {_listed(owners)}")
-    raise Refused(f"{what}: there is no input {_listed(others)}")
+    raise Refused(f"{what}: unknown input: {_listed(others)}")
 
 
 def names_in(text: str) -> list[str]:

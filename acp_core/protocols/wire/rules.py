@@ -76,7 +76,7 @@ RULES = {
     "W12": _Rule(
         Severity.WARNING,
         "A message must bear the name of the agent that sent it.",
-        "Judge it by who sent it; the name in the message proves nothing.",
+        "Judge the message by its sender; senders choose the name in it freely.",
     ),
     "W19": _Rule(Severity.WARNING, *UNSEEN_TEXT),
 }
@@ -136,8 +136,8 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W05", problem
     elif problem:
         yield "W06", problem
-    if missing := senders.unsigned(body):
-        yield "W11", missing
+    if unsigned := senders.unsigned(body):
+        yield "W11", unsigned
     if timeline.signed(body) == timeline.OLD:
         yield (
             "W10",

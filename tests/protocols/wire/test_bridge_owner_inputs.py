@@ -199,7 +199,7 @@ def test_what_names_no_program_is_done_as_before(tmp_path: Path, action: str) ->
     setup = BridgeSetup(str(folder), watch, frozenset({action}))
     with served(tmp_path, "B", bridge=setup) as agent, peer(agent) as remote:
         wrong = asked(remote, action, reason="Wait", bogus=1)
-        assert wrong["status"] == "failed" and "block: there is no input bogus" in wrong["error"]
+        assert wrong["status"] == "failed" and "block: unknown input: bogus" in wrong["error"]
         assert asked(remote, action, reason="Wait")["status"] == "completed"
 
 

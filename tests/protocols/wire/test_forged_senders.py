@@ -138,7 +138,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
         printed, as_json = stream(a), stream(a, "--json")
         polled = {each["parts"][0]["content"]: each for each in a.get("/recv")["messages"]}
         assert polled["over-tcp"]["_sender"] == "M1" and polled["over-tcp"]["raw"]["from"] == "S1"
-        assert polled["posted"]["_sender"] == "somebody" and "_sender" not in polled["true"]
+        assert polled["posted"]["_sender"] == "unknown sender" and "_sender" not in polled["true"]
 
         folder = tmp_path / "A"
         told = events(folder)
@@ -149,7 +149,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
             assert "says it is S1" in told[text]["summary"]
         for text, claimed in (("posted", "S1"), ("as-itself", "A"), ("as-its-person", "human"),
                               ("other-key", "S1")):  # fmt: skip
-            assert told[text]["actor"] == "somebody", told[text]
+            assert told[text]["actor"] == "unknown sender", told[text]
             assert f"says it is {claimed}" in told[text]["summary"]
         assert told["honest"]["actor"] == "Dora" and "says" not in told["honest"]["summary"]
         for text in ("captured", "posted"):
@@ -169,7 +169,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
         plain = acp("show", str(folder))[1]
         assert "says it is S1" in plain
         assert "S1: true" in printed and "M1 (says it is S1): captured" in printed
-        assert "somebody (says it is S1): posted (not signed, though S1 signs)" in printed
+        assert "unknown sender (says it is S1): posted (not signed, though S1 signs)" in printed
         for line in as_json.splitlines():
             data = json.loads(line)["data"]
             text = (data.get("parts") or [{}])[0].get("content")
@@ -184,7 +184,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
             if text in ("over-tcp", "captured"):
                 assert message["from"] == "M1" and message["_claimed_from"] == "S1"
             if text in ("posted", "other-key"):
-                assert message["from"] == "somebody" and message["_claimed_from"] == "S1"
+                assert message["from"] == "unknown sender" and message["_claimed_from"] == "S1"
             if text in ("posted", "captured"):
                 assert message["_problem"] == "not signed, though S1 signs"
             if text in ("true", "own", "honest"):

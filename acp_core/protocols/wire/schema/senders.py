@@ -15,7 +15,7 @@ from typing import NamedTuple
 from acp_core.files.text import unseen
 from acp_core.protocols.wire.schema import Json
 
-SOMEBODY = "somebody"
+UNKNOWN = "unknown sender"
 """Who sent what came over no peer's channel, and bears a name that is somebody else's."""
 PERSON = "human"
 """Who sends where the agent's owner writes to the agent itself."""
@@ -90,12 +90,12 @@ def sender(body: Json, known: People) -> Sender:
     if isinstance(id, str):
         called = known.of(id) or (noted if isinstance(noted, str) else "")
         if body.get("_other_name"):
-            return Sender(called or SOMEBODY, said)
+            return Sender(called or UNKNOWN, said)
         return Sender(called if called and (noted or called.startswith(f"{said} (")) else said)
     if body.get("_other_name"):
-        return Sender(noted if isinstance(noted, str) else SOMEBODY, said)
+        return Sender(noted if isinstance(noted, str) else UNKNOWN, said)
     if "_peer_id" in body and not body.get("_bridge") and folded(said) in known.names:
-        return Sender(SOMEBODY, said)
+        return Sender(UNKNOWN, said)
     return Sender(said)
 
 

@@ -25,7 +25,7 @@ from acp_core.protocols.wire.schema.agent_card import UNNAMED
 from acp_core.protocols.wire.schema.bodies import Draft, is_path_ident
 from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.schema.parts import text_part
-from acp_core.protocols.wire.schema.senders import PERSON, SOMEBODY, called_as, folded
+from acp_core.protocols.wire.schema.senders import PERSON, UNKNOWN, called_as, folded
 from acp_core.protocols.wire.write import messages, peers
 from acp_core.protocols.wire.write import tasks as stored_tasks
 from acp_core.protocols.wire.write.database import Tx
@@ -132,7 +132,7 @@ def _posted_flags(agent: Agent, envelope: Json, sender: str, *, owner: bool) -> 
     flags |= signatures.missing(envelope, pinned[0].name if pinned else "")
     reserved = map(folded, (agent.config.name, PERSON))
     if named or (not owner and folded(sender) in reserved):
-        flags |= {"_other_name": True, "_sender": SOMEBODY}
+        flags |= {"_other_name": True, "_sender": UNKNOWN}
     return flags
 
 
