@@ -38,6 +38,7 @@ where it is printed. Standard library only.
     * AlreadyThere
     * BadAddress
     * BadManifest
+    * Busy
     * CommandError
     * Failed
     * LeaseElsewhere
