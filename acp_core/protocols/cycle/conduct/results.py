@@ -122,13 +122,13 @@ def ended_run(
     note(state, now, name, message)
     for problem in result.problems(name):
         note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
-    reasons = [one_line(each) for each in result.items("issues")[:_LISTED]]
+    open_issues = [one_line(each) for each in result.items("issues")[:_LISTED]]
     if result.status == "partial" and not blockers:
-        left = "; ".join(reasons[:8]) or one_line(result.summary) or "no reason given"
+        left = "; ".join(open_issues[:8]) or one_line(result.summary) or "no reason given"
         agent[escalation.UNFINISHED] = left
         note(state, now, name, f"not finished: {left}")
     else:
-        for each in reasons[:20]:
+        for each in open_issues[:20]:
             note(state, now, name, f"issue: {each}")
     if blockers:
         agent["status"] = "waiting"
