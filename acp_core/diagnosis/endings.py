@@ -125,7 +125,8 @@ def _by_class(loop: RunnerState, run: Run) -> Ending | None:
         return None
     login = known.login if known else ""
     if not loop.alive:
-        found = found._replace(**_WITHOUT_LOOP.get(failure.kind, {}))
+        advice, remedy = _WITHOUT_LOOP.get(failure.kind, (found.advice, found.remedy))
+        found = found._replace(advice=advice, remedy=remedy)
     if failure.kind is FailureClass.LOGIN and login:
         then = "retry the turn" if loop.alive else "restart it"
         found = found._replace(advice=f"run `{login}`, then {then}", remedy=LOGIN)
@@ -184,18 +185,15 @@ _FAILURES = {
 
 
 _WITHOUT_LOOP = {
-    FailureClass.LIMIT: {
-        "advice": "restart it: it waits until the limit resets; or reassign to another agent",
-        "remedy": RELAUNCH,
-    },
-    FailureClass.CREDIT: {
-        "advice": "add credit to its account, then restart it",
-        "remedy": RELAUNCH,
-    },
-    FailureClass.SERVICE: {
-        "advice": "restart it: it retries until the service works again; or reassign to another agent",
-        "remedy": RELAUNCH,
-    },
+    FailureClass.LIMIT: (
+        "restart it: it waits until the limit resets; or reassign to another agent",
+        RELAUNCH,
+    ),
+    FailureClass.CREDIT: ("add credit to its account, then restart it", RELAUNCH),
+    FailureClass.SERVICE: (
+        "restart it: it retries until the service works again; or reassign to another agent",
+        RELAUNCH,
+    ),
 }
 """What helps where the loop has ended, and nothing is tried again by itself."""
 

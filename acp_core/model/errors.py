@@ -39,6 +39,7 @@ library only.
     * AlreadyThere
     * BadAddress
     * BadManifest
+    * Busy
     * CommandError
     * Failed
     * LeaseElsewhere

@@ -17,6 +17,7 @@ from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.schema import Cycle, Object
 from acp_core.protocols.cycle.schema import phase_result as results
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult
+from acp_core.protocols.cycle.schema.state_file import Decision
 from acp_core.protocols.cycle.view.status import describe_status
 from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.kit.values import Values
@@ -35,7 +36,7 @@ def status(values: Values) -> Answer:
     data["obstacles"] = [{"sentence": each.sentence, "cure": each.cure} for each in damaged]
     lines = [*_head(cycle, data), *_obstacles(damaged)]
     if cycle.value:
-        lines += [*_agents(cycle), *_waiting(cycle)]
+        lines += [*_agents(cycle, data["orchestrator"] is not None), *_waiting(cycle)]
     return Answer({"schema": STATUS_SCHEMA, **data}, tuple(lines))
 
 
@@ -71,12 +72,15 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     limit = f" of {data['max_iterations']}" if data["max_iterations"] else ""
     covered = f", coverage {data['coverage']}" if data["coverage"] else ""
     yield f"{cycle.id}  {data['title']}".rstrip()
-    said = f"{describe_status(cycle, state.verdict(cycle))}; iteration {cycle.iteration}{limit}"
+    pid, conducts = data["orchestrator"], data["conducts"]
+    marked = (
+        "marked " if cycle.status == "running" and pid is None else ""
+    )  # that is what it claims
+    said = f"{marked}{describe_status(cycle, state.verdict(cycle))}; iteration {cycle.iteration}{limit}"
     if cycle.value:
         yield f"{sentence_case(said)}; {data['tests']}{covered}"
     elif not data["obstacles"]:
         yield f"its state file {cycle.record.problem}: another program may be writing it now"
-    pid, conducts = data["orchestrator"], data["conducts"]
     other = f", running {conducts}" if conducts != cycle.id else ""
     yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none running"
 
@@ -88,7 +92,8 @@ def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
         yield f"    {each.cure}"
 
 
-def _agents(cycle: Cycle) -> Iterator[str]:
+def _agents(cycle: Cycle, conducted: bool) -> Iterator[str]:
+    """How each agent stands; where nobody conducts, what is said to be at work is only marked so."""
     for name in schema.AGENTS:
         agent = cycle.agent(name)
         at = agent.started_at if agent.status == "running" else None
@@ -96,6 +101,7 @@ def _agents(cycle: Cycle) -> Iterator[str]:
         version = f"  v{agent.version}" if agent.version else ""
         trouble = f"  {agent.error}" if agent.error else ""
         word = state.agent_status(cycle, name)
+        word = word if conducted or word != "running" else f"marked {word}"
         yield f"  {name:<4} {word}{since}{version}  {state.dependency(cycle, name)}{trouble}"
 
 
@@ -107,7 +113,7 @@ def _waiting(cycle: Cycle) -> Iterator[str]:
         yield f"decide {each.id}: {each.description}"
         for number, option in enumerate(each.options, 1):
             yield f"    {number}. {option}"
-        yield f"    run: acp cycle decide {each.id} {'NUMBER' if each.options else 'ANSWER'}"
+        yield f"    run: acp cycle decide {each.id} {_how_answered(each)}"
     for blocker in state.blockers(cycle):
         if blocker.description in asked_already:
             continue
@@ -115,6 +121,12 @@ def _waiting(cycle: Cycle) -> Iterator[str]:
         yield f"blocker {blocker.id}: {blocker.description}{asked}"
     for request in cycle.state.open_requests:
         yield f"queued, not picked up: {request.sentence}"
+
+
+def _how_answered(decision: Decision) -> str:
+    if not decision.options:
+        return "ANSWER"
+    return "NUMBER" if decision.kind != "partial" else "NUMBER_OR_ANSWER"
 
 
 def phase_result(values: Values) -> Answer:

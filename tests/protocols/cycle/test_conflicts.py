@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from typing import Any
 import pytest
 
 from acp_core.cli.main import run as acp_main
-from tests.agents.support import wait_for
+from acp_core.protocols.cycle.conduct import process
+from tests.agents.support import is_gone, wait_for
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import ID, acp, calls, done, path, progress, state
 
@@ -163,6 +166,30 @@ def test_failing_tests_begin_the_next_iteration_before_anybody_is_asked(tmp_path
     ended = conduct(tmp_path, cd=["half"], vas=["partial Half of it is missing"])
     assert (ended["status"], ended["current_iteration"]) == ("completed", 2)
     assert ended["coordination"]["pending_decisions"] == []
+
+
+def test_without_an_orchestrator_nobody_is_said_to_run(tmp_path: Path) -> None:
+    conducting.start(tmp_path, ra=["hold"])
+    wait_for(lambda: calls(tmp_path) == ["ra hold"], "ra to begin")
+    status = told_by_cycle(tmp_path)
+    assert f"{ID} {conducting.WHAT} Running; iteration 1" in status and " ra running for" in status
+    kill_orchestrator(tmp_path)
+    status = told_by_cycle(tmp_path)
+    assert f"{ID} {conducting.WHAT} Marked running" in status and " ra marked running" in status
+    assert "orchestrator: none running" in status
+
+
+def told_by_cycle(root: Path) -> str:
+    code, out, err = acp("status", "--folder", str(root))
+    assert code == 0, err
+    return " ".join(out.split())
+
+
+def kill_orchestrator(root: Path) -> None:
+    running = process.running(str(root))
+    assert running is not None
+    os.kill(running.pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(running.pid), "the orchestrator to be gone")
 
 
 @pytest.mark.slow

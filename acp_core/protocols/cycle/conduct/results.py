@@ -9,14 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.conduct import routing, steps
-from acp_core.protocols.cycle.conduct.escalation import (
-    AGAIN,
-    STOP,
-    UNFINISHED,
-    ask_unfinished,
-    escalate,
-)
+from acp_core.protocols.cycle.conduct import escalation, routing, steps
+from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
 from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
 from acp_core.protocols.cycle.conduct.tasks import TaskRun
 from acp_core.protocols.cycle.prompts import PRIMARY
@@ -128,12 +122,13 @@ def ended_run(
     note(state, now, name, message)
     for problem in result.problems(name):
         note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
-    reasons = [one_line(each) for each in result.items("issues")]
+    open_issues = [one_line(each) for each in result.items("issues")[:_LISTED]]
     if result.status == "partial" and not blockers:
-        agent[UNFINISHED] = "; ".join(reasons) or one_line(result.summary) or "no reason given"
-        note(state, now, name, f"not finished: {agent[UNFINISHED]}")
+        left = "; ".join(open_issues[:8]) or one_line(result.summary) or "no reason given"
+        agent[escalation.UNFINISHED] = left
+        note(state, now, name, f"not finished: {left}")
     else:
-        for each in reasons[:20]:
+        for each in open_issues[:20]:
             note(state, now, name, f"issue: {each}")
     if blockers:
         agent["status"] = "waiting"
@@ -142,7 +137,7 @@ def ended_run(
     else:
         _answered(state, now, name, result.summary, version)
         if name in ("ra", "ep"):  # what CD and VAS left is judged with the whole iteration
-            ask_unfinished(state, now, (name,))
+            escalation.ask_unfinished(state, now, (name,))
 
 
 def moved_tasks(state: Object, now: datetime, runs: Sequence[TaskRun]) -> None:
@@ -239,7 +234,7 @@ def _completed(
         "attempts": 0,
     }
     agent.pop("error", None)
-    agent.pop(UNFINISHED, None)
+    agent.pop(escalation.UNFINISHED, None)
     agent.pop(steps.FINALIZING, None)
     phases = state.get("completed_phases")
     before = phases if isinstance(phases, list) else []
@@ -249,8 +244,8 @@ def _completed(
         files = _modified(result)
         record: Object = {"status": result.status, "files_modified": len(files)}
         record["files"] = files[:_LISTED]
-        if reasons := result.items("issues"):
-            record["issues"] = [one_line(each) for each in reasons[:_LISTED]]
+        if reasons := result.items("issues")[:_LISTED]:
+            record["issues"] = [one_line(each) for each in reasons]
         schema.obj(records[-1]["agent_results"])[name] = record
 
 
