@@ -110,7 +110,7 @@ def _message(entry: Entry, people: People) -> tuple[Finding, ...]:
     body, event = timeline.body_of(entry), str(entry.seq)
     sender = senders.sender(body, people)
     who, wrong = clean_name(sender.name or "another agent", 64), list(_wrong(body))
-    if sender.claimed:
+    if sender.claimed and not sender.unowned:
         wrong.append(("W12", f"it says it is {clean_name(sender.claimed, 64)}"))
     return tuple(_finding(code, f"message {event} of {who}: {what}", event) for code, what in wrong)
 

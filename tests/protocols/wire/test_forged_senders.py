@@ -132,7 +132,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
         post(a, frame("as-its-person", "human"))
         forged = signatures.sign(frame("other-key", "S1"), None, of_seed(bytes(32)))
         post(a, forged)
-        post(a, frame("honest", "Dora"))
+        post(a, frame("of-a-new-name", "Dora"))
         post(a, frame("the end", "Dora"))
         until(lambda: kept.exists() and "the end" in kept.read_text(), "the programs", PATIENCE)
         printed, as_json = stream(a), stream(a, "--json")
@@ -148,10 +148,9 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
             assert told[text]["actor"] == "M1", told[text]
             assert "says it is S1" in told[text]["summary"]
         for text, claimed in (("posted", "S1"), ("as-itself", "A"), ("as-its-person", "human"),
-                              ("other-key", "S1")):  # fmt: skip
+                              ("other-key", "S1"), ("of-a-new-name", "Dora")):  # fmt: skip
             assert told[text]["actor"] == "unknown sender", told[text]
             assert f"says it is {claimed}" in told[text]["summary"]
-        assert told["honest"]["actor"] == "Dora" and "says" not in told["honest"]["summary"]
         for text in ("captured", "posted"):
             assert "not signed, though S1 signs" in told[text]["problem"], told[text]
 
@@ -187,8 +186,10 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
                 assert message["from"] == "unknown sender" and message["_claimed_from"] == "S1"
             if text in ("posted", "captured"):
                 assert message["_problem"] == "not signed, though S1 signs"
-            if text in ("true", "own", "honest"):
-                assert message["from"] == {"true": "S1", "own": "M1", "honest": "Dora"}[text]
+            if text == "of-a-new-name":
+                assert message["from"] == "unknown sender" and message["_claimed_from"] == "Dora"
+            if text in ("true", "own"):
+                assert message["from"] == {"true": "S1", "own": "M1"}[text]
                 assert "_claimed_from" not in message
 
 

@@ -209,9 +209,9 @@ def test_a_message_of_long_ago_is_verified_and_marked_as_old(tmp_path: Path) -> 
         seen = here.refresh(datetime.now(UTC))
         here.close()
         assert [each.summary.partition(" · dated")[0] for each in seen.events] == [
-            "Do m1 · verified, but old",
-            "Do m2",
-            "Do m3",
+            "says it is Ben · Do m1 · verified, but old",
+            "says it is Ben · Do m2",
+            "says it is Ben · Do m3",
         ]
         panel = next(each for each in seen.panels if each.id == "signatures")
         assert panel.columns[1:] == (
@@ -220,5 +220,5 @@ def test_a_message_of_long_ago_is_verified_and_marked_as_old(tmp_path: Path) -> 
             "not verified",
             "wrongly signed",
         )
-        assert panel.rows[0].cells == ("Ben", "1", "1", "0", "1")
+        assert panel.rows[0].cells == ("unknown sender", "1", "1", "0", "1")
         assert [each.code for each in seen.findings] == ["W10", "W05"]

@@ -16,7 +16,7 @@ from acp_core.files.text import unseen
 from acp_core.protocols.wire.schema import Json
 
 UNKNOWN = "unknown sender"
-"""Who sent what came over no peer's channel, and bears a name that is somebody else's."""
+"""Who sent what came over no peer's channel, and what no pinned key signed: its name is only claimed."""
 PERSON = "human"
 """Who sends where the agent's owner writes to the agent itself."""
 CLAIMED, NOTE = "_claimed_from", "_problem"
@@ -42,10 +42,17 @@ class People(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Who sent a message. ``claimed``: another name that the message bears; "" where it bears none."""
+    """Who sent a message.
+
+    Attributes:
+        name: the peer's, or `UNKNOWN`.
+        claimed: another name that the message bears; "" where it bears none.
+        unowned: nobody else is known to be called so.
+    """
 
     name: str
     claimed: str = ""
+    unowned: bool = False
 
     @property
     def words(self) -> str:
@@ -94,6 +101,8 @@ def sender(body: Json, known: People) -> Sender:
         return Sender(called if called and (noted or called.startswith(f"{said} (")) else said)
     if body.get("_other_name"):
         return Sender(noted if isinstance(noted, str) else UNKNOWN, said)
+    if noted == UNKNOWN:
+        return Sender(UNKNOWN, said, unowned=True)
     if "_peer_id" in body and not body.get("_bridge") and folded(said) in known.names:
         return Sender(UNKNOWN, said)
     return Sender(said)

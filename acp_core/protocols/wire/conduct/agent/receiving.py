@@ -132,7 +132,9 @@ def _posted_flags(agent: Agent, envelope: Json, sender: str, *, owner: bool) -> 
     flags |= signatures.missing(envelope, pinned[0].name if pinned else "")
     reserved = map(folded, (agent.config.name, PERSON))
     if named or (not owner and folded(sender) in reserved):
-        flags |= {"_other_name": True, "_sender": UNKNOWN}
+        flags["_other_name"] = True  # somebody else's, as far as is known
+    if named or not owner:
+        flags["_sender"] = UNKNOWN
     return flags
 
 
