@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from datetime import datetime
+from glob import glob
 from pathlib import Path
 
 import psutil
@@ -53,9 +54,10 @@ def terminals() -> dict[str, float]:
     """The terminals of this account's people, and when each was typed into last (seconds since 1970)."""
     found: set[str] = set()
     of_agents: set[str] = set()
+    names = _names() if psutil.LINUX else None
     for process in psutil.process_iter():
         try:
-            terminal = process.terminal()
+            terminal = process.terminal() if names is None else names.get(_device(process.pid))
             if terminal is None or process.uids().real != os.getuid():
                 continue
             (of_agents if MARK in process.environ() else found).add(terminal)
@@ -63,6 +65,24 @@ def terminals() -> dict[str, float]:
             continue
     used = {name: _used(name) for name in found - of_agents}
     return {name: at for name, at in used.items() if at is not None}
+
+
+def _names() -> dict[int, str]:
+    """The terminals that are there now, by the number of their device.
+
+    psutil goes on with those that were there when it was asked first: what is opened later has no name.
+    """
+    numbers = {}
+    for name in (*glob("/dev/tty*"), *glob("/dev/pts/*")):
+        with contextlib.suppress(OSError):
+            numbers[os.stat(name).st_rdev] = name
+    return numbers
+
+
+def _device(pid: int) -> int:
+    """The number of the terminal of a process; 0 where it has none (proc_pid_stat(5), field 7)."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[4])
 
 
 def _used(terminal: str) -> float | None:

@@ -51,6 +51,13 @@ def test_a_terminal_that_somebody_types_into_makes_it_attended_for_a_while() -> 
     assert not is_attended(datetime.now(UTC) + timedelta(minutes=16))
 
 
+def test_a_terminal_that_is_opened_later_is_seen_too() -> None:
+    with shell() as first:
+        assert name_of(first) in terminals()
+        with shell() as later:
+            assert name_of(later) in terminals()
+
+
 def test_the_terminal_of_an_agents_command_is_no_persons() -> None:
     with shell(**{MARK: "reviewer"}) as terminal:
         assert name_of(terminal) not in terminals()
