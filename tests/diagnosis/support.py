@@ -15,6 +15,8 @@ from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 PEOPLE = ("server", "reader", "reviewer")
 
+NOBODY = 1 << 22  # no process of Linux has this id, or one above
+
 
 def after(minutes: float = 0, seconds: float = 0) -> datetime:
     """A moment after noon, when the turn began."""
@@ -66,7 +68,7 @@ def run(**more: Any) -> Run:
     """A run that began a second after noon and said something at once."""
     fields: dict[str, Any] = {
         "number": 3,
-        "process": Identity(4242, 1.0),
+        "process": Identity(NOBODY, 1.0),
         "started": after(seconds=1),
         "first_output": after(seconds=2),
         "last_output": after(seconds=2),
@@ -94,7 +96,7 @@ def loop(
     fields: dict[str, Any] = {
         "folder": "/work/cache",
         "participant": participant,
-        "process": Identity(4200, 1.0),
+        "process": Identity(NOBODY + 1, 1.0),
         "started": after(minutes=-60),
         "program": "claude",
         "phase": phase,
