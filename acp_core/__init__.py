@@ -2,7 +2,7 @@
 
 import sys
 
-__version__ = "0.2.0"
+__version__ = "0.2.1"
 
 if sys.argv[:1] == ["-m"] and "acp_core" not in sys.orig_argv:  # a module of it is being started
     from acp_core.protocols import processes

@@ -21,8 +21,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.signal import Signal
 
-from acp_core.files.text import clean, clean_line
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.locations import RUNNING, is_link
 from acp_tui import keys
 from acp_tui.opening import Opening

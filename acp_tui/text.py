@@ -23,7 +23,7 @@ from textual.fuzzy import Matcher
 from textual.strip import Strip
 from textual.style import Style
 
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 
 Part = str | tuple[str, str | Style] | Content
 """A piece of text: plain, with a style, or already made."""

@@ -18,9 +18,9 @@ from acp_core.agents.place import Place, place
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files import claims
 from acp_core.files.claims import Seen
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
+from acp_core.model.text import clean_line, clean_name
 from acp_core.person.paths import key_of
 
 CONDUCTOR = "conductor"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 LIMIT = 1 << 20  # bytes of one file
 KEPT = 3  # older files: log.1 is the newest of them

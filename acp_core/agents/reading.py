@@ -12,7 +12,7 @@ from typing import NamedTuple
 from acp_core.agents import logs
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 FIRST = 2 << 20  # bytes of what a program printed that are read at first
 LONGEST = 4_000  # characters of a line

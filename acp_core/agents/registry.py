@@ -23,8 +23,8 @@ from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.files import atomic, claims
 from acp_core.files.reading import Stamp, read_bounded, stamp
 from acp_core.files.secrets import mask, mask_command
-from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.person.paths import key_of
 
 _AT_ONCE = 256  # loops that are stopped at the same time

@@ -28,7 +28,7 @@ def refuse_another_participant(folder: str, participant: str) -> None:
     if not mark or "://" in folder or _plays(mark, folder, participant):
         return
     from acp_core.files import claims
-    from acp_core.files.text import clean_line
+    from acp_core.model.text import clean_line
 
     if claims.seen(folder, claims.of_participant(participant)).held:
         raise Refused(f"another program takes the turns of {clean_line(participant)}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from acp_core.cli.output import dump, say
-from acp_core.files.text import clean, clean_line
 from acp_core.loops import boot
 from acp_core.loops.boot import Entry
 from acp_core.model import Preview
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.values import Values
 

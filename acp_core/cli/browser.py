@@ -27,8 +27,8 @@ from aiohttp import web
 from textual_serve.server import Server
 
 from acp_core.files import interrupts
-from acp_core.files.text import clean
 from acp_core.model.errors import CommandError
+from acp_core.model.text import clean
 
 MOST = 16
 """Dashboards that may be open at once; each is a process. The page says the same number."""

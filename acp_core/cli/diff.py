@@ -9,7 +9,6 @@ from acp_core.cli import fields
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import past_of, place_of
 from acp_core.cli.start import load_settings
-from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.diff import NEW, OLD, Line
@@ -19,6 +18,7 @@ from acp_core.history.versions import Known
 from acp_core.history.wording import bytes_of, describe_version, text_of
 from acp_core.model import format
 from acp_core.model.errors import CommandError
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.diff/1"

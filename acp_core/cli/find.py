@@ -9,11 +9,11 @@ from acp_core.cli import fields, layout, signs
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import Terminal, complain, dump, say, terminal, typed
 from acp_core.cli.start import chosen_paths, load_settings
-from acp_core.files.text import clean
 from acp_core.fleet import Fleet
 from acp_core.fleet.search import Hit, loader, search
 from acp_core.model import Snapshot, format
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.find/1"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from acp_core.cli.output import Terminal
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 
 GAP = "  "
 NARROWEST = 2  # cells of a column, however narrow the terminal is

@@ -19,10 +19,10 @@ from acp_core.diagnosis.personal import (
     bind_unack,
     bind_unarchive,
 )
-from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit import printing
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from acp_core.files.text import clean, clean_line
 from acp_core.model import ActionSpec, Snapshot
+from acp_core.model.text import clean, clean_line
 
 STYLES = {
     "head": "1",

@@ -11,11 +11,11 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.page import View, page
 from acp_core.cli.past import chain_of, past_of, place_of
 from acp_core.cli.start import load_settings
-from acp_core.files.text import clean_line, clean_name
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, written
 from acp_core.history.past import Past, Then, gaps
 from acp_core.model import format
 from acp_core.model.errors import CommandError
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.replay/1"

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from acp_core.diagnosis.personal import Noted
 from acp_core.diagnosis.personal_table import REPORT
-from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 

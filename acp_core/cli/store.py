@@ -5,10 +5,10 @@ from __future__ import annotations
 from acp_core.cli import fields, layout
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
-from acp_core.files.text import clean_line
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.values import Values
 from acp_core.stores.address import POSTGRES, BadAddress, parse
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acp_core.cli.check import Check, State
-from acp_core.files.text import clean_line
 from acp_core.model.errors import AcpError
+from acp_core.model.text import clean_line
 from acp_core.stores.address import POSTGRES, Address, is_address, parse, without_password
 from acp_core.stores.base import is_shared, pinned_address
 

@@ -11,8 +11,8 @@ from acp_core.agents import presets
 from acp_core.agents.failures import FailureClass, failure_of
 from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
-from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE, RELAUNCH
+from acp_core.model.text import clean_line
 
 _LONG = 200  # characters of a reason that are quoted
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.questions import choice_text
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
-from acp_core.files.text import clean, clean_line
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
 from acp_core.model import Cause, Change, Row, Target, Tone
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import clock, dated
+from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.kit.cards import MOST, counted, texts
 from acp_core.protocols.kit.diagnosis import safe_id

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.diagnosis.personal_table import ACK, ARCHIVE, UNACK, UNARCHIVE
-from acp_core.files.text import clean_line
 from acp_core.model import (
     Action,
     Need,
@@ -29,6 +28,7 @@ from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.sentence import continued, names_in, sentence_case
+from acp_core.model.text import clean_line
 from acp_core.person.attention import Attention
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify

@@ -17,7 +17,7 @@ from acp_core.agents.command_lines import waiting_processes
 from acp_core.agents.identity import identify
 from acp_core.files import claims
 from acp_core.files.secrets import mask_command
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols.kit.diagnosis import Stranger
 

@@ -7,8 +7,8 @@ shows it knows what time it is.
 from __future__ import annotations
 
 from acp_core.agents.state import Run, RunnerState
-from acp_core.files.text import clean_line
 from acp_core.model.format import dated
+from acp_core.model.text import clean_line
 
 _LAST = 4  # lines of a program's output that are quoted
 _LONG = 200

@@ -27,7 +27,7 @@ from acp_core.files.owners import Process, read_record
 from acp_core.files.owners import write_record as write_record
 from acp_core.files.run_folder import HOME, prepare, run_folder, settle
 from acp_core.files.run_folder import ClaimError as ClaimError
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 try:
     import fcntl

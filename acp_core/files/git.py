@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 _PATIENCE = 20.0  # seconds that git may take
 _SAFE = re.compile(r"git config --global --add safe\.directory [^\n]+")

@@ -6,7 +6,7 @@ import json
 import os
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 FILE = "mirror.json"
 """In a reader's folder: whose collaboration it shows, and the files of it."""

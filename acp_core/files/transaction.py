@@ -27,7 +27,6 @@ from acp_core.files import atomic, modes, writes
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
 from acp_core.files.newer import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.files.writes import APPEND as APPEND
 from acp_core.files.writes import CREATE as CREATE
 from acp_core.files.writes import MOVE as MOVE
@@ -37,6 +36,7 @@ from acp_core.files.writes import Step as Step
 from acp_core.files.writes import Write as Write
 from acp_core.files.writes import WriteError as WriteError
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 
 JOURNAL = "acp-journal.json"
 _UNNAMED = "an unknown write"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from acp_core.files.text import clean_line, spelled, unseen
 from acp_core.model.light import NamedTuple
+from acp_core.model.text import clean_line, spelled, unseen
 
 _ESCAPES = r"(?:\\u[0-9a-fA-F]{4})+"  # compiled where it is needed: seldom
 _BOM = b"\xef\xbb\xbf"

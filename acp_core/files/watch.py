@@ -19,7 +19,7 @@ from acp_core.files import kernel, mounts
 from acp_core.files.changes import MODIFIED
 from acp_core.files.kernel import Kernel, Wake
 from acp_core.files.poll import Poller
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 POLL = 0.3  # s between two looks where the kernel does not tell
 CHECK = 2.0  # s between two checks that the folders are still those that are watched

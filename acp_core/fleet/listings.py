@@ -14,11 +14,11 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Rows
 from acp_core.protocols.discovery import DiscoveredCollaboration

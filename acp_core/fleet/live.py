@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.journal import without_collector
-from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.forecasting import Forecasting, late_durations, learn_once
@@ -45,6 +44,7 @@ from acp_core.fleet.workers import Urgency, Workers
 from acp_core.history.forecast import Forecast
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import FOLDERS, Changes, DiscoveredCollaboration, Explorer
 from acp_core.protocols.locations import RUNNING, SearchRoot, is_link

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import run_folder, tree_state
-from acp_core.files.text import clean, clean_line
 from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
 from acp_core.fleet.pace import Pace
 from acp_core.fleet.progress import Progress
@@ -25,6 +24,7 @@ from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
 from acp_core.model.story import Story
+from acp_core.model.text import clean, clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_line
 from acp_core.model import Document, DocumentText, Snapshot
+from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
     from acp_core.fleet import Fleet

@@ -24,12 +24,12 @@ from typing import Any, BinaryIO
 from acp_core.files import atomic
 from acp_core.files.newer import is_newer
 from acp_core.files.reading import Unreadable, open_regular
-from acp_core.files.text import clean_line
 from acp_core.history import library, transfer
 from acp_core.history.archive_contents import differences, files_of
 from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
+from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 

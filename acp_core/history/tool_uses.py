@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.history.schema import LoopChange
 from acp_core.model import Panel, Row
 from acp_core.model.format import exact
+from acp_core.model.text import clean_line
 
 _MOST = 200  # uses in a report, the newest
 _LONGEST = 200  # characters of one

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.history import git
 from acp_core.history.observing import LARGEST, LARGEST_LOG
 from acp_core.history.schema import MISSING
 from acp_core.history.store import Store
+from acp_core.model.text import clean_line
 from acp_core.model.tracked import TrackedFile
 
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"

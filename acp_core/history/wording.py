@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import NamedTuple
 
-from acp_core.files.text import clean
 from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
 from acp_core.history.versions import Known
 from acp_core.model import format
 from acp_core.model.story import Count
+from acp_core.model.text import clean
 
 NONE = "-"  # there is no such thing in this collaboration
 _LAST_ROUNDS = 5

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from acp_core.agents import background, codec, registry
 from acp_core.agents.place import place
 from acp_core.agents.presets import PresetError
-from acp_core.files.text import clean, clean_line
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.acts.about import About
@@ -27,6 +26,7 @@ from acp_core.loops.stopping import stop_loops
 from acp_core.model import Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.stores.asking import ALLOW, REJECT
 

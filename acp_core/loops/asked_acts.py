@@ -9,10 +9,10 @@ from typing import Any
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.requests import ALLOW_ONCE
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 from acp_core.protocols.kit import owner_inputs

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from acp_core.agents import registry
 from acp_core.agents.place import Place
-from acp_core.files.text import clean_line
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
+from acp_core.model.text import clean_line
 
 
 def interrupted() -> list[Spec]:

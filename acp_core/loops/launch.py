@@ -20,11 +20,11 @@ from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
-from acp_core.files.text import clean_name
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError, NotStarted
+from acp_core.model.text import clean_name
 from acp_core.model.turn import Mode
 from acp_core.person.paths import key_of
 from acp_core.person.permissions import Permissions, Policy

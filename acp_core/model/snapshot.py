@@ -2,7 +2,7 @@
 
 Everything that a screen, a command or a report shows is one of these. All of
 them are immutable, and every string in them is already safe to show (see
-`acp_core.files.text`): what came from files, agents or the network was made
+`acp_core.model.text`): what came from files, agents or the network was made
 safe where the Snapshot was built.
 
 A Snapshot shares the unchanged parts of the one before it (the same objects),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from acp_core.files import atomic, modes
 from acp_core.files.newer import NEWER
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 from acp_core.person import paths
 
 if TYPE_CHECKING:

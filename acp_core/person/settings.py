@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.model.errors import InvalidInput
+from acp_core.model.text import clean_line
 from acp_core.person import paths as places
 
 FILE = "config.toml"

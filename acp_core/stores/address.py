@@ -14,8 +14,8 @@ import unicodedata
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 
 GIT = "git"
 POSTGRES = "postgresql"

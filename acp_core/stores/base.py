@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from acp_core.files import atomic, modes, run_folder
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.pins import pin_of, pins_folder
 from acp_core.stores import exclusive
 from acp_core.stores.address import Address, BadAddress, parse

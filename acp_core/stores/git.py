@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores import git_making
 from acp_core.stores import git_words as words
 from acp_core.stores.address import Address

@@ -14,7 +14,7 @@ import shlex
 from pathlib import Path
 
 from acp_core.files import git
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.address import without_password
 from acp_core.stores.engine import InDoubt, SharingError, StoreRefused, StoreUnreachable, TipMoved
 

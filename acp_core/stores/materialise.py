@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from acp_core.files.locked import LogError, locked
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.stores import names
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
 from acp_core.stores.engine import (

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from acp_core.files.mirrored import FILE, PLACE
 from acp_core.files.newer import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores import names
 from acp_core.stores.engine import MAX_BYTES, MAX_FILE, MAX_FILES, SharingError, StoreRefused
 from acp_core.stores.tree import Tree

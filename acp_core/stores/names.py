@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.engine import MAX_DEPTH, MAX_FILES, StoreRefused
 
 _LONGEST_PART = 255  # bytes

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.stores.address import POSTGRES, Address
 from acp_core.stores.engine import Asked

@@ -17,8 +17,8 @@ from typing import Any
 
 from acp_core.files import atomic, modes, owners
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.paths import cache_folder
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Engine, Heard

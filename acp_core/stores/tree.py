@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files import atomic, modes
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.stores.engine import MAX_DEPTH, MAX_FILE, MAX_FILES
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.diagnosis.personal_table import ACK
-from acp_core.files.text import clean_line
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
 from acp_core.model.sentence import need_case
+from acp_core.model.text import clean_line
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.compositing import PaintingScreen

@@ -6,8 +6,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Protocol
 
-from acp_core.files.text import clean_line
 from acp_core.model import Document, DocumentText, Event
+from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
     from acp_core.fleet import Fleet

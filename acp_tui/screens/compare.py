@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
 from acp_core.history.wording import bytes_of, describe_versions, text_of
 from acp_core.model.format import count
+from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, fit, join, width

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean
 from acp_core.model import Document, Event, Need, Snapshot
+from acp_core.model.text import clean
 from acp_tui.actions.collaboration_actions import offered
 from acp_tui.actions.labels import Labels
 from acp_tui.screens.collaboration_source import Source

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from acp_core.files.text import clean_line
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.model import Document, DocumentText, Event
+from acp_core.model.text import clean_line
 from acp_core.protocols.locations import find
 from acp_tui.screens.collaboration_source import unreadable
 

@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from acp_core.files.text import clean_line
 from acp_core.history import followed, jumps
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
 from acp_core.model import format
+from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.screens.past_source import PastSource
 from acp_tui.screens.pick import PickScreen

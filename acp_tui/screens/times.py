@@ -14,7 +14,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_core.files.text import clean_line
 from acp_core.history import chart as charts
 from acp_core.history import wording
 from acp_core.history.chain import chain
@@ -25,6 +24,7 @@ from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.model import Status
+from acp_core.model.text import clean_line
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
 from acp_core.protocols.locations import find

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
 from acp_core.history.diff import NEW, OLD, SAME, Line
+from acp_core.model.text import clean_line
 from acp_tui.text import width
 from acp_tui.widgets.document_view import RENDERED_UP_TO
 from acp_tui.widgets.lines import Row, cut, mark, text_of

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core import __version__
-from acp_core.files.text import clean
+from acp_core.model.text import clean
 from tests.faults.campaign import Result, carry_out
 from tests.faults.every import EVERY
 

@@ -56,7 +56,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     """Every parser of strangers' bytes, each with what it may raise."""
     from acp_core.agents import streams
     from acp_core.files import markdown
-    from acp_core.files.text import clean, clean_line
+    from acp_core.model.text import clean, clean_line
     from acp_core.protocols.cycle import schema as cycle
     from acp_core.protocols.cycle.schema import phase_result
     from acp_core.protocols.folder import schema

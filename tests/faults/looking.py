@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean
 from acp_core.model import Document, Link, Row, Snapshot
+from acp_core.model.text import clean
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case, Clock

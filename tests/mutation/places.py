@@ -65,8 +65,8 @@ UNDEFENDED = (
         "tests/files/test_atomic.py::test_what_cannot_be_replaced_leaves_the_old_and_nothing_beside_it[fsync]",
     ),
     Undefended(
-        "acp_core/files/text.py", r'_BIDIRECTIONAL = "\u061c', '_BIDIRECTIONAL = "',
-        "tests/files/test_text.py::test_each_sign_that_does_harm_is_seen_even_alone",
+        "acp_core/model/text.py", r'_BIDIRECTIONAL = "\u061c', '_BIDIRECTIONAL = "',
+        "tests/model/test_text.py::test_each_sign_that_does_harm_is_seen_even_alone",
     ),
     Undefended(
         "acp_core/files/requests.py", "values, found.st_uid, account)", "values, os.getuid(), account)",

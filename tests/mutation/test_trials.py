@@ -10,7 +10,7 @@ from tests.mutation.__main__ import NOTICED, ROOT, copied
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.trials import Trials
 
-TESTS = ["tests/files/test_text.py", "tests/files/test_locked.py"]
+TESTS = ["tests/model/test_text.py", "tests/files/test_locked.py"]
 
 
 def change(path: str, kind: str, was: str) -> Mutant:
@@ -26,7 +26,7 @@ def test_a_change_is_noticed_or_hangs_or_survives_and_is_gone_afterwards(tmp_pat
         for path, kind, was, results in (
             ("acp_core/files/locked.py", "compare", "size > 0", NOTICED),
             ("acp_core/files/locked.py", "guard", "QUIET", NOTICED),  # it waits for ever
-            ("acp_core/files/text.py", "guard", "text.isascii()", ("survived",)),  # only slower
+            ("acp_core/model/text.py", "guard", "text.isascii()", ("survived",)),  # only slower
         ):
             verdict = trials.judge(change(path, kind, was), tests, {})
             assert verdict.result in results, (path, was, verdict)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from acp_core import model
-from acp_core.files.text import clean
+from acp_core.model.text import clean
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import width

@@ -18,7 +18,7 @@ from acp_core.agents.state import ToolUse
 from acp_core.agents.streams.live import use_of
 from acp_core.agents.streams.progress import string, table, text_in
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 
 TEXT, CALL, NOTE, PERSON = "text", "call", "note", "person"
 MOST = 400

@@ -17,8 +17,8 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.state import MARK, Files
 from acp_core.agents.place import place
 from acp_core.files import claims
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 
 
 def refuse_inside_a_session() -> None:

@@ -20,7 +20,7 @@ from acp_core.agents.live.requests import (
     bounded,
 )
 from acp_core.agents.streams.progress import items, string, table
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 FORM = "elicitation/create"
 """The method by which an agent has a person fill in a form."""

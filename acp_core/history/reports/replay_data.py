@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean
 from acp_core.history.moments import EVENT
 from acp_core.history.past import Past
 from acp_core.history.reports.report import Text, Version
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import Known
+from acp_core.model.text import clean
 
 MOST = 4_000_000  # characters of all versions together
 

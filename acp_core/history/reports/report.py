@@ -10,13 +10,13 @@ from enum import Enum
 from typing import Any
 
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean
 from acp_core.history.chart import Chart
 from acp_core.history.metrics import Metrics
 from acp_core.history.over_time import Change, Point
 from acp_core.model import Panel, Row, Severity, Snapshot, Status, format
 from acp_core.model.sentence import names_in, sentence_case
 from acp_core.model.story import PastTurn
+from acp_core.model.text import clean
 
 REMOVED = "[removed]"
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")

@@ -14,13 +14,13 @@ from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import RunnerState
 from acp_core.files.owners import account
-from acp_core.files.text import clean_line
 from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.ending import PATIENCE, within
 from acp_core.loops.acts.table import LOGIN, NUDGE
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 

@@ -10,12 +10,12 @@ from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE
 from acp_core.files.owners import account
-from acp_core.files.text import clean_line
 from acp_core.loops.acts.ending import within
 from acp_core.loops.acts.table import ANSWER
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.diagnosis import safe_id

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from acp_core.agents.presets import Preset
-from acp_core.files.text import clean, clean_line
 from acp_core.loops import launch
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.loops.spec import Spec
 from acp_core.model import Change, Outcome, OutcomeState, Preview
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.kit.diagnosis import safe_id
 
 

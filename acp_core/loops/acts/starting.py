@@ -13,7 +13,6 @@ from acp_core.agents.failures import FailureClass
 from acp_core.agents.presets import ANY, Preset
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
-from acp_core.files.text import clean_line
 from acp_core.loops import wording
 from acp_core.loops.acts import table
 from acp_core.loops.acts.about import About, one_of
@@ -25,6 +24,7 @@ from acp_core.loops.spec import Spec
 from acp_core.model import Action, Outcome, Participant, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.binding import Context, Narrowed, bound, words_of
 from acp_core.protocols.kit.values import Values
 

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from acp_core.agents.ending import Stopped
 from acp_core.agents.state import RunnerState
-from acp_core.files.text import clean_line
 from acp_core.loops import wording
 from acp_core.loops.acts.about import About, one_of
 from acp_core.loops.acts.ending import end_group, end_stranger
@@ -14,6 +13,7 @@ from acp_core.loops.acts.table import DUPLICATE, STOP_LOOP, STOP_PROGRAM
 from acp_core.loops.stopping import stop_loops
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.diagnosis import Stranger, safe_id
 from acp_core.protocols.kit.values import Values

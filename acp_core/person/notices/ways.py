@@ -15,8 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import InvalidInput
+from acp_core.model.text import clean_line
 from acp_core.person.notices.news import KINDS, Message, is_quiet
 
 PATIENCE = 10.0  # seconds that a way may take

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_core.files import claims
-from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions.names import (
     ACCEPT,

@@ -12,9 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
 from acp_core.model.light import Any, TextIO
+from acp_core.model.text import clean_line
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended

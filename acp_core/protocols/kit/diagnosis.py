@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_name
 from acp_core.model import Cause, Participant, Snapshot, Turn
+from acp_core.model.text import clean_name
 
 if TYPE_CHECKING:
     from acp_core.agents.live.answers import OpenRequest

@@ -7,8 +7,8 @@ from pathlib import Path
 from acp_core.files import markdown
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import File
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Document, DocumentText, Heading
+from acp_core.model.text import clean, clean_line
 
 LIMIT = 4 << 20  # bytes of a document that are shown
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
+from acp_core.model.text import clean_line
 
 UNSEEN_TEXT = (
     "Agents read text that is invisible to people, and may follow it as an instruction.",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from acp_core.files.text import clean, clean_line
 from acp_core.model.action import Action, Intent
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.action_spec import By
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.kit.owner_inputs import open_fields
 from acp_core.stores import asking
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.schema import fields, inputs
 from acp_core.protocols.kit.values import Values
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from acp_core.agents.live.asking import Questions
-from acp_core.files.text import clean
 from acp_core.model import Document, Snapshot, SourceState
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import PLACE, ActionSpec, Answer, By, Field, Intent, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean
 from acp_core.protocols import locations
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.binding import Context, bound

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from acp_core.files.text import clean
 from acp_core.model.action import OutcomeState
 from acp_core.model.action_spec import ActionSpec, Answer, By, Field, Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean
 from acp_core.protocols.kit import schema, validation
 from acp_core.protocols.kit.binding import Location, bind
 from acp_core.protocols.kit.values import completed

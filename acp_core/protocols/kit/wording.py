@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.kit.command_line import reason_of
 
 RETRYING = "; trying again"

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.diagnosis import Case, mark
 from acp_core.protocols.kit.wording import without_retry
 from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import interrupts
-from acp_core.files.text import clean_line
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line, clean_name, unseen
 from acp_core.files.unseen import Unseen
 from acp_core.model import Finding, Severity, Verdict
+from acp_core.model.text import clean_line, clean_name, unseen
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, senders, time_of

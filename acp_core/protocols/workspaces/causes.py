@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core.agents.state import RunnerState
-from acp_core.files.text import clean_line
 from acp_core.model import Cause, Need, Severity
 from acp_core.model.format import dated
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import (

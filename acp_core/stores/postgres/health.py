@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.engine import SharingError
 from acp_core.stores.postgres import link, schema, words
 

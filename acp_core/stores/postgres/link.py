@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files import owners
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.address import BadAddress
 from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
 from acp_core.stores.postgres import schema, words

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.engine import Heard
 from acp_core.stores.listing import Acting, Listed, Standing
 from acp_core.stores.postgres import link

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores.address import without_password
 from acp_core.stores.engine import SharingError, StoreRefused, StoreUnreachable, TipMoved
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from acp_core.files.text import clean
 from acp_core.model import Document, Snapshot
+from acp_core.model.text import clean
 from acp_core.protocols.cycle.read.collaboration import open_cycles
 from tests.protocols.cycle.making import (
     HOME,

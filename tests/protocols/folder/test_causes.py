@@ -507,7 +507,7 @@ def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
     """Whatever the files, and whatever a program printed: registry and Snapshot made it safe."""
     from dataclasses import fields
 
-    from acp_core.files.text import clean
+    from acp_core.model.text import clean
 
     gates = (f"Gate {HOSTILE}", "The rollout order is agreed")
     people = ("server", "re\x1bader")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.rules.results import check
 from acp_core.protocols.governed.schema import Line
 from acp_core.protocols.governed.write.corrections import apply

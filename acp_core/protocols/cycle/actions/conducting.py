@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions import programs
 from acp_core.protocols.cycle.actions.common import (

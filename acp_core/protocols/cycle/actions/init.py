@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import modes
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions import programs
 from acp_core.protocols.cycle.actions.conducting import follow

@@ -15,9 +15,9 @@ from acp_core.agents.state import RunnerState
 from acp_core.files import requests
 from acp_core.files.claims import CONDUCT
 from acp_core.files.run_folder import ClaimError
-from acp_core.files.text import clean_line
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs

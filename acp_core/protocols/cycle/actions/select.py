@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.common import open_project
 from acp_core.protocols.cycle.actions.table_conducting import SELECTION

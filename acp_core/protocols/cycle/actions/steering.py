@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions import perform as writing
 from acp_core.protocols.cycle.actions import table_steering as table

@@ -26,7 +26,7 @@ from acp_core.agents.state import Phase, Run
 from acp_core.agents.transcript import parse, read_end
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import board

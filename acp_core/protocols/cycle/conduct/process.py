@@ -19,10 +19,10 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
-from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols import processes
 from acp_core.protocols.cycle.actions import names
 from acp_core.protocols.cycle.actions.names import RUN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.text import clean_line, is_clean
 from acp_core.model import (
     Finding,
     Need,
@@ -23,6 +22,7 @@ from acp_core.model import (
     Verdict,
     Visit,
 )
+from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import rules, schema, state
 from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, FEEDBACK, RERUN, RESOLVE, SELECT
 from acp_core.protocols.cycle.read import scan

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from acp_core.files.records import File, read_text
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Document, DocumentText
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Cycle, Project, Version
 from acp_core.protocols.kit.documents import LIMIT, document

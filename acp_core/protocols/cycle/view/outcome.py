@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_line
 from acp_core.model import Panel, Row, Target, Tone
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import Cycle
 

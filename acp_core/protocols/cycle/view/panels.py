@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line, is_clean
 from acp_core.model import Panel, Row, Target, Tone, format
+from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.names import DECIDE, RESOLVE, SELECT
 from acp_core.protocols.cycle.schema import Cycle, Object, Project

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Cycle, Object
 from acp_core.protocols.cycle.schema.state_file import LogRow, parse

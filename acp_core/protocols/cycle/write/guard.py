@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions.names import REBUILD, SELECT, START
 from acp_core.protocols.cycle.read import scan

@@ -6,9 +6,9 @@ import os
 import shlex
 from datetime import datetime
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.actions.table_share import ASKING
 from acp_core.protocols.folder.mirror import permits
 from acp_core.protocols.folder.write import asking as requests

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_name
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field
+from acp_core.model.text import clean_name
 from acp_core.protocols.folder.actions import writing
 from acp_core.protocols.folder.actions.common import OpenFolder
 from acp_core.protocols.folder.actions.display import file_change

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from acp_core.files.text import clean_line, clean_name
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import PROTOCOL, schema
 from acp_core.protocols.folder.schema import Entry, deliverables
 from acp_core.protocols.folder.state import Illegal

@@ -10,9 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_name
 from acp_core.model.action import Action, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec, Field
+from acp_core.model.text import clean_name
 from acp_core.protocols.folder.actions.appending import write
 from acp_core.protocols.folder.actions.common import (
     OpenFolder,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_name
 from acp_core.model.action import Change, Preview
+from acp_core.model.text import clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.display import file_change
 from acp_core.protocols.folder.write.append import Prepared, Request, prepare

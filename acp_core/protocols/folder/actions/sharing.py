@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_share
 from acp_core.protocols.folder.mirror import sharing as mirrors

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_line
 from acp_core.model import Cause
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, conflicts, gates, half_done, human, log

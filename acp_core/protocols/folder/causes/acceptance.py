@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_name
 from acp_core.model import Cause, Status
+from acp_core.model.text import clean_name
 from acp_core.protocols.folder.causes.gates import (
     blocking,
     unreasoned,

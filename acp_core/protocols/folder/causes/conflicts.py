@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_line
 from acp_core.model import Cause
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import SYNC
 from acp_core.protocols.folder.read.facts import Facts

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from acp_core.files.markdown import CheckBox
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause, Status, Turn
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import CHECK, SETTLE
 from acp_core.protocols.folder.causes.rounds import required

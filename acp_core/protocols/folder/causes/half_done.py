@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_line
 from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.format import dated
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, mark_of, quoted, since_broken
 from acp_core.protocols.folder.conduct.steps import required, steps

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import dated
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import Entry

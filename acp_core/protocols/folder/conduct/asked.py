@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from acp_core.agents.background import environment
-from acp_core.files.text import clean, clean_line
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write.opened import read_protocol

@@ -25,7 +25,7 @@ from acp_core import __version__
 from acp_core.files import atomic, claims, owners, run_folder
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import Requests
 from acp_core.protocols.folder.write import Refused, answered, handover, shared, synchronizing

@@ -9,8 +9,8 @@ import os
 from datetime import datetime
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.model import Outcome, OutcomeState, Status
+from acp_core.model.text import clean_line
 from acp_core.model.turn import Brief, Mode, TurnState
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.steps import required, steps

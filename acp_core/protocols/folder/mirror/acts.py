@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from acp_core.agents.live.inside import refuse_inside_a_session
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.write import asking as asked
 from acp_core.protocols.kit.offers import Offer, decoded
 from acp_core.protocols.kit.schema import inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from acp_core.files.mirrored import FILE
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.stores import base as manifests
 from acp_core.stores import mirror
 from acp_core.stores.base import Base

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from acp_core.files.mirrored import FILE, PLACE
 from acp_core.files.reading import Stamp, stamp
-from acp_core.files.text import clean_line
 from acp_core.model import Action, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
 from acp_core.model.story import Story
+from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.conduct import following

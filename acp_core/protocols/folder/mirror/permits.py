@@ -14,8 +14,8 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
-from acp_core.files.text import clean, clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.folder.write import asking as asked
 from acp_core.protocols.folder.write.asking import Wanted
 from acp_core.stores import asking, hosts, proof

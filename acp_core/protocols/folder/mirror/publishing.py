@@ -8,9 +8,9 @@ import time
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.mirroring import Contents, collect, summary
 from acp_core.stores import asking, hosts, mirror, names
 from acp_core.stores import base as manifests

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.conduct import following
 from acp_core.protocols.folder.mirror import publishing
 from acp_core.protocols.folder.mirror.joining import bring, is_reader

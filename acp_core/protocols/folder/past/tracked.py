@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from acp_core.files.text import clean_line
 from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import V2
 

@@ -13,8 +13,8 @@ from datetime import datetime
 
 from acp_core.files import modes
 from acp_core.files.journal import without_collector
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.paths import cache_folder
 from acp_core.protocols.contract import Rows
 from acp_core.protocols.folder.read.collaboration import people_of_settings

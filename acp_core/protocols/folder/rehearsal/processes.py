@@ -15,7 +15,7 @@ from typing import IO
 
 import acp_core
 from acp_core.files import modes
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 GRACE = 2.0  # seconds between asking processes to end and killing them
 TAIL = 4096  # bytes at the end of a log in which its last line is looked for

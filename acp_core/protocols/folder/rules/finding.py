@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from acp_core.files.text import clean_line
 from acp_core.model.light import NamedTuple
+from acp_core.model.text import clean_line
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 VALID, WITH_WARNINGS, INVALID = 0, 1, 2

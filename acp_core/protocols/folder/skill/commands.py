@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.skill.contents import Incomplete
 from acp_core.protocols.folder.skill.install import Plan, carry_out, plan
 from acp_core.protocols.kit.values import Values

@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.read.facts import Facts

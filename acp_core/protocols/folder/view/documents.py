@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files.text import clean_line
 from acp_core.model import Document, Notice
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import README, Facts
 from acp_core.protocols.folder.read.file import File

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
 from acp_core.model import Gate
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.advice import nearest

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from acp_core.files.text import clean_line
 from acp_core.model import Link
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.read.detect import detect
 from acp_core.protocols.folder.schema import object_in, text_in
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Need, Participant, Runner, Snapshot, Status, Turn
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.standing import ListState, decode
 from acp_core.protocols.folder.view.participants import ID, names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_name
 from acp_core.model import NextAction, Participant, Turn
+from acp_core.model.text import clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
 from acp_core.protocols.folder.read import standing

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding, Link, Need, Severity, Turn, Verdict
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.protocol_file import is_behind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Question
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import ANSWERING, SETTLE
 from acp_core.protocols.folder.read.facts import Facts

@@ -9,8 +9,8 @@ from operator import is_
 
 from acp_core.files import markdown
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model.snapshot import Panel, Row, Target, Tone
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema.documents import Item

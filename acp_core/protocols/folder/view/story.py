@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model.story import Count, PastTurn, Request, Story, summed
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import overload
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.model.marks import Mark
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.rules.log_lines import leads_out

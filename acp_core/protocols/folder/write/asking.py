@@ -9,7 +9,7 @@ import contextlib
 import time
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files.text import clean_line
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import MISSING
 from acp_core.protocols.folder.write import Refused

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shlex
 
-from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.kit import guard

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from acp_core.files import atomic, modes
 from acp_core.files.mirrored import FILE
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.mirror.joining import bring as bring_mirror
 from acp_core.protocols.folder.mirror.joining import is_reader

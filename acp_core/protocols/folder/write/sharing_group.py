@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from acp_core.files import run_folder
 from acp_core.files.modes import group_name
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder.write import Refused
 
 _FOLDER, _FILE = 0o2070, 0o060

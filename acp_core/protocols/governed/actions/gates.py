@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Action
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.actions import table_deciding
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import existing_program

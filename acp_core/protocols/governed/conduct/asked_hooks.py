@@ -17,7 +17,7 @@ from pathlib import Path
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.reading import stamp
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import hooks, scripts, trust
 from acp_core.protocols.governed.conduct.hooks import Ended

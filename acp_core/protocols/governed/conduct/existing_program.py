@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents import spawn
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import objects, text

@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, Write
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import ACCEPT, APPROVE_GATE, STEP
 from acp_core.protocols.governed.conduct import scripts, trust

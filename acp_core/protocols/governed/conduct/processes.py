@@ -20,7 +20,7 @@ from acp_core.agents.ending import end
 from acp_core.agents.identity import ATTEMPT, Identity, bearer, identify
 from acp_core.files import atomic, claims, modes
 from acp_core.files.claims import ClaimError, Seen, of_turn
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone

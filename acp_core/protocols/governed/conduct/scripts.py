@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.schema import Object
 
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL

@@ -15,7 +15,7 @@ from pathlib import Path
 from acp_core.files import atomic, modes
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, objects

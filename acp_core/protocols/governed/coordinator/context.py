@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.opened import Opened, open_initiative
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.locked import LogError, locked_folder
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import scripts
 from acp_core.protocols.governed.coordinator import trust

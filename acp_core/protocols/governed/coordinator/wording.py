@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Loaded, text
 

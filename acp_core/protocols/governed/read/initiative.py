@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line, clean_name
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Pending, Run, read_run
 from acp_core.protocols.governed.schema import Loaded, Log, Object

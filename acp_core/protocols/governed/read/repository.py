@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean
 from acp_core.model.errors import Unusable
+from acp_core.model.text import clean
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state.turns import Observed

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_name
+from acp_core.model.text import clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.processes import ProgramState

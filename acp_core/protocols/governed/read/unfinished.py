@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import stamp
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, obj, text
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct.hooks import ASKED, BLOCKING, is_asked
 from acp_core.protocols.governed.conduct.hooks import PHASES as HOOK_PHASES

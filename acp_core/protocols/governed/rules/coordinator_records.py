@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.coordinator import reconcile
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.finding import Trouble

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.reading import read_bounded
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import rebuild

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import plan_of
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams

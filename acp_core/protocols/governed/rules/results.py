@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.rules.result_delegations import check_delegations
 from acp_core.protocols.governed.rules.result_protocol import check_protocol
 from acp_core.protocols.governed.rules.result_schema import REVIEWS as REVIEWS

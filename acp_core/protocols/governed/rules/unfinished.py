@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.read.unfinished import Transaction, describe

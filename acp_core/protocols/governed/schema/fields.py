@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from acp_core.files.decode import Decoder, key, number
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 
 T = TypeVar("T")
 _DECODER = Decoder(most=10_000)

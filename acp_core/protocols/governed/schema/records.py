@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acp_core.files.decode import key
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.schema.fields import line, lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.actions.names import APPROVE_BARRIER
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, START
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED

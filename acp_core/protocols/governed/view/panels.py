@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core import model
-from acp_core.files.text import clean_line
 from acp_core.model.format import age, dated
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Objection, Run
 from acp_core.protocols.governed.rules.result_schema import SEVERITIES

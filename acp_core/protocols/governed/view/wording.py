@@ -6,7 +6,7 @@ shapes that the existing program writes. Standard library only.
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.state_file import RunState, TurnState

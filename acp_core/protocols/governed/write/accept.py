@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.files.text import clean, clean_line
 from acp_core.files.transaction import APPEND, REMOVE, Write
 from acp_core.model.action import Change
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import seals

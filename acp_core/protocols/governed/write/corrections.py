@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.rules.result_protocol import must_object
 from acp_core.protocols.governed.rules.result_schema import ARTIFACTS, CATEGORIES, product_files
 from acp_core.protocols.governed.schema import (

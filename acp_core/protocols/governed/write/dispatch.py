@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from acp_core.agents.identity import Identity
 from acp_core.files import modes
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import REPLACE, Write
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names

@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import existing_program, hooks, processes, trust

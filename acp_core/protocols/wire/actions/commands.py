@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from acp_core.files.text import clean_line
 from acp_core.model.action import Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit import command, printing
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.actions import message, previews, table

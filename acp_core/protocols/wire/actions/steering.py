@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files import interrupts
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.actions import message, previews, table

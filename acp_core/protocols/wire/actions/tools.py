@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.text import clean_name
 from acp_core.model.action import Action
 from acp_core.model.action_spec import PLACE, Answer, By
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_name
 from acp_core.protocols.kit.binding import Context, Location
 from acp_core.protocols.kit.taking_part import WHO
 from acp_core.protocols.kit.values import Values, completed

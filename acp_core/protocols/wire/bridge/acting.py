@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core.files.text import clean_line
 from acp_core.model import Action, OutcomeState
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Watched
 from acp_core.protocols.kit import owner_inputs, validation
 from acp_core.protocols.kit.wording import reason

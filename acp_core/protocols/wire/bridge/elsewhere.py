@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.decode import text
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.model.action import Change, Intent
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
 from acp_core.protocols.wire.network.answers import WireError
 from acp_core.protocols.wire.network.client import Client

@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from acp_core.files.text import clean, clean_line
 from acp_core.model import DocumentText, Event, Heading, Snapshot, SourceState
 from acp_core.model.errors import InvalidInput
 from acp_core.model.sentence import continued, names_in
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.schema import Json
 

@@ -8,9 +8,9 @@ import logging
 from collections.abc import AsyncIterator
 from functools import partial
 
-from acp_core.files.text import clean_line
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Watched
 from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.wire.bridge.acting import Acting

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote
 
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
+from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import PastLog
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case

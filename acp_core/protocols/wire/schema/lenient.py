@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from acp_core.files.decode import Decoder, integer
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.wire.schema import Json
 
 T = TypeVar("T")

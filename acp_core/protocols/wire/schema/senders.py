@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from acp_core.files.text import unseen
+from acp_core.model.text import unseen
 from acp_core.protocols.wire.schema import Json
 
 UNKNOWN = "unknown sender"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acp_core.files.decode import key, whole
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.schema.lenient import Object, line
 from acp_core.protocols.wire.schema.parts import in_line, shown_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import (
     Need,
     NextAction,
@@ -16,6 +15,7 @@ from acp_core.model import (
     Turn,
     Verdict,
 )
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.actions.names import ANSWER
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reach, Reading

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of

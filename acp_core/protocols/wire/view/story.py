@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.decode import text
-from acp_core.files.text import clean_name
 from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.text import clean_name
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.state import TERMINAL

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from acp_core.files.decode import text
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.model.format import exact
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire.schema import Json, lenient, senders, time_of
 from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from acp_core.files.text import clean_name
 from acp_core.model.action import Action, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.text import clean_name
 from acp_core.protocols.kit.binding import Context, Narrowed, planned
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Run

@@ -20,7 +20,7 @@ from zlib import crc32
 
 from acp_core.files import markdown
 from acp_core.files.records import read_text, shallow
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Agent, Run

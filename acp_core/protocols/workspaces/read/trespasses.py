@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Agent, Trespass, coord
 from acp_core.protocols.workspaces.schema.coord import Report

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces.rules import integration, prompts, returns, runs, statuses
 from acp_core.protocols.workspaces.rules.codes import ACTIONS, CODES
 from acp_core.protocols.workspaces.schema import Run

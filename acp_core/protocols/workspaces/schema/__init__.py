@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.records import File, Record
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces.schema import coord
 from acp_core.protocols.workspaces.schema.coord import (
     Conflicts,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core.files.records import File, read_record
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import (
     Document,
     Finding,
@@ -20,6 +19,7 @@ from acp_core.model import (
     Turn,
     Verdict,
 )
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.documents import document
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.read import scan

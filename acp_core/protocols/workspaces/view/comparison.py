@@ -10,8 +10,8 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from acp_core.files.records import read_text
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Panel, Row, Tone
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import conflict_hints, scan
 from acp_core.protocols.workspaces.read.conflict_hints import Output

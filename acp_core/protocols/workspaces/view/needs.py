@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acp_core.files.text import clean_line
 from acp_core.model import Need, format
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.diagnosis import mark
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import DISMISS, FIND, FINISH, RESOLVE, SYNTHESISE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding, Panel, Row, Target, Tone, format
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import (
     AGAIN,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line, clean_name
 from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.timeline import mark_of

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces.schema import Run, coord
 from acp_core.protocols.workspaces.schema.coord import Conflict, Dispatch
 from acp_core.protocols.workspaces.write import parts

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from acp_core.files import transaction
 from acp_core.files.records import Record
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.clock import utc_now
 from acp_core.model.format import dated
 from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH, EVERY, REPAIR, STOP

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import CREATE, REPLACE, Write
 from acp_core.files.writes import LIMIT
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import conflict_hints, trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run, coord

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
 from acp_core.model import format
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces.read import conflict_hints, scan
 from acp_core.protocols.workspaces.schema import Agent, Run
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from acp_core.files import atomic, modes, transaction
 from acp_core.files.records import Record
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
 from acp_core.model.clock import utc_now
+from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import REPAIR
 from acp_core.protocols.workspaces.read import scan

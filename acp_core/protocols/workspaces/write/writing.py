@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files import modes
-from acp_core.files.text import clean_line
 from acp_core.files.transaction import MOVE, Transaction, Write
 from acp_core.model.action import Change
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.wording import difference
 from acp_core.protocols.workspaces.write.layout import read_bytes
 

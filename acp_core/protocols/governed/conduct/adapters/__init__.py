@@ -14,8 +14,8 @@ from pathlib import Path
 from acp_core.agents import background, caps
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
-from acp_core.files.text import clean_line
 from acp_core.model.errors import NotStarted
+from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task

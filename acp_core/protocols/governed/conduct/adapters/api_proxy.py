@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from acp_core.agents.identity import identify
 from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean_line
 from acp_core.model.errors import NetworkError
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed.conduct import processes, trust
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import Object, items, number, obj

@@ -14,7 +14,7 @@ from acp_core.agents.presets import any_command
 from acp_core.agents.program import Program
 from acp_core.agents.spawn import Command, Exit, SpawnError
 from acp_core.files import atomic, modes
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task

@@ -26,7 +26,7 @@ from acp_core.agents.state import Phase, Run
 from acp_core.files import modes
 from acp_core.files.claims import ClaimError
 from acp_core.files.reading import stamp
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes

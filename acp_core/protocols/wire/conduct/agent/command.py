@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from acp_core.files.text import clean_line
 from acp_core.model.errors import InvalidInput, NetworkError, NotStarted, Refused, Unusable
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.command_line import warn
 from acp_core.protocols.kit.values import Values, require
 from acp_core.protocols.wire.actions.names import SCHEMA

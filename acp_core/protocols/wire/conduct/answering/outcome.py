@@ -19,7 +19,7 @@ from acp_core.agents.presets import Preset
 from acp_core.agents.shielded import Ended
 from acp_core.agents.transcript import read_end
 from acp_core.files.secrets import mask
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode
 from acp_core.protocols.wire.schema.lenient import fields_of

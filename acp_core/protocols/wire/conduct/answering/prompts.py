@@ -7,7 +7,7 @@ import os
 
 from acp_core.agents.presets import ANY, Preset
 from acp_core.files.decode import text
-from acp_core.files.text import clean_line, clean_name
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Material, doubt
 from acp_core.protocols.wire.conduct.answering.outcome import RESULT
 from acp_core.protocols.wire.schema import Json

@@ -29,7 +29,7 @@ from acp_core.agents.program import Program
 from acp_core.agents.shielded import OUT, Ended
 from acp_core.agents.spawn import SpawnError
 from acp_core.files import modes
-from acp_core.files.text import clean_name
+from acp_core.model.text import clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 
 WARM = 4

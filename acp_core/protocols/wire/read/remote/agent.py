@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.files.reading import Unreadable
-from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState
 from acp_core.model.errors import Refused
 from acp_core.model.story import Story
+from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case

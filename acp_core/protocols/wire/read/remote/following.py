@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent import futures
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from acp_core.files.text import clean_line
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.wording import RETRYING
 from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read.folder import Reach, Reading

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.files.text import clean, clean_line, clean_name, spelled, unseen
+from acp_core.model.text import clean, clean_line, clean_name, spelled, unseen
 
 FORBIDDEN = {"Cc", "Cs", "Zl", "Zp"}
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

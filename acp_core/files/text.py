@@ -1,3 +1,0 @@
-"""As `acp_core.model.text`."""
-
-from acp_core.model.text import *  # noqa: F403
