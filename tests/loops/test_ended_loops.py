@@ -49,11 +49,20 @@ def kill(folder: Path) -> None:
     ("begin", "killed", "words"),
     [
         (failing, False, "failed with exit code 3; its loop was stopped"),
-        (limited, False, "has reached its usage limit; its loop was stopped"),
-        (pausing, False, "failed with exit code 3; its loop was stopped"),
-        (failing, True, "failed with exit code 3; its loop was killed"),
+        pytest.param(
+            limited,
+            False,
+            "has reached its usage limit; its loop was stopped",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            pausing, False, "failed with exit code 3; its loop was stopped", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            failing, True, "failed with exit code 3; its loop was killed", marks=pytest.mark.slow
+        ),
         (limited, True, "loop was killed"),
-        (pausing, True, "loop was killed"),
+        pytest.param(pausing, True, "loop was killed", marks=pytest.mark.slow),
     ],
 )
 def test_nothing_is_promised_for_a_loop_that_has_ended(

@@ -141,6 +141,7 @@ def test_a_sandbox_is_as_narrow_as_the_policy(
     assert (f"The files that this is about are in {repo}" in text) is (works_in == "choice")
 
 
+@pytest.mark.slow
 def test_another_policy_begins_another_session(tmp_path: Path) -> None:
     folder = make(tmp_path / "choice")
     preset = stand_in(tmp_path / "a", behaviour="chat chat chat chat")
@@ -206,6 +207,7 @@ def worker(folder: Path) -> tuple[Path, Path]:
     return program, ran
 
 
+@pytest.mark.slow
 def test_none_starts_no_program_in_the_other_protocols(tmp_path: Path) -> None:
     program, ran = worker(tmp_path)
     why = "the policy 'none' cannot bind worker"

@@ -126,6 +126,7 @@ def test_a_launch_starts_what_the_owner_started_for_that_participant_and_nothing
         acp("stop", str(folder))
 
 
+@pytest.mark.slow
 def test_a_run_of_sub_agents_and_a_cycle_start_no_program_of_anothers_choice(
     tmp_path: Path,
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_run_of_sub_agents_and_a_cycle_start_no_program_of_anothers_choice(
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_acts_that_are_about_a_program_or_a_budget_are_nobody_elses(tmp_path: Path) -> None:
     folder = loops.make(tmp_path / "run")
     with bridged(folder, "hand_over", "raise_budget", "share", "block") as remote:
