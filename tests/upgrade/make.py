@@ -27,10 +27,10 @@ import psutil
 
 from tests.upgrade import places
 from tests.upgrade.samples import BASE, BIN, LIBRARY, SAMPLES, Sample
-from tests.upgrade.scenes import House
+from tests.upgrade.scenes import Failed, House
 from tests.upgrade.scenes_0_2 import PARKED
 
-_TOKEN = re.compile(rb'("owner_token": ")[^"]*')
+_TOKEN = re.compile(r"\b(?:tok|own)_[0-9a-f]{32,}")
 _LEFT_OUT = (".cache", "names", "pg_service.conf")
 _WHERE = "import acp_core, os; print(os.path.dirname(os.path.dirname(acp_core.__file__)))"
 
@@ -98,8 +98,19 @@ def plain(house: House, acp: str) -> None:
     asked = subprocess.run([python, "-P", "-c", _WHERE], capture_output=True, text=True, check=True)
     program = ((os.path.dirname(acp), BIN), (asked.stdout.strip(), LIBRARY))
     places.carry(house.folder, str(house.folder), BASE, *program)
-    [agent] = house.state.glob("wire/*/agent.json")
-    agent.write_bytes(_TOKEN.sub(rb"\1secret", agent.read_bytes()))
+    if left := places.unknown(house.folder, BASE):
+        raise Failed(f"nothing tells how these are named elsewhere: {', '.join(left)}")
+    for store in house.state.glob("wire/*/wire.sqlite3"):
+        agent = store.with_name("agent.json")
+        tokens = {each: _plain(each) for each in _TOKEN.findall(agent.read_text())}
+        places.carry_store(store, *tokens.items())
+        agent.write_text(_TOKEN.sub(lambda found: _plain(found[0]), agent.read_text()))
+
+
+def _plain(token: str) -> str:
+    """What stands in the place of a token: as long, and not one."""
+    kind, _, rest = token.partition("_")
+    return f"{kind}_{'0' * len(rest)}"
 
 
 def pack(sample: Sample, folder: Path) -> None:
@@ -110,8 +121,9 @@ def pack(sample: Sample, folder: Path) -> None:
             return None
         member.uid = member.gid = 0
         member.uname = member.gname = ""
-        if member.issym():  # no name in it is that of a folder of this machine
-            member.linkname = os.path.relpath(member.linkname, os.path.join(BASE, os.path.dirname(member.name)))
+        if member.issym():
+            own = folder / os.path.dirname(member.name)
+            member.linkname = os.path.relpath(member.linkname, own)
         return member
 
     with tarfile.open(sample.archive, "w:xz") as archive:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 LENGTHS = (32, 24, 16)  # digits of a digest in a file's name
+_DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{16,}(?![0-9a-f])")
 _BASE = "\0"  # in a word: the path of the tree
 
 
@@ -75,6 +77,15 @@ def _renamed(tree: Path, old: str, new: str) -> list[tuple[str, str]]:
     return [(a[:length], b[:length]) for length in LENGTHS for a, b in found]
 
 
+def unknown(tree: Path, base: str) -> list[str]:
+    """Names below a person's state and settings with a digest that stands for nothing at ``base``."""
+    digests = {digest(*(word.replace(_BASE, base) for word in words)) for words in _matters(tree)}
+    known = {each[:length] for each in digests for length in LENGTHS}
+    named = [each for folder in ("config", "state") for each in (tree / folder).rglob("*")]
+    found = [(each, _DIGEST.search(each.name)) for each in named if each.parent.name != "permissions"]
+    return [str(each.relative_to(tree)) for each, digit in found if digit and digit[0] not in known]
+
+
 def _matters(tree: Path) -> Iterator[tuple[str, ...]]:
     """What has files of its own: the words that its digest is made of."""
     for folder in sorted((tree / "work").iterdir()):
@@ -86,7 +97,10 @@ def _matters(tree: Path) -> Iterator[tuple[str, ...]]:
             yield path, turn.name
         for participant in _participants(tree, folder.name):
             yield path, participant
-    yield (f"git+file://{_BASE}/store.git",)
+    store = f"git+file://{_BASE}/store.git"
+    yield (store,)
+    yield f"{store}#prices", "laptop"
+    yield (f"{_BASE}/state/wire/Writer",)
     for home, settings in ((".claude", ".claude.json"), (".codex", ".codex/config.toml")):
         yield f"{_BASE}/{home}/skills/agent-collaboration", f"{_BASE}/{settings}"
 
@@ -114,6 +128,20 @@ def _replace(path: Path, texts: list[tuple[bytes, bytes]]) -> None:
     after = _replaced(data, texts)
     if after != data:
         path.write_bytes(after)
+
+
+def carry_store(path: Path, *texts: tuple[str, str]) -> None:
+    """Replace texts in every row of an agent's store."""
+    with closing(sqlite3.connect(path)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for column in [row[1] for row in db.execute(f"PRAGMA table_info({table})").fetchall()]:
+                for old, new in texts:
+                    db.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?) WHERE {column} LIKE ?",
+                               (old, new, f"%{old}%"))  # fmt: skip
+        db.commit()
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _carry_recording(path: Path, texts: list[tuple[bytes, bytes]]) -> None:

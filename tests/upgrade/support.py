@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support import forked
-from tests.upgrade.make import unpack
+from tests.upgrade.samples import FIRST, Sample
 from tests.upgrade.scenes import House
 
 
@@ -18,7 +18,7 @@ class Today(House):
         return forked.run(tuple(map(str, words)), self.work, self.env, "")
 
 
-def planted(folder: Path) -> House:
-    """What 0.1.0 left, in an empty folder."""
-    unpack(folder)
+def planted(folder: Path, sample: Sample = FIRST) -> House:
+    """What a version left, in an empty folder."""
+    sample.unpack(folder)
     return Today(folder, ("acp",))
