@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 from pathlib import Path
 
 from tests.support import forked
 from tests.upgrade.samples import FIRST, Sample
 from tests.upgrade.scenes import House
+from tests.upgrade.scenes_0_2 import stand_ins
 
 
 class Today(House):
@@ -21,4 +24,14 @@ class Today(House):
 def planted(folder: Path, sample: Sample = FIRST) -> House:
     """What a version left, in an empty folder."""
     sample.unpack(folder)
-    return Today(folder, ("acp",))
+    path = os.pathsep.join((str(folder / "bin"), os.environ["PATH"]))
+    return Today(folder, ("acp",), {**os.environ, **stand_ins(folder), "PATH": path})
+
+
+def contents(house: House) -> dict[str, str]:
+    """The digest of every file (but what SQLite makes for readers, and what acp learns of durations)."""
+    return {
+        str(path.relative_to(house.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(house.folder.rglob("*"))
+        if path.is_file() and not path.name.endswith("-shm") and path.name != "durations.json"
+    }
