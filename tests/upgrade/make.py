@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,7 +26,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.upgrade import places
+from tests.upgrade import leaks, places
 from tests.upgrade.samples import BASE, BIN, LIBRARY, SAMPLES, Sample
 from tests.upgrade.scenes import Failed, House
 from tests.upgrade.scenes_0_2 import PARKED
@@ -53,6 +54,10 @@ def make(sample: Sample, acp: str) -> None:
             end(house)
         (folder / "about.json").write_text(json.dumps(noted, indent=1) + "\n")
         plain(house, acp)
+        for each in _LEFT_OUT:
+            remove(folder / each)
+        if own := leaks.found(folder, place, os.path.dirname(acp)):
+            raise Failed(f"this belongs to the machine: {own}")
         pack(sample, folder)
     print(f"{sample.archive}: {sample.archive.stat().st_size} bytes")
 
@@ -113,6 +118,14 @@ def _plain(token: str) -> str:
     return f"{kind}_{'0' * len(rest)}"
 
 
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def pack(sample: Sample, folder: Path) -> None:
     """Write the archive."""
 
@@ -127,7 +140,7 @@ def pack(sample: Sample, folder: Path) -> None:
         return member
 
     with tarfile.open(sample.archive, "w:xz") as archive:
-        for name in sorted(each.name for each in folder.iterdir() if each.name not in _LEFT_OUT):
+        for name in sorted(each.name for each in folder.iterdir()):
             archive.add(folder / name, name, filter=taken)
 
 

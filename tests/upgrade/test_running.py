@@ -56,7 +56,7 @@ def test_an_idle_loop_whose_supervisor_is_gone_becomes_a_loop_of_today(tmp_path:
         wait_for(lambda: os.path.basename(shell.cmdline()[0]) != "sh", "the loop to go on")
         wait_for(lambda: meeting.is_parked(shell), "it to be parked again")
         after = house.loops()["tokens", "owner"]
-        assert (after["alive"], after["process"]) == (True, before["process"])
+        assert (after["alive"], after["pid"]) == (True, shell.pid)
         assert log.read_text().count("starts") == 1
         house.run("stop", house.work / "tokens")
         assert not house.loops()["tokens", "owner"]["alive"]
