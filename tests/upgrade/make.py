@@ -103,6 +103,10 @@ def plain(house: House, acp: str) -> None:
     asked = subprocess.run([python, "-P", "-c", _WHERE], capture_output=True, text=True, check=True)
     program = ((os.path.dirname(acp), BIN), (asked.stdout.strip(), LIBRARY))
     places.carry(house.folder, str(house.folder), BASE, *program)
+    for link in (each for each in house.folder.rglob("*") if each.is_symlink()):
+        to = os.path.relpath(os.readlink(link), link.parent)
+        link.unlink()
+        link.symlink_to(to)
     if left := places.unknown(house.folder, BASE):
         raise Failed(f"nothing tells how these are named elsewhere: {', '.join(left)}")
     for store in house.state.glob("wire/*/wire.sqlite3"):
@@ -134,9 +138,6 @@ def pack(sample: Sample, folder: Path) -> None:
             return None
         member.uid = member.gid = 0
         member.uname = member.gname = ""
-        if member.issym():
-            own = folder / os.path.dirname(member.name)
-            member.linkname = os.path.relpath(member.linkname, own)
         return member
 
     with tarfile.open(sample.archive, "w:xz") as archive:

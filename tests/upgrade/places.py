@@ -147,7 +147,7 @@ def carry_store(path: Path, *texts: tuple[str, str]) -> None:
 def _carry_recording(path: Path, texts: list[tuple[bytes, bytes]]) -> None:
     """A recording names its collaboration, its loops name paths, and so may the contents that it keeps."""
     with closing(sqlite3.connect(path)) as db, db:
-        for table, column in (("meta", "value"), ("look", "said"), ("look", "findings"), ("loop", "said")):
+        for table, column in (("meta", "value"), ("look", "said"), ("loop", "said")):
             for row, value in db.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
                 data = value if isinstance(value, bytes) else str(value).encode()
                 if (after := _replaced(data, texts)) != data:
@@ -155,7 +155,15 @@ def _carry_recording(path: Path, texts: list[tuple[bytes, bytes]]) -> None:
                     db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (kept, row))
         for (file,) in db.execute("SELECT id FROM file").fetchall():
             _carry_versions(db, file, texts)
-        db.execute("DELETE FROM content WHERE digest NOT IN (SELECT content FROM version WHERE content NOT NULL)")
+        for digest, packed in db.execute(
+            "SELECT digest, packed FROM content WHERE digest IN (SELECT findings FROM look)"
+        ).fetchall():
+            content = _kept(db, _replaced(zlib.decompress(packed), texts))
+            db.execute("UPDATE look SET findings = ? WHERE findings = ?", (content, digest))
+        db.execute(
+            "DELETE FROM content WHERE digest NOT IN (SELECT findings FROM look)"
+            " AND digest NOT IN (SELECT content FROM version WHERE content NOT NULL)"
+        )
 
 
 def _carry_versions(db: sqlite3.Connection, file: int, texts: list[tuple[bytes, bytes]]) -> None:
@@ -171,8 +179,13 @@ def _carry_versions(db: sqlite3.Connection, file: int, texts: list[tuple[bytes, 
         if after == before:
             continue
         assert digest == hashlib.sha256(before).digest()
-        content = hashlib.sha256(after[begun:]).digest()
-        db.execute("INSERT OR IGNORE INTO content VALUES (?, ?, ?)",
-                   (content, len(after) - begun, zlib.compress(after[begun:])))  # fmt: skip
+        content = _kept(db, after[begun:])
         db.execute("UPDATE version SET start = ?, size = ?, whole = ?, content = ? WHERE id = ?",
                    (begun, len(after), hashlib.sha256(after).digest(), content, row))  # fmt: skip
+
+
+def _kept(db: sqlite3.Connection, data: bytes) -> bytes:
+    """The digest of a content that is kept from now on."""
+    digest = hashlib.sha256(data).digest()
+    db.execute("INSERT OR IGNORE INTO content VALUES (?, ?, ?)", (digest, len(data), zlib.compress(data)))
+    return digest
