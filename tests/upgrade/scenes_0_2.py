@@ -196,11 +196,11 @@ def _share(house: House, name: str, store: str) -> Path:
 
 def _dump(server: postgres.Server) -> str:
     """The database, as `restored` takes it."""
-    words = [server.bin / "pg_dump", "--no-owner", server.url("acp")]
+    words = [server.bin / "pg_dump", "--inserts", "--no-owner", server.url("acp")]
     dumped = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     roles = server.sql("select rolname from pg_roles where rolname like 'acp%' order by 1")
     lines = [f"create role {name};" for (name,) in roles]
-    lines += [each for each in dumped.splitlines() if not each.startswith(("\\", "--"))]
+    lines += [each for each in dumped.splitlines() if each and not each.startswith(("\\", "--"))]
     return "\n".join([*lines, ""])
 
 

@@ -33,5 +33,9 @@ def contents(house: House) -> dict[str, str]:
     return {
         str(path.relative_to(house.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(house.folder.rglob("*"))
-        if path.is_file() and not path.name.endswith("-shm") and path.name != "durations.json"
+        if path.is_file() and path.name != "durations.json" and not _is_of_readers(path)
     }
+
+
+def _is_of_readers(path: Path) -> bool:
+    return path.name.endswith("-shm") or (path.name.endswith("-wal") and not path.stat().st_size)

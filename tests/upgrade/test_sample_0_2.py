@@ -229,11 +229,11 @@ def test_a_rule_of_then_decides_in_a_session_of_today(house: House) -> None:
     site = house.work / "site"
     site.mkdir()
     (house.work / "behaviour").write_text(f"edit={site / 'notes.md'} hang")
-    house.run("launch", house.work / "login", "reader")
+    house.run("launch", house.work / "tokens", "reader=standin", "--permissions", "ask")
     try:
         wait_for((site / "notes.md").exists, "what the rule allows")
     finally:
-        house.run("stop", house.work / "login")
+        house.run("stop", house.work / "tokens")
     assert "Mine." in (site / "notes.md").read_text()
 
 
