@@ -24,10 +24,16 @@ def found(tree: Path, *paths: str) -> list[str]:
         tree: the sample, unpacked as it is in its archive.
         paths: paths of this machine, besides those that any test of acp knows.
     """
-    account, host = (re.escape(each) for each in (pwd.getpwuid(os.getuid()).pw_name, os.uname().nodename))
-    names = (rf'(?:": ?|\(){each}["\)]|{each}@|"{each}-\d' for each in (f'"?{account}', f'"?{host}'))
+    account, host = (
+        re.escape(each) for each in (pwd.getpwuid(os.getuid()).pw_name, os.uname().nodename)
+    )
+    names = (
+        rf'(?:": ?|\(){each}["\)]|{each}@|"{each}-\d' for each in (f'"?{account}', f'"?{host}')
+    )
     here = [re.escape(each) for each in (str(ROOT), os.path.expanduser("~"), *paths)]
-    words = re.compile(b"|".join([*_SECRETS, *_PLACES, *(each.encode() for each in (*names, *here))]))
+    words = re.compile(
+        b"|".join([*_SECRETS, *_PLACES, *(each.encode() for each in (*names, *here))])
+    )
     return [
         f"{name}: {match[0].decode(errors='replace')}"
         for name, data in _texts(tree)
@@ -46,7 +52,10 @@ def _texts(tree: Path) -> Iterator[tuple[str, bytes]]:
             yield name, path.read_bytes()
         if path.suffix == ".recording":
             with closing(sqlite3.connect(path)) as db:
-                yield from ((name, zlib.decompress(each)) for (each,) in db.execute("SELECT packed FROM content"))
+                yield from (
+                    (name, zlib.decompress(each))
+                    for (each,) in db.execute("SELECT packed FROM content")
+                )
     for repository in (tree / "store.git", tree / "work/lamp/.git"):
         words = ("git", "--git-dir", repository, "cat-file", "--batch-all-objects", "--batch")
         yield repository.name, subprocess.run(words, capture_output=True, check=True).stdout

@@ -78,7 +78,11 @@ def doubles_nothing(house: House, sample: Sample = FIRST) -> None:
         assert ended.returncode == 2, (words, ended)
         assert said in ended.stderr + ended.stdout, (words, ended)
     ran = RAN[sample.version]
-    for name, who in (ran.programs | ran.others) - {("queues", "ann"), ("report", "ra"), ("report", "orchestrator")}:
+    for name, who in (ran.programs | ran.others) - {
+        ("queues", "ann"),
+        ("report", "ra"),
+        ("report", "orchestrator"),
+    }:
         ended = house.result("launch", house.work / name, who, "--", *agent)
         assert (ended.returncode, "already has a loop" in ended.stdout) == (2, True), (name, ended)
     house.run("workspaces", "dispatch", folders["queues"], "--limit", "1", "--detach", codes=(0, 1))

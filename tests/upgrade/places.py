@@ -82,7 +82,9 @@ def unknown(tree: Path, base: str) -> list[str]:
     digests = {digest(*(word.replace(_BASE, base) for word in words)) for words in _matters(tree)}
     known = {each[:length] for each in digests for length in LENGTHS}
     named = [each for folder in ("config", "state") for each in (tree / folder).rglob("*")]
-    found = [(each, _DIGEST.search(each.name)) for each in named if each.parent.name != "permissions"]
+    found = [
+        (each, _DIGEST.search(each.name)) for each in named if each.parent.name != "permissions"
+    ]
     return [str(each.relative_to(tree)) for each, digit in found if digit and digit[0] not in known]
 
 
@@ -133,7 +135,9 @@ def _replace(path: Path, texts: list[tuple[bytes, bytes]]) -> None:
 def carry_store(path: Path, *texts: tuple[str, str]) -> None:
     """Replace texts in every row of an agent's store."""
     with closing(sqlite3.connect(path)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for table in tables:
             for column in [row[1] for row in db.execute(f"PRAGMA table_info({table})").fetchall()]:
                 for old, new in texts:
@@ -187,5 +191,7 @@ def _carry_versions(db: sqlite3.Connection, file: int, texts: list[tuple[bytes, 
 def _kept(db: sqlite3.Connection, data: bytes) -> bytes:
     """The digest of a content that is kept from now on."""
     digest = hashlib.sha256(data).digest()
-    db.execute("INSERT OR IGNORE INTO content VALUES (?, ?, ?)", (digest, len(data), zlib.compress(data)))
+    db.execute(
+        "INSERT OR IGNORE INTO content VALUES (?, ?, ?)", (digest, len(data), zlib.compress(data))
+    )
     return digest

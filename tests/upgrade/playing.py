@@ -79,7 +79,9 @@ class Stage:
             place = Path(words[-1])
             record = json.loads((place / "loop.json").read_text())
             claim = _claim(Path(record["folder"]), record["participant"])
-            process = self._start([sys.executable, "-c", SHELL, str(claim), str(place / "lock"), *words])
+            process = self._start(
+                [sys.executable, "-c", SHELL, str(claim), str(place / "lock"), *words]
+            )
             wait_for(lambda each=process: PARKED in each.cmdline(), "a shell")
             self.parked[Path(record["folder"]).name, record["participant"]] = process
             self._note(place / "loop.json", process, "process")
@@ -196,9 +198,7 @@ def _claim(folder: Path, participant: str) -> Path:
     return folder / ".acp/run" / (f"loops/{participant}.lock" if participant else "conduct.lock")
 
 
-def _claimed(
-    lock: Path, conductor: psutil.Popen, child: psutil.Popen | None = None
-) -> None:
+def _claimed(lock: Path, conductor: psutil.Popen, child: psutil.Popen | None = None) -> None:
     """Put a process into the record of a claim, with the program that it has started."""
     path = lock.with_suffix(".json")
     record = json.loads(path.read_text())

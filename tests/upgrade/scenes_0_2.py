@@ -14,8 +14,8 @@ import psutil
 
 from tests.support import postgres
 from tests.support.terminal import Terminal
-from tests.upgrade.scenes import SETTINGS as OLD_SETTINGS
 from tests.upgrade.scenes import PATIENCE, WAITS, Failed, House, begin, wait_for
+from tests.upgrade.scenes import SETTINGS as OLD_SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST, ACCOUNT, SHARED_AS = "workstation", "me", "laptop"
@@ -76,7 +76,9 @@ pwd.getpwuid = lambda number: account
 def settings(house: House) -> str:
     """The person's settings."""
     live = house.work / "live.sh"
-    return OLD_SETTINGS + f"""
+    return (
+        OLD_SETTINGS
+        + f"""
 [presets.standin]
 title = "A live session"
 program = "{house.agent}"
@@ -120,6 +122,7 @@ sort = "name"
 columns = ["phase", "findings"]
 filter = "Decide on"
 """
+    )
 
 
 def environment(acp: str, folder: Path) -> Mapping[str, str]:
@@ -186,7 +189,9 @@ def _share(house: House, name: str, store: str) -> Path:
     folder = begin(house, name)
     house.run("share", folder, store, "--yes")
     review = house.work / "review.txt"
-    review.write_text("Position:\n- In favour.\n\nRequired Changes:\n- Say who empties the cache.\n")
+    review.write_text(
+        "Position:\n- In favour.\n\nRequired Changes:\n- Say who empties the cache.\n"
+    )
     house.run("append", "--folder", folder, "--participant", "reader", "--event", "review_submitted",
               "--summary", "One change", "--reply-to", "2", "--review-file", review)  # fmt: skip
     review.unlink()

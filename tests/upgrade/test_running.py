@@ -71,9 +71,7 @@ def lines(sample: Sample = FIRST) -> list[list[str]]:
     return found
 
 
-def start(
-    *words: str, path: Path = ROOT, given: str = "{}"
-) -> subprocess.CompletedProcess[str]:
+def start(*words: str, path: Path = ROOT, given: str = "{}") -> subprocess.CompletedProcess[str]:
     """Start a process in the background as earlier versions do, but with nothing that it needs."""
     return subprocess.run(
         [sys.executable, "-P", *words], env={**os.environ, "PYTHONPATH": str(path)}, text=True,

@@ -57,7 +57,9 @@ def house(tmp_path: Path) -> House:
 def causes(house: House, *paths: Path) -> dict[str, list[str]]:
     """What is told of each collaboration, by the name of its folder."""
     told = house.json("status", *(paths or (house.work,)), "--json")["collaborations"]
-    return {Path(each["key"]).name: [cause["headline"] for cause in each["causes"]] for each in told}
+    return {
+        Path(each["key"]).name: [cause["headline"] for cause in each["causes"]] for each in told
+    }
 
 
 # --- the archive -------------------------------------------------------------------------------
@@ -77,7 +79,9 @@ def test_nothing_of_a_machine_is_in_the_sample(tmp_path: Path) -> None:
     assert leaks.found(tmp_path, sys.prefix) == []
 
 
-@pytest.mark.parametrize("text", ["{prefix}/bin/acp", '"account": "{account}"', "tok_" + 32 * "3", "/tmp/x"])
+@pytest.mark.parametrize(
+    "text", ["{prefix}/bin/acp", '"account": "{account}"', "tok_" + 32 * "3", "/tmp/x"]
+)
 def test_what_belongs_to_a_machine_is_noticed_wherever_it_stands(tmp_path: Path, text: str) -> None:
     account = pwd.getpwuid(os.getuid()).pw_name
     SECOND.unpack(tmp_path)
@@ -99,7 +103,10 @@ def test_all_of_it_is_opened_and_reading_changes_nothing(house: House) -> None:
     before = contents(house)
     loops = house.loops()
     assert {key for key, each in loops.items() if each["state"] == "died"} == DIED
-    assert (loops["retries", "reader"]["phase"], loops["vendors", "ann"]["phase"]) == ("stopped", "done")
+    assert (loops["retries", "reader"]["phase"], loops["vendors", "ann"]["phase"]) == (
+        "stopped",
+        "done",
+    )
     assert loops["export", "reader"]["cost"] == 0.75
     kept = house.json("recordings", "--json")["recordings"]
     assert {each["name"] for each in kept} == RECORDED
@@ -139,7 +146,9 @@ def test_what_was_put_off_or_put_away_stays_so(house: House) -> None:
 
 
 def test_settings_views_and_presets_of_then_are_taken(house: House) -> None:
-    told = house.json("launch", house.work / "retries", "owner=paid", "--dry-run", "--json", codes=(0, 2))
+    told = house.json(
+        "launch", house.work / "retries", "owner=paid", "--dry-run", "--json", codes=(0, 2)
+    )
     assert told["loops"][0]["preset"] == "paid"
     listed = house.run("status", house.work, "--view", "triage")
     assert str(house.work) in listed.splitlines()[1] and "Export the report" not in listed
@@ -153,7 +162,9 @@ def test_a_pending_write_is_finished(house: House) -> None:
     wanted = json.loads((survey / JOURNAL).read_text())["writes"]
     house.run("act", survey, "repair", "--yes")
     assert not (survey / JOURNAL).exists()
-    assert [(survey / each["path"]).read_text() for each in wanted] == [each["data"] for each in wanted]
+    assert [(survey / each["path"]).read_text() for each in wanted] == [
+        each["data"] for each in wanted
+    ]
     assert causes(house, survey)["survey"] == []
 
 
@@ -198,7 +209,15 @@ def test_a_folder_shared_over_a_database_goes_on(house: House) -> None:
     try:
         with postgres.running() as server:
             server.sql("create database acp")
-            words = [server.bin / "psql", "-q", "-o", os.devnull, server.url("acp"), "-f", house.folder / DUMP]
+            words = [
+                server.bin / "psql",
+                "-q",
+                "-o",
+                os.devnull,
+                server.url("acp"),
+                "-f",
+                house.folder / DUMP,
+            ]
             subprocess.run([str(each) for each in words], check=True, stderr=subprocess.DEVNULL)
             told_where(house.folder, server)
             house.run("store", "init", DATABASE)
@@ -248,10 +267,15 @@ def test_a_boot_entry_starts_what_it_names_once(house: House, manager: str) -> N
         given = [line.partition("=")[2] for line in unit if line.startswith("Environment=")]
         [command] = [line.partition("=")[2] for line in unit if line.startswith("ExecStart=")]
         words = ["env", *(word for each in (*given, command) for word in shlex.split(each))]
-    env = {"HOME": str(house.folder), **{k: v for k, v in house.env.items() if k.startswith("STAND_IN")}}
+    env = {
+        "HOME": str(house.folder),
+        **{k: v for k, v in house.env.items() if k.startswith("STAND_IN")},
+    }
     try:
         subprocess.run(words, env=env, check=True)
-        wait_for(lambda: house.loops()["checkout", "reader"]["run"]["alive"], "the reader's program")
+        wait_for(
+            lambda: house.loops()["checkout", "reader"]["run"]["alive"], "the reader's program"
+        )
         before = {key: each["pid"] for key, each in house.loops().items() if each["alive"]}
         assert before.keys() >= {("checkout", "owner"), ("tokens", "owner"), ("prices", "reader")}
         subprocess.run(words, env=env, check=True)
@@ -272,7 +296,10 @@ def test_an_installed_skill_does_what_the_commands_of_today_do(house: House) -> 
             capture_output=True, check=False,
         )  # fmt: skip
         today = house.result(command, *words)
-        assert (ran.returncode, json.loads(ran.stdout)) == (today.returncode, json.loads(today.stdout))
+        assert (ran.returncode, json.loads(ran.stdout)) == (
+            today.returncode,
+            json.loads(today.stdout),
+        )
 
 
 @pytest.mark.slow
@@ -298,7 +325,11 @@ def test_an_installed_skill_is_brought_up_to_date(house: House, tmp_path: Path) 
 def test_the_servers_that_programs_were_told_of_serve_their_tools(house: House) -> None:
     pytest.importorskip("mcp")
     [entry] = json.loads((house.folder / ".claude.json").read_text())["mcpServers"].values()
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    about = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
     asked = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
