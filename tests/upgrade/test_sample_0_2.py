@@ -257,6 +257,13 @@ def test_a_rule_of_then_decides_in_a_session_of_today(house: House) -> None:
 
 
 @pytest.mark.slow
+def test_the_budgets_of_a_run_hold_when_it_is_done_again(house: House) -> None:
+    house.run("workspaces", "dispatch", house.work / "vendors", "--again", "ann", codes=(0, 1))
+    told = {each["scope"]: each["limit"] for each in house.loops()["vendors", "ann"]["budget"]}
+    assert told == {"turn": 0.5, "day": 20.0}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("manager", ["systemd", "cron"])
 def test_a_boot_entry_starts_what_it_names_once(house: House, manager: str) -> None:
     if manager == "cron":
