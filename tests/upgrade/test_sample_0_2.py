@@ -258,9 +258,21 @@ def test_a_rule_of_then_decides_in_a_session_of_today(house: House) -> None:
 
 @pytest.mark.slow
 def test_the_budgets_of_a_run_hold_when_it_is_done_again(house: House) -> None:
-    house.run("workspaces", "dispatch", house.work / "vendors", "--again", "ann", codes=(0, 1))
-    told = {each["scope"]: each["limit"] for each in house.loops()["vendors", "ann"]["budget"]}
-    assert told == {"turn": 0.5, "day": 20.0}
+    vendors, key = house.work / "vendors", ("vendors", "ann")
+    before = house.loops()[key]["started"]
+    words = ("workspaces", "dispatch", vendors, "--again", "ann", "--detach")
+    house.run(*words, codes=(0, 1))
+
+    def is_over() -> bool:
+        told = house.loops()[key]
+        return told["started"] != before and bool(told["budget"])
+
+    try:
+        wait_for(is_over, "the program to be paid for")
+        told = {each["scope"]: each["limit"] for each in house.loops()[key]["budget"]}
+        assert told == {"turn": 0.5, "day": 20.0}
+    finally:
+        house.run("stop", vendors)
 
 
 @pytest.mark.slow
