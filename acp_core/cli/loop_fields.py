@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import datetime
 
 from acp_core.agents.identity import Identity
-from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved
+from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved, ToolUse
 from acp_core.model import format
 
 _WORDS = {
@@ -151,4 +151,6 @@ def _run(run: Run, alive: bool) -> dict[str, object]:
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return asdict(value) if isinstance(value, ToolUse) else value

@@ -67,8 +67,8 @@ class Entry:
 
     @property
     def is_ours(self) -> bool:
-        """Whether what stands there was written by acp."""
-        return RESUME.module in self.before
+        """Whether what stands there was written by acp, be it an earlier one."""
+        return any(name in self.before for name in RESUME.names)
 
 
 def entry(manager: str = "") -> Entry:

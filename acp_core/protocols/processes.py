@@ -18,52 +18,67 @@ class Process(NamedTuple):
 
     Attributes:
         module: the module that it is now.
-        former: where that stood in 0.1.0, below acp_core and without its suffix; "" where there was
-            no such process.
+        former: where that stood in 0.1.0 and in 0.2, below acp_core and without its suffix.
         given: its arguments, and what stands on its standard input.
     """
 
     module: str
-    former: str
+    former: tuple[str, ...]
     given: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All modules by which it is started: that of now, and the former ones."""
+        return (self.module, *(f"acp_core.{each.replace('/', '.')}" for each in self.former))
 
 
 LOOP = Process(
     "acp_core.loops.detached",
-    "loops/detached",
+    ("loops/detached",),
     "standard input: a loop's spec as JSON; or, for an idle one: resume PLACE WHY",
 )
 WATCHER = Process(
     "acp_core.protocols.workspaces.conduct.detached",
-    "protocols/workspaces/run/detached",
+    ("protocols/workspaces/run/detached", "protocols/workspaces/conduct/detached"),
     "FOLDER AGENT ATTEMPT",
 )
 ORCHESTRATOR = Process(
     "acp_core.protocols.cycle.conduct.process",
-    "protocols/cycle/run/process",
+    ("protocols/cycle/run/process", "protocols/cycle/conduct/process"),
     "standard input: an orchestrator's spec as JSON",
 )
 TURN = Process(
     "acp_core.protocols.governed.conduct.attend",
-    "protocols/governed/attend",
+    ("protocols/governed/attend", "protocols/governed/conduct/attend"),
     "ROOT TURN",
 )
-SUPERVISOR = Process("acp_core.loops.supervisor", "", "nothing")
-DUE = Process("acp_core.loops.due", "", "standard input: questions, a line of JSON each")
-LIVE = Process("acp_core.loops.live", "", "standard input: an order of a live session as JSON")
-SYNC = Process("acp_core.protocols.folder.conduct.synced", "", "FOLDER")
-ASKED = Process("acp_core.loops.asked", "", "standard input: a request from another host as JSON")
-RESUME = Process("acp_core.loops.interrupted", "", "nothing")
-READER = Process(
-    "acp_core.fleet.reader", "", "standard input: folders to read, a line of JSON each"
+SUPERVISOR = Process("acp_core.loops.supervisor", ("loops/supervisor",), "nothing")
+DUE = Process(
+    "acp_core.loops.due", ("loops/due",), "standard input: questions, a line of JSON each"
 )
-ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
+LIVE = Process(
+    "acp_core.loops.live", ("loops/live",), "standard input: an order of a live session as JSON"
+)
+SYNC = Process(
+    "acp_core.protocols.folder.conduct.synced", ("protocols/folder/conduct/synced",), "FOLDER"
+)
+ASKED = Process(
+    "acp_core.loops.asked",
+    ("loops/asked",),
+    "standard input: a request from another host as JSON",
+)
+RESUME = Process("acp_core.loops.interrupted", ("loops/interrupted",), "nothing")
+READER = Process(
+    "acp_core.fleet.reader",
+    ("fleet/reader",),
+    "standard input: folders to read, a line of JSON each",
+)
+ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN, SUPERVISOR, DUE, LIVE, SYNC, ASKED, RESUME, READER)
 
 
 def module_now(name: str) -> str:
-    """The module that a name of 0.1.0 stands for; the name itself where it stands for none."""
-    former = {f"acp_core.{each.former.replace('/', '.')}": each.module for each in ALL}
-    return former.get(name, name)
+    """The module that a name of 0.1.0 or 0.2 stands for; the name itself where it stands for none."""
+    return next((each.module for each in ALL if name in each.names), name)
 
 
 def follow() -> None:

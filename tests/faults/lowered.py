@@ -44,7 +44,7 @@ def big_fleets(reader: str) -> None:
     assert Facts.__init__.__kwdefaults__
     Facts.__init__.__kwdefaults__["grace"] = 0.0  # here and below: nobody is writing
     _lower([
-        (readers, "READER", Process(reader, "", "")), (readers, "processors", lambda: 2 if reader else 1),
+        (readers, "READER", Process(reader, (), "")), (readers, "processors", lambda: 2 if reader else 1),
         (readers, "BATCH", 2), (readers, "START", 3.0), (readers, "PATIENCE", 1.0), (once, "MANY", 8),
         (once, "SAMPLE", 4), (late_cache, "MANY", 4), (snapshot_cache, "NEWS", 1),
         (tree_state, "SETTLED", SETTLED), (locked, "QUIET", 0.0),

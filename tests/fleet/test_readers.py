@@ -39,7 +39,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     place = tmp_path / "readers"
     place.mkdir()
     monkeypatch.setenv("ACP_TESTS_READERS", str(place))
-    monkeypatch.setattr(readers, "READER", Process(odd_reader.HERE, "", ""))
+    monkeypatch.setattr(readers, "READER", Process(odd_reader.HERE, (), ""))
     monkeypatch.setattr(readers, "processors", lambda: 2)
     monkeypatch.setattr(readers, "BATCH", 3)
     monkeypatch.setattr(once, "MANY", 10)
@@ -211,7 +211,7 @@ def test_who_is_killed_takes_its_reading_processes_along(
         "from acp_core.files import tree_state\n"
         "from acp_core.fleet import Fleet, once, readers\n"
         "from acp_core.protocols.processes import Process\n"
-        f"readers.READER = Process({odd_reader.HERE!r}, '', '')\n"
+        f"readers.READER = Process({odd_reader.HERE!r}, (), '')\n"
         "readers.processors = lambda: 2\n"
         "readers.BATCH, once.MANY, once.SAMPLE = 3, 10, 4\n"
         "tree_state.now = lambda: time.time() + 3600\n"

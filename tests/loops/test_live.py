@@ -94,7 +94,9 @@ def record() -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
+def test_a_collaboration_completes_over_live_sessions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = make(tmp_path / "cache")
     shapes = dict(zip(PEOPLE, ("claude", "codex", "qwen"), strict=True))
     for name, shape in shapes.items():
@@ -114,6 +116,10 @@ def test_a_collaboration_completes_over_live_sessions(tmp_path: Path) -> None:
     for name in PEOPLE:
         calls = [call for each in turns(folder, name) for call in each["calls"]]
         assert calls and {call["status"] for call in calls} == {"completed"}
+    capsys.readouterr()
+    assert acp_main(["ps", "--all", "--json"], lambda paths, settings: 99) == 0
+    told = json.loads(capsys.readouterr().out)["loops"]
+    assert {call["status"] for each in told for call in each["run"]["calls"]} == {"completed"}
     report = tmp_path / "report.md"
     words = ["report", str(folder), "--output", str(report)]
     assert acp_main(words, lambda paths, settings: 99) == 0

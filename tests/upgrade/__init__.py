@@ -1,9 +1,15 @@
-"""What people have from 0.1.0: files that it wrote, and processes that it started.
+"""What people have from earlier versions: files that these wrote, and processes that they started.
 
-``sample-0.1.0.tar.gz`` is a person's folder as it stood when the machine went down: state, settings
-and five collaborations, with programs at work in each. It was recorded with 0.1.0 by
-``python -m tests.upgrade.make PATH_TO_ACP`` (see `tests.upgrade.make`), and is never made with a
-later program.
+A sample is a person's folder as it stood when the machine went down (`tests.upgrade.samples`):
+
+``sample-0.1.0.tar.gz``
+    state, settings and five collaborations, with programs at work in each; never made again.
+``sample-0.2.1.tar.xz``
+    the same, and: folders shared over a repository (``store.git``) and a database (``store.sql``),
+    a write that was killed between its files, loops that are idle, wait for a usage limit or have
+    spent their budget, a live session that asks, what it was allowed and what a person answered,
+    boot entries of systemd and cron, the skill, and the entries for Claude Code and Codex. Made by
+    ``python -m tests.upgrade.make 0.2.1 PATH_TO_ACP``, in about two minutes.
 
 No process is known by its command line: a record names its process (``pid``, ``created``,
 ``since_boot``, ``boot``, see `acp_core.agents.identity.Identity`), or a lock is held as long as
@@ -26,11 +32,23 @@ Folders and files, below the state folder (``$ACP_STATE``; digests are SHA-256, 
     ``wire/NAME/``: ``lock`` (flock), ``agent.json``, ``wire.sqlite3``, and a folder for each program
         that answers, with ``lock`` (flock, the process id in it) and ``exit``.
 
+Since 0.2, besides (DIGEST of the real path, 32 digits, where nothing else is said)
+    ``FOLDER/.acp/run/NAME.lock`` (flock) and ``NAME.json`` (host, boot, pid and ticks of who holds
+        a claim, and of its program): ``loops/PARTICIPANT``, ``conduct``, ``turns/TURN``.
+    ``loops/.../live/session.json``: who holds a live session, and its agent; ``permissions/ID.json``:
+        a request, and who asks; ``permissions/answered.jsonl``.
+    ``parked/``: the socket, ``lock`` and ``alive`` of the supervisor. A parked loop is a shell that
+        holds the claim's lock as 8 and its own as 9, and becomes ``python -m MODULE resume PLACE WHY``.
+    ``sync/DIGEST`` of a store's address without ``#ID``, in it ``DIGEST.want``;
+        ``asked/DIGEST.json`` of ``address NUL host``; the settings' ``shared/DIGEST.json``.
+    ``budgets/DIGEST.json``, 24 digits; ``spent/DAY.jsonl``; ``installed/PROGRAM-DIGEST.json`` of
+        ``skill NUL settings``, 16 digits.
+
 Environment variables by which a program is found whose starter died before it noted it
-    ``ACP_WORKSPACES_TASK``, ``ACP_CYCLE_RUN``; ``ACP_GOVERNED_TURN`` marks what a turn's program does.
+    ``ACP_WORKSPACES_TASK``, ``ACP_CYCLE_RUN``, ``ACP_LIVE_SESSION``; ``ACP_GOVERNED_TURN`` marks what a turn's program does.
 
 Names under which processes are started
-    `acp_core.protocols.processes` holds them, with those that they had in 0.1.0: a program that
+    `acp_core.protocols.processes` holds them, with those that they had in 0.1.0 and 0.2: a program that
     was started before an upgrade in place starts others by these. ``acp`` (``acp_tui.__main__``)
     and ``python -m acp_core`` stand in prompts and in configuration files.
 

@@ -1,47 +1,65 @@
-"""``python -m tests.upgrade.make PATH_TO_ACP``: record the sample, with the 0.1.0 that is named.
+"""``python -m tests.upgrade.make 0.2.1 PATH_TO_ACP``: record a sample, with the acp that is named.
 
-It was recorded with 0.1.0, started by its own ``acp``, on Linux with Python 3.11: everything in
-`tests.upgrade.scenes` is brought about in an empty folder; then all processes are killed at once,
-as when a machine goes down, and what stands there is packed as it is. Only the path of the folder
-(``/home/me``), that of the program, the machine's name and the owner's token are replaced.
+Everything in its scenes is brought about in an empty folder; then all processes are killed at once,
+as when a machine goes down, and what stands there is packed as it is. Only what belongs to the
+machine is replaced: the path of the folder (``/home/me``), that of the program, and the owner's
+token. The machine's name and the account's are told to the program as others (`scenes_0_2.NAMES`):
+no one can replace them in what has a digest.
+
+``sample-0.1.0.tar.gz`` was recorded with 0.1.0 by its own ``acp``, on Linux with Python 3.11, and
+is never made again. That of 0.2.1 needs git and PostgreSQL's server beside acp with its extras, and
+no network.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from tests.upgrade import places, scenes
-from tests.upgrade.scenes import House
+from tests.upgrade import leaks, places
+from tests.upgrade.samples import BASE, BIN, LIBRARY, SAMPLES, Sample
+from tests.upgrade.scenes import Failed, House
+from tests.upgrade.scenes_0_2 import PARKED
 
-SAMPLE = Path(__file__).with_name("sample-0.1.0.tar.gz")
-BASE, HOST, BIN = "/home/me", "workstation", "/usr/bin"
-_TOKEN = re.compile(rb'("owner_token": ")[^"]*')
+_TOKEN = re.compile(r"\b(?:tok|own)_[0-9a-f]{32,}")
+_LEFT_OUT = (".cache", "names", "pg_service.conf")
+_WHERE = "import acp_core, os; print(os.path.dirname(os.path.dirname(acp_core.__file__)))"
 
 
-def make(acp: str) -> None:
+def make(sample: Sample, acp: str) -> None:
     """Bring everything about, and write the sample."""
+    acp = os.path.abspath(acp)
     with tempfile.TemporaryDirectory() as place:
-        house = House(Path(place), [acp])
-        scenes.prepare(house)
+        folder = Path(place).resolve()
+        house = House(folder, [acp], sample.variables(acp, folder))
+        version = house.run("--version").split()[-1]
+        if not sample.takes or not version.startswith(sample.takes):
+            sys.exit(f"the sample of {sample.version} is not made with acp {version}")
         try:
-            for scene in (scenes.ended_loops, scenes.loops, scenes.watchers, scenes.turn,
-                          scenes.orchestrator, scenes.network_agent):  # fmt: skip
+            for scene in (*sample.begun, *sample.scenes):
+                print(scene.__name__, flush=True)
                 scene(house)
-            noted = {"version": house.run("--version").split()[-1], "processes": commands(house)}
+            noted = {"version": version, **commands(house)}
         finally:
             end(house)
-        (house.folder / "about.json").write_text(json.dumps(noted, indent=1) + "\n")
+        (folder / "about.json").write_text(json.dumps(noted, indent=1) + "\n")
         plain(house, acp)
-        pack(house.folder)
+        for each in _LEFT_OUT:
+            remove(folder / each)
+        if own := leaks.found(folder, place, os.path.dirname(acp)):
+            raise Failed(f"this belongs to the machine: {own}")
+        pack(sample, folder)
+    print(f"{sample.archive}: {sample.archive.stat().st_size} bytes")
 
 
 def ours(house: House) -> list[psutil.Process]:
@@ -56,63 +74,76 @@ def ours(house: House) -> list[psutil.Process]:
     return found
 
 
-def commands(house: House) -> list[list[str]]:
-    """The command lines under which 0.1.0's own processes run, from the module on."""
+def commands(house: House) -> dict[str, list[list[str]]]:
+    """The command lines under which acp's own processes run: from the module on, and whole those of shells."""
     lines = [process.cmdline() for process in ours(house)]
-    return sorted(line[line.index("-m") :] for line in lines if "-m" in line)
+    shells = sorted(line for line in lines if PARKED in line)
+    modules = [line[line.index("-m") :] for line in lines if "-m" in line]
+    return {
+        "processes": sorted(line for line in modules if line[1].startswith("acp_core")),
+        "shells": shells,
+    }
 
 
 def end(house: House) -> None:
     """Kill everything at once."""
-    left = ours(house)
-    for process in left:  # so that none sees the end of another
-        process.suspend()
-    for process in left:
-        process.kill()
-    psutil.wait_procs(left, 10)
+    while left := ours(house):
+        for process in left:  # so that none sees the end of another
+            with contextlib.suppress(psutil.Error):
+                process.suspend()
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(left, 10)
 
 
 def plain(house: House, acp: str) -> None:
     """Take out what belongs to the machine on which it was recorded."""
-    host = (f'"host": "{os.uname().nodename}"', f'"host": "{HOST}"')
-    program = (os.path.dirname(os.path.abspath(acp)), BIN)
-    places.carry(house.folder, str(house.folder), BASE, host, program)
-    [agent] = house.state.glob("wire/*/agent.json")
-    agent.write_bytes(_TOKEN.sub(rb"\1secret", agent.read_bytes()))
+    python = str(Path(acp).with_name("python"))
+    asked = subprocess.run([python, "-P", "-c", _WHERE], capture_output=True, text=True, check=True)
+    program = ((os.path.dirname(acp), BIN), (asked.stdout.strip(), LIBRARY))
+    places.carry(house.folder, str(house.folder), BASE, *program)
+    for link in (each for each in house.folder.rglob("*") if each.is_symlink()):
+        to = os.path.relpath(os.readlink(link), link.parent)
+        link.unlink()
+        link.symlink_to(to)
+    if left := places.unknown(house.folder, BASE):
+        raise Failed(f"nothing tells how these are named elsewhere: {', '.join(left)}")
+    for store in house.state.glob("wire/*/wire.sqlite3"):
+        agent = store.with_name("agent.json")
+        tokens = {each: _plain(each) for each in _TOKEN.findall(agent.read_text())}
+        places.carry_store(store, *tokens.items())
+        agent.write_text(_TOKEN.sub(lambda found: _plain(found[0]), agent.read_text()))
 
 
-def pack(folder: Path) -> None:
+def _plain(token: str) -> str:
+    """What stands in the place of a token: as long, and not one."""
+    kind, _, rest = token.partition("_")
+    return f"{kind}_{'0' * len(rest)}"
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def pack(sample: Sample, folder: Path) -> None:
     """Write the archive."""
 
     def taken(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-        if member.name.endswith("-shm") or "/.cache" in member.name:
+        if member.name.endswith("-shm"):
             return None
         member.uid = member.gid = 0
         member.uname = member.gname = ""
         return member
 
-    with tarfile.open(SAMPLE, "w:gz") as archive:
-        for name in ("about.json", "config", "state", "work"):
+    with tarfile.open(sample.archive, "w:xz") as archive:
+        for name in sorted(each.name for each in folder.iterdir()):
             archive.add(folder / name, name, filter=taken)
 
 
-def about() -> dict[str, Any]:
-    """What was noted: the program's ``version``, and the command lines of its ``processes``."""
-    with tarfile.open(SAMPLE) as archive:
-        file = archive.extractfile("about.json")
-        assert file is not None
-        noted: dict[str, Any] = json.loads(file.read())
-    return noted
-
-
-def unpack(folder: Path) -> None:
-    """Put the sample into an empty folder, as if it had always stood there."""
-    base = folder.resolve()
-    with tarfile.open(SAMPLE) as archive:
-        archive.extractall(base, filter="data")
-    host = (f'"host": "{HOST}"', f'"host": "{os.uname().nodename}"')
-    places.carry(base, BASE, str(base), host)
-
-
 if __name__ == "__main__":
-    make(sys.argv[1])
+    make(SAMPLES[sys.argv[1]], sys.argv[2])

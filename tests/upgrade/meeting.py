@@ -1,38 +1,65 @@
-"""The program of today meets what 0.1.0 started: it sees that, doubles nothing of it, and stops it."""
+"""The program of today meets what an earlier one started: it sees that, doubles nothing of it, and stops it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
+from tests.upgrade.samples import FIRST, SECOND, Sample
 from tests.upgrade.scenes import WAITS, House, wait_for
+from tests.upgrade.scenes_0_2 import PARKED
 
-AT_WORK = {("checkout", "reader"), ("queues", "ann"), ("report", "ra")}
-SHOWN = {"checkout", "queues", "lamp", "Export the report as CSV", "Writer"}
 GONE = (
     "killed",
     "ended",
     "no agent",
     "unsupervised",
 )  # what causes say of processes that are no more
-CONDUCTED = AT_WORK | {("checkout", "owner"), ("report", "orchestrator")}
 
 
-def sees(house: House) -> None:
+class Ran(NamedTuple):
+    """What ran when a sample was recorded.
+
+    Attributes:
+        programs: loops whose program is at work, by folder and participant.
+        others: loops that only wait.
+        shown: names of collaborations in which something runs.
+    """
+
+    programs: frozenset[tuple[str, str]]
+    others: frozenset[tuple[str, str]]
+    shown: frozenset[str]
+
+
+_PROGRAMS = frozenset({("checkout", "reader"), ("queues", "ann"), ("report", "ra")})
+_OTHERS = frozenset({("checkout", "owner"), ("report", "orchestrator")})
+_SHOWN = frozenset({"checkout", "queues", "lamp", "Export the report as CSV", "Writer"})
+RAN = {
+    FIRST.version: Ran(_PROGRAMS, _OTHERS, _SHOWN),
+    SECOND.version: Ran(
+        _PROGRAMS | {("login", "reader")},
+        _OTHERS | {("prices", "reader"), ("search", "reader"), ("tokens", "owner"), ("export", "reader")},
+        _SHOWN | {"login", "prices", "search", "tokens", "export"},
+    ),
+}  # fmt: skip
+
+
+def sees(house: House, sample: Sample = FIRST) -> None:
     """All conductors and all programs are alive, wherever they are asked for."""
+    ran = RAN[sample.version]
     loops = house.loops()
-    assert {key for key, loop in loops.items() if loop["alive"]} == CONDUCTED
+    assert {key for key, loop in loops.items() if loop["alive"]} == ran.programs | ran.others
     runs = {key: loop["run"] or {} for key, loop in loops.items()}
-    assert {key for key, run in runs.items() if run.get("alive")} == AT_WORK
+    assert {key for key, run in runs.items() if run.get("alive")} == ran.programs
     told = house.json("status", "--json")["collaborations"]
     live = {each["name"]: each for each in told if each["status"] == "active"}
-    assert live.keys() >= SHOWN, told
-    headlines = [cause["headline"] for name in SHOWN for cause in live[name]["causes"]]
+    assert live.keys() >= ran.shown, told
+    headlines = [cause["headline"] for name in ran.shown for cause in live[name]["causes"]]
     assert not [each for each in headlines if any(word in each for word in GONE)], headlines
 
 
-def doubles_nothing(house: House) -> None:
+def doubles_nothing(house: House, sample: Sample = FIRST) -> None:
     """Who is asked to start what runs already refuses, or has nothing to start."""
     before = running(house)
     agent = (house.agent, WAITS)
@@ -50,13 +77,22 @@ def doubles_nothing(house: House) -> None:
         ended = house.result(*words)
         assert ended.returncode == 2, (words, ended)
         assert said in ended.stderr + ended.stdout, (words, ended)
+    ran = RAN[sample.version]
+    for name, who in (ran.programs | ran.others) - {
+        ("queues", "ann"),
+        ("report", "ra"),
+        ("report", "orchestrator"),
+    }:
+        ended = house.result("launch", house.work / name, who, "--", *agent)
+        assert (ended.returncode, "already has a loop" in ended.stdout) == (2, True), (name, ended)
     house.run("workspaces", "dispatch", folders["queues"], "--limit", "1", "--detach", codes=(0, 1))
     assert running(house) == before
 
 
-def stops(house: House) -> None:
+def stops(house: House, sample: Sample = FIRST) -> None:
     """All of it is stopped, by the command of each."""
-    for name in ("checkout", "queues", "report"):
+    ran = RAN[sample.version]
+    for name in sorted({name for name, _ in ran.programs | ran.others}):
         house.run("stop", house.work / name)
     house.run("stop", house.work / "queues")  # a watcher that ends has the next agent dispatched
     house.run("governed", "stop", house.work / "lamp")
@@ -76,6 +112,11 @@ def goes_on(house: House) -> None:
 
 def _program(loop: dict[str, Any]) -> bool:
     return bool((loop["run"] or {}).get("alive"))
+
+
+def is_parked(process: psutil.Process) -> bool:
+    """Whether a loop is the shell that waits in its place."""
+    return PARKED in process.cmdline()
 
 
 def running(house: House) -> set[int]:

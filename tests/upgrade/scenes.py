@@ -5,13 +5,14 @@ Nothing of acp is imported: whichever program is named does it, in processes of 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 AGENT = """#!/bin/sh
 # Stands in for an agent's program: "hold" stays until it is stopped, "fail" ends at once.
@@ -64,9 +65,12 @@ class House:
     Args:
         folder: Where all of it stands; made where it is not there.
         acp: The words that run the program.
+        known: The variables that it gets besides; by default those of this process.
     """
 
-    def __init__(self, folder: Path, acp: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, acp: Sequence[str], known: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder.resolve()
         self.words = tuple(acp)
         self.work, self.state = self.folder / "work", self.folder / "state"
@@ -75,12 +79,18 @@ class House:
             each.mkdir(parents=True, exist_ok=True)
         self.agent = self.work / "agent.sh"
         self.env = {
-            **os.environ,
+            **(os.environ if known is None else known),
             "ACP_STATE": str(self.state),
             "ACP_CONFIG": str(self.config),
             "HOME": str(self.folder),
             "NO_COLOR": "1",
         }
+
+    def with_variables(self, **more: str) -> Self:
+        """The same house, whose programs get more variables."""
+        other = copy.copy(self)
+        other.env = {**self.env, **more}
+        return other
 
     def run(self, *words: object, codes: Sequence[int] = (0,)) -> str:
         """Run a command of acp to its end; what it printed.
@@ -132,10 +142,10 @@ def prepare(house: House) -> None:
     (house.config / "config.toml").write_text(SETTINGS)
 
 
-def begin(house: House, name: str) -> Path:
+def begin(house: House, name: str, reader: str = "reader") -> Path:
     """A collaboration of two in which the reader is waited for."""
     folder = house.work / name
-    people = ("--participant", "owner", "--participant", "reader")
+    people = ("--participant", "owner", "--participant", reader)
     house.run("init", "--folder", folder, *people, "--objective", f"Decide on {name}",
               "--completion", "It is decided")  # fmt: skip
     proposal = folder / "proposal.md"
@@ -229,3 +239,6 @@ def network_agent(house: House) -> subprocess.Popen[str]:
     wait_for(lambda: list(house.state.glob("wire/Writer/agent.json")), "the agent")
     house.run("wire", "send", "Writer", "Summarize the report", "--from", "me")
     return started
+
+
+ALL = (ended_loops, loops, watchers, turn, orchestrator, network_agent)

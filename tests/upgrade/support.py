@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 from pathlib import Path
 
 from tests.support import forked
-from tests.upgrade.make import unpack
+from tests.upgrade.samples import FIRST, Sample
 from tests.upgrade.scenes import House
+from tests.upgrade.scenes_0_2 import stand_ins
 
 
 class Today(House):
@@ -18,7 +21,21 @@ class Today(House):
         return forked.run(tuple(map(str, words)), self.work, self.env, "")
 
 
-def planted(folder: Path) -> House:
-    """What 0.1.0 left, in an empty folder."""
-    unpack(folder)
-    return Today(folder, ("acp",))
+def planted(folder: Path, sample: Sample = FIRST) -> House:
+    """What a version left, in an empty folder."""
+    sample.unpack(folder)
+    path = os.pathsep.join((str(folder / "bin"), os.environ["PATH"]))
+    return Today(folder, ("acp",), {**os.environ, **stand_ins(folder), "PATH": path})
+
+
+def contents(house: House) -> dict[str, str]:
+    """The digest of every file (but what SQLite makes for readers, and what acp learns of durations)."""
+    return {
+        str(path.relative_to(house.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(house.folder.rglob("*"))
+        if path.is_file() and path.name != "durations.json" and not _is_of_readers(path)
+    }
+
+
+def _is_of_readers(path: Path) -> bool:
+    return path.name.endswith("-shm") or (path.name.endswith("-wal") and not path.stat().st_size)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.upgrade import places
-from tests.upgrade.make import SAMPLE
+from tests.upgrade.samples import FIRST
 from tests.upgrade.scenes import House
-from tests.upgrade.support import planted
+from tests.upgrade.support import contents, planted
 
 FOLDERS = ("checkout", "retries", "queues", "lamp", "report")
 GONE = {("checkout", "reader"), ("checkout", "owner"), ("queues", "ann"),
@@ -26,17 +26,8 @@ def house(tmp_path: Path) -> House:
     return planted(tmp_path)
 
 
-def contents(house: House) -> dict[str, str]:
-    """The digest of every file (but what SQLite makes for readers, and what acp learns of durations)."""
-    return {
-        str(path.relative_to(house.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(house.folder.rglob("*"))
-        if path.is_file() and not path.name.endswith("-shm") and path.name != "durations.json"
-    }
-
-
 def test_the_sample_is_small() -> None:
-    assert SAMPLE.stat().st_size < 200_000
+    assert FIRST.archive.stat().st_size < 200_000
 
 
 def test_all_of_it_is_opened_and_reading_changes_nothing(house: House) -> None:
