@@ -36,7 +36,7 @@ KILLED = "reader's loop was killed, or the machine was restarted"
 TOLD = {
     "checkout": KILLED, "search": KILLED, "login": KILLED,
     "tokens": "reader was never started here and has no events yet",
-    "export": "reader's loop holds: the budget for this turn is used up: $0.75 of $0.50",
+    "export": "reader's loop has ended: the budget for this turn is used up: $0.75 of $0.50",
     "survey": "a write was interrupted: Dispatch ann (attempt 1)",
     "vendors": "ann ended without a status file; it needs your decision",
     "queues": "the process supervising ann has exited",
@@ -150,8 +150,9 @@ def test_settings_views_and_presets_of_then_are_taken(house: House) -> None:
         "launch", house.work / "retries", "owner=paid", "--dry-run", "--json", codes=(0, 2)
     )
     assert told["loops"][0]["preset"] == "paid"
-    listed = house.run("status", house.work, "--view", "triage")
-    assert str(house.work) in listed.splitlines()[1] and "Export the report" not in listed
+    listed = house.json("status", house.work, "--view", "triage", "--json")["collaborations"]
+    names = {Path(each["key"]).name for each in listed}
+    assert names and "report" not in names, names
 
 
 # --- going on ----------------------------------------------------------------------------------
