@@ -46,6 +46,8 @@ def _elsewhere(data: bytes) -> bytes:
 def _exchanged(data: bytes) -> bytes:
     """Each with what was made of another one."""
     answers = [json.loads(line) for line in data.splitlines()]
+    if len(answers) == 1:
+        return _elsewhere(data)  # there is no other one
     keys = [key for key, *_ in answers]
     told = [[key, *rest] for key, (_, *rest) in zip(keys[1:] + keys[:1], answers, strict=True)]
     return b"".join(json.dumps(each).encode() + b"\n" for each in told)
