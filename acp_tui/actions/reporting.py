@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 RUNNING = frozenset({Intent.STOP, Intent.STOP_EVERYTHING, Intent.START})
 """Acts after which nobody is asked to start something: it was stopped, or starts now."""
+_LOOK, _MOST_LOOKS = 0.05, 40  # s between two looks whether a screen has left
 
 
 def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome) -> None:
@@ -86,11 +88,16 @@ async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
     if hasattr(app.screen, "performed"):
         app.tell(outcome.sentence)
         return
+    opener = app.screen
     new = app.fleet.add(there)
     try:
         step = await app.fleet.call(new, partial(_next_step, app))
     except Exception:  # as above
         step = None
+    for _ in range(_MOST_LOOKS):  # a card from which the act was opened is about to leave, too
+        if app.screen is not opener or not opener.is_modal:
+            break
+        await asyncio.sleep(_LOOK)
     if app.screen.is_modal:
         app.tell(outcome.sentence)
         return
