@@ -265,8 +265,9 @@ def test_everybody_is_started_seen_and_read(
     assert "1.1k" in table
     _, shown, _ = acp(capsys, "logs", str(folder), "server", "-n", "50")
     assert "event proposal_submitted (seq 2) appeared" in shown
-    _, raw, _ = acp(capsys, "logs", str(folder), "server", "--raw")
-    assert '"turn.completed"' in raw
+    # Its next turn may have begun: the newest one is shown, to its end once it is there.
+    raw = ("logs", str(folder), "server", "--raw")
+    wait_for(lambda: '"turn.completed"' in acp(capsys, *raw)[1], "all that a turn printed")
 
 
 def test_a_loop_in_this_terminal_ends_with_the_collaboration(tmp_path: Path) -> None:
