@@ -21,7 +21,7 @@ from acp_core.agents.identity import Identity, identify
 from acp_core.agents.permissions import Scope, asking, grant
 from acp_core.agents.presets import Preset
 from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
-from acp_core.files import atomic, modes
+from acp_core.files import atomic, git, modes
 from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
@@ -244,15 +244,8 @@ def _scope(preset: Preset, values: Values) -> Scope:
     policy = os.path.splitext(values.prompt_file)[0] + ".toml"
     server = values.server if preset.tools else NO_TOOLS
     commands = (*values.commands, *preset.allow)
-    own, top = bool(values.own), _repository(values.workdir) if values.own else "/"
+    own, top = bool(values.own), (git.top(values.workdir) or "/") if values.own else "/"
     return Scope(commands, tuple(dict.fromkeys(folders)), policy, server, own, top)
-
-
-def _repository(folder: str) -> str:
-    """The nearest folder above one that is a repository of git; the root where there is none."""
-    while not os.path.lexists(os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return folder
 
 
 def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:

@@ -27,6 +27,28 @@ class Refusal(NamedTuple):
     cure: str
 
 
+def is_repository(folder: str | Path) -> bool:
+    """Whether a repository's ``.git`` lies in this very folder.
+
+    An empty folder of that name is none, for git neither: sandboxes make one for a moment wherever their
+    program may write, so that it can make none of its own.
+    """
+    home = os.path.join(folder, ".git")
+    try:
+        with os.scandir(home) as found:
+            return next(found, None) is not None
+    except NotADirectoryError:
+        return True  # the file that names the repository of a working tree, or a damaged one
+    except OSError:
+        return os.path.lexists(home)
+
+
+def top(folder: str | Path) -> str | None:
+    """The nearest folder at or above one in which a repository's ``.git`` lies; None where there is none."""
+    here = Path(os.path.abspath(folder))
+    return next((str(each) for each in (here, *here.parents) if is_repository(each)), None)
+
+
 def refusal(folder: Path) -> Refusal | None:
     """Why git refuses to read the repository around a folder.
 
@@ -36,8 +58,8 @@ def refusal(folder: Path) -> Refusal | None:
     Returns:
         None where git reads it, where there is no repository, and where there is no git.
     """
-    top = _top(folder)
-    if top is None or _is_plain(top):
+    above = top(folder)
+    if above is None or _is_plain(Path(above)):
         return None
     try:
         done = subprocess.run(
@@ -51,7 +73,7 @@ def refusal(folder: Path) -> Refusal | None:
         return Refusal(f"it took longer than {_PATIENCE:.0f} seconds", "check the disk")
     if done.returncode == 0:
         return None
-    return _refusal(top, done.stderr.decode("utf-8", "replace"))
+    return _refusal(Path(above), done.stderr.decode("utf-8", "replace"))
 
 
 def environment() -> dict[str, str]:
@@ -60,30 +82,24 @@ def environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 
-def _refusal(top: Path, said: str) -> Refusal:
+def _refusal(above: Path, said: str) -> Refusal:
     if "dubious ownership" in said:
         named = _SAFE.search(said)
-        own = f"git config --global --add safe.directory {shlex.quote(str(top))}"
+        own = f"git config --global --add safe.directory {shlex.quote(str(above))}"
         return Refusal("it belongs to another account", clean_line(named[0] if named else own, 500))
     lines = [line for line in said.splitlines() if line.strip()]
     reason = clean_line(lines[0].removeprefix("fatal: "), 200) if lines else "git gives no reason"
-    name = clean_line(str(top), 200)
+    name = clean_line(str(above), 200)
     return Refusal(
         reason, f"repair the repository in {name} (git -C {name} status says what is wrong)"
     )
 
 
-def _top(folder: Path) -> Path | None:
-    """The folder in which the repository's ``.git`` lies, None where there is none."""
-    here = Path(os.path.abspath(folder))
-    return next((each for each in (here, *here.parents) if os.path.lexists(each / ".git")), None)
-
-
-def _is_plain(top: Path) -> bool:
+def _is_plain(above: Path) -> bool:
     """Whether a repository is whole and this account's own, as a glance tells: git is not asked."""
-    home = top / ".git"
+    home = above / ".git"
     try:
-        owners = {os.stat(each).st_uid for each in (top, home)}
+        owners = {os.stat(each).st_uid for each in (above, home)}
         whole = all((home / name).exists() for name in ("HEAD", "objects", "refs"))
     except OSError:
         return False

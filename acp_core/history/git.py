@@ -12,8 +12,8 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from acp_core.files import git as repositories
 from acp_core.model.tracked import TrackedFile
 
 PATIENCE = 10.0  # seconds for one run of git
@@ -40,31 +40,21 @@ def digest(data: bytes) -> str:
 
 def committed(tracked: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
     """The committed versions of these files, oldest first, by the files' names."""
-    repositories: dict[str, bool] = {}
-    for file in tracked:
-        folder = os.path.dirname(file.path)
-        if folder not in repositories:
-            repositories[folder] = _in_repository(file.path)
+    folders = {os.path.dirname(file.path) for file in tracked}
+    worth = {each for each in folders if repositories.top(each) is not None}
     found = {
-        file.name: _read_commits(file)
-        for file in tracked
-        if repositories[os.path.dirname(file.path)]
+        file.name: _read_commits(file) for file in tracked if os.path.dirname(file.path) in worth
     }
     return {name: versions for name, versions in found.items() if versions}
 
 
 def listed(folder: str) -> list[str] | None:
     """The files below a folder that git does not ignore, by name; None where git does not say."""
-    if not _in_repository(os.path.join(folder, ".git")):
+    if repositories.top(folder) is None:
         return None
     words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
     output = _git(folder, *words)
     return None if output is None else [os.fsdecode(each) for each in output.split(b"\0") if each]
-
-
-def _in_repository(path: str) -> bool:
-    """Whether a folder above holds ``.git``: then asking git is worth its while."""
-    return any(Path(above, ".git").exists() for above in Path(path).parents)
 
 
 def _read_commits(file: TrackedFile) -> list[Committed]:

@@ -127,7 +127,7 @@ class Programs:
             f'model = "{MODEL}"\nmodel_provider = "scripted"\n'
             f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{self._url}/v1"\n'
             'env_key = "SCRIPTED_KEY"\nwire_api = "responses"\n'
-            # Else its sandbox makes /tmp/.git while a command runs, and git finds a repository there.
+            # Else its sandbox makes an empty /tmp/.git while a command runs.
             "[sandbox_workspace_write]\nexclude_slash_tmp = true\n"
         )
         return {"SCRIPTED_KEY": _KEY}

@@ -353,6 +353,19 @@ def test_a_repository_of_another_account_is_not_taken_for_none(
         accept.accept(root, None, NOW)
 
 
+def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
+    """The sandboxes of some agent programs make one for a moment wherever the program may write."""
+    root = tmp_path / "run"
+    root.mkdir()
+    initialise(root, Wish("Lamp", "Light"), NOW)
+    (tmp_path / ".git").mkdir()
+    dispatch.dispatch(root, None, NOW)
+    _, causes = looked_at(root)
+    assert not [each for each in causes if "git refuses" in each.headline]
+    (tmp_path / ".git/config").touch()  # something is left of what may have been one
+    assert [each for each in looked_at(root)[1] if "git refuses" in each.headline]
+
+
 def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
     root = begun(tmp_path)
     (root / ".git/HEAD").unlink()

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from acp_core.files import modes
+from acp_core.files import git, modes
 from acp_core.files.journal import without_collector
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
@@ -153,7 +153,7 @@ def refuse_projects(address: Address) -> None:
         return
     above = os.path.dirname(os.path.realpath(address.path))
     while True:
-        if any(os.path.lexists(os.path.join(above, each)) for each in (".git", "protocol.json")):
+        if git.is_repository(above) or os.path.lexists(os.path.join(above, "protocol.json")):
             raise Refused(
                 f"{clean_line(address.text, 300)} is refused: the store is in {clean_line(above, 200)}, where agents "
                 "may write, and its hooks would run as you"

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic, git, modes
 from acp_core.files.mirrored import FILE
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
@@ -93,10 +93,7 @@ def refuse_near(folder: str, address: Address) -> None:
     if not address.path:
         return
     store, here = os.path.realpath(address.path), os.path.realpath(folder)
-    top = here
-    while os.path.dirname(top) != top and not os.path.lexists(os.path.join(top, ".git")):
-        top = os.path.dirname(top)
-    for root in (here, top if os.path.dirname(top) != top else here):
+    for root in (here, git.top(here) or here):
         if os.path.commonpath([store, root]) == root:
             raise Refused(
                 f"{clean_line(address.text, 300)} is refused: the store is in {clean_line(root, 200)}, where agents may "

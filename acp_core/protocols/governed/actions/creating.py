@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files import git
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.protocols.governed.actions import table_turns
@@ -58,7 +59,7 @@ def _preview(values: Values, place: Path) -> Preview:
     if existing:
         notes = (safe(f"kept unchanged: {', '.join(existing)}"), *notes)
     warnings: tuple[str, ...] = ()
-    if not (place / ".git").exists():
+    if not git.is_repository(place):
         warnings = ("no git repository here: acp cannot observe what agents change",)
     changes = tuple(_created(place / name, data) for name, data in new.items())
     sentence = safe(f"Start a governed run in {place}.")

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import modes
+from acp_core.files import git, modes
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import context, repositories, trust
 from acp_core.protocols.governed.coordinator.opened import LEDGER, STATE, Writes, open_initiative
@@ -151,7 +151,7 @@ def _source(root: Path, stream: Stream) -> Source:
     if place is None or place == root:
         raise Refused(f"workstream {stream.name}: {folder} leads out of the initiative")
     if place.exists():
-        if not place.is_dir() or not repositories.is_repository(place):
+        if not place.is_dir() or not git.is_repository(place):
             raise Refused(f"workstream {stream.name}: {folder} exists but is not a git repository")
         return Source(stream, folder, "")
     try:

@@ -65,11 +65,6 @@ def within(root: Path, repo: str) -> str:
     return os.path.relpath(inside, root)
 
 
-def is_repository(folder: Path) -> bool:
-    """Whether a working copy stands in this very folder."""
-    return (folder / ".git").exists()
-
-
 def branch_of(folder: Path) -> str:
     """The branch that is checked out; "" where none is, or git cannot tell."""
     done = _git(["-C", str(folder), "symbolic-ref", "--short", "-q", "HEAD"], _QUICK)
