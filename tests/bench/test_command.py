@@ -27,6 +27,7 @@ def bench(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_agents_run_is_measured_beside_a_bare_python(tmp_path: Path) -> None:
     place = tmp_path / "figures.md"
     ran = bench("commands", "--quick", "--json", "--write", str(place))

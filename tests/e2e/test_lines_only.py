@@ -63,6 +63,7 @@ def stuck(tmp_path: Path) -> Path:
     return story.folder
 
 
+@pytest.mark.slow
 def test_a_stuck_collaboration_is_finished_without_the_dashboard(stuck: Path) -> None:
     me = Listener(Acp(stuck.parent, {"ACP_SIGNS": "words"}))
 

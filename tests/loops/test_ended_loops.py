@@ -92,6 +92,7 @@ def test_nothing_is_promised_for_a_loop_that_has_ended(
     assert (loop["alive"], loop["retry_at"], loop["limited"]) == (False, None, False)
 
 
+@pytest.mark.slow
 def test_ones_own_ended_loop_hides_no_loop_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_change_reaches_functions_that_are_loaded_already(tmp_path: Path) -> N
     assert module.COUNT(3) == module.counter(1)(3) == 10
 
 
+@pytest.mark.slow
 def test_a_change_of_what_is_not_loaded_is_refused(tmp_path: Path) -> None:
     loaded(tmp_path)
     functions = Loaded()

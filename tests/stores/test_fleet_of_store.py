@@ -228,6 +228,7 @@ def test_hostile_contents_are_shown_as_text(tmp_path: Path) -> None:
     assert found["one"]["status"] == "blocked" and found["two"]["status"] == "unknown"
 
 
+@pytest.mark.slow
 def test_what_an_earlier_acp_wrote_is_read_from_its_log(
     postgres: Server, people: tuple[Host, Host]
 ) -> None:

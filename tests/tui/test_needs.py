@@ -211,6 +211,7 @@ async def test_next_announces_no_need_that_stands_at_the_top_only(
         assert "Next · at the top" in seen(pilot) or size[0] == 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
 async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
     tmp_path: Path, size: tuple[int, int]

@@ -95,6 +95,7 @@ def mine(acp: Acp) -> Path:
 TOOLS = ("--collaboration", "checkout", "--participant", "server")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_skill_and_tools_come_and_go_without_a_trace(acp: Acp, mine: Path, program: str) -> None:
     before = tree(mine)

@@ -66,6 +66,7 @@ def test_a_deleted_agent_is_not_charged_to_the_next_one_of_its_name(
             shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_started_again_keeps_its_figures(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

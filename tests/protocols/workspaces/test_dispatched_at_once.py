@@ -67,6 +67,7 @@ def waits_or(process: subprocess.Popen[bytes], out: Path, started: Callable[[], 
     return b"waiting" in out.read_bytes() or process.poll() is not None or started()
 
 
+@pytest.mark.slow
 def test_who_dispatches_beside_another_starts_no_agent_again(tmp_path: Path) -> None:
     """The first has written down whom it starts; no watcher watches yet when the second looks."""
     root, watchers = prepare(tmp_path / "run", "ann", "ben"), Watchers(tmp_path)
@@ -104,6 +105,7 @@ def test_a_start_that_another_conductor_won_is_no_error(tmp_path: Path) -> None:
     assert states(root) == {"ann": "success", "ben": "success"}
 
 
+@pytest.mark.slow
 def test_who_cannot_be_watched_keeps_nobody_else_from_being_started(tmp_path: Path) -> None:
     """Something stands where the claim of one agent must be made: the others work all the same."""
     root, watchers = prepare(tmp_path / "run", "ann", "ben", "cat"), Watchers(tmp_path)
