@@ -18,12 +18,10 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from acp_core.history import diff as differ
-from acp_core.history.addressed import Touched, touched
-from acp_core.history.diff import NEW, OLD, SAME, Line
+from acp_core.history.diff import NEW, OLD, SAME, Line, Touched, touched
 from acp_core.history.past import Past
-from acp_core.history.versions import Known
-from acp_core.history.wording import bytes_of, describe_versions
-from acp_core.history.wording import text_of as version_text
+from acp_core.history.versions import Known, bytes_of, describe_versions
+from acp_core.history.versions import text_of as version_text
 from acp_core.model.format import count
 from acp_core.model.text import clean_line
 from acp_tui import keys
@@ -114,7 +112,7 @@ class CompareScreen(Screen[None]):
             as_markdown = rendered and known is not None and known.kind == "markdown"
             raw = differ.lines(*texts)
             return _Read(
-                old, new, compare(*texts, rendered=as_markdown), differ.sections(raw),
+                old, new, compare(*texts, rendered=as_markdown), differ.changed_sections(raw),
                 touched(past.requests(old, new), raw),
                 differ.unseen(bytes_of(old), bytes_of(new), raw),
             )  # fmt: skip
