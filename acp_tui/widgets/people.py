@@ -19,7 +19,7 @@ from acp_tui.widgets.lines import Row
 from acp_tui.widgets.row_list import Item
 
 if TYPE_CHECKING:
-    from acp_core.agents.reading import Line
+    from acp_core.agents.logs import Line
     from acp_core.agents.state import RunnerState
 
 Loops = Sequence["RunnerState"]
