@@ -1,6 +1,6 @@
 """What ``acp doctor`` says of the protocols that other distributions bring.
 
-One that was written for acp 0.1.0 may import modules that have moved, or override methods that are
+One that was written for acp 0.1.0 or 0.2 may import modules that have moved, or override methods that are
 called otherwise now. Each such thing is named, with what it is called now.
 """
 
@@ -37,12 +37,12 @@ MOVED = {
     "acp_core.command_line": f"{_KIT}.command_line",
     "acp_core.findings": f"{_KIT}.findings",
     "acp_core.human_journal": "acp_core.person.journal",
-    "acp_core.invalid": f"{_KIT}.validation",
+    "acp_core.invalid": f"{_KIT}.schema",
     "acp_core.kept": _TRACKED,
     "acp_core.loading": f"{_KIT}.documents",
     "acp_core.locations": "acp_core.protocols.locations",
     "acp_core.loop_words": "acp_core.loops.wording",
-    "acp_core.manual": f"{_KIT}.manual",
+    "acp_core.manual": f"{_KIT}.parser",
     "acp_core.notify": "acp_core.person.notices",
     "acp_core.overview": "acp_core.fleet.overview",
     "acp_core.places": "acp_core.person.paths",
@@ -63,8 +63,26 @@ MOVED = {
     f"{_CONTRACT}.Found": f"{_DISCOVERY}.DiscoveredCollaboration",
     f"{_TRACKED}.Kept": f"{_TRACKED}.TrackedFile",
     f"{_TRACKED}.Told": f"{_TRACKED}.PastLog",
+    **{
+        f"{_KIT}.{was}": f"{_KIT}.{now}"
+        for was, now in (
+            ("confirmation", "parser"), ("described", "command"), ("manual", "parser"), ("offers", "mirroring"),
+            ("options", "fast_args"), ("printing", "parser"), ("quick", "fast_args"), ("steady", "consistent_read"),
+            ("taking_part", "tools"), ("unseen_text", "findings"), ("validation", "schema"),
+        )
+    },
+    **{
+        f"acp_core.agents.{was}": f"acp_core.agents.{now}"
+        for was, now in (
+            ("attempt", "spawn"), ("caps", "budgets"), ("command_lines", "identity"), ("elsewhere", "session_lock"),
+            ("error_lines", "failures"), ("folder_trust", "program"), ("hold", "session_lock"), ("installed", "presets"),
+            ("limits", "failures"), ("parked", "ending"), ("place", "loop_directory"), ("reading", "logs"),
+            ("record", "session"), ("shielded", "detached_run"), ("signals", "session"), ("tool_servers", "permissions"),
+            ("transcript", "output"), ("unnoted", "unrecorded_start"),
+        )
+    },
 }  # fmt: skip
-"""Modules of 0.1.0, and names in modules, with what they are called now."""
+"""Modules of 0.1.0 and 0.2, and names in modules, with what they are called now."""
 
 RENAMED = {"kept": "tracked_files", "told": "past_log"}
 """Methods of 0.1.0's `Collaboration`, with what they are called now."""
@@ -120,7 +138,7 @@ def _missing(error: Exception) -> str:
 
 
 def _now(name: str) -> str:
-    """What a dotted name of 0.1.0 is called now; "" where that is not known."""
+    """What a dotted name of 0.1.0 or 0.2 is called now; "" where that is not known."""
     outer, _, last = name.rpartition(".")
     return MOVED.get(name) or (f"{now}.{last}" if outer and (now := _now(outer)) else "")
 

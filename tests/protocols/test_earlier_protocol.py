@@ -1,4 +1,4 @@
-"""A protocol that was written for acp 0.1.0: it works, or `acp doctor` says what keeps it from that."""
+"""A protocol that was written for acp 0.1.0 or 0.2: it works, or `acp doctor` says what keeps it from that."""
 
 from __future__ import annotations
 
@@ -150,6 +150,11 @@ def doctor(folder: Path, code: str) -> list[str]:
             "acp_core.model.tracked.Kept",
             "acp_core.model.tracked.TrackedFile",
         ),
+        (
+            "from acp_core.protocols.kit.validation import message",
+            "acp_core.protocols.kit.validation",
+            "acp_core.protocols.kit.schema",
+        ),
     ],
 )
 def test_doctor_says_where_what_it_imports_is_now(
@@ -169,6 +174,20 @@ def test_doctor_says_which_methods_are_called_otherwise_now(tmp_path: Path) -> N
 
 def test_doctor_is_content_with_one_that_uses_the_names_of_now(tmp_path: Path) -> None:
     assert doctor(tmp_path, BEGINNING + METHODS) == [""]
+
+
+KIT_0_2 = (
+    "binding cards command command_line confirmation described diagnosis documents findings guard manual mirroring "
+    "offers options owner_inputs parser printing quick schema snapshots starting steady taking_part tool_names tools "
+    "unseen_text validation values wording"
+)
+"""What stood in the room that protocols share, when others wrote theirs against it."""
+
+
+@pytest.mark.parametrize("name", KIT_0_2.split())
+def test_each_module_that_0_2_shared_is_there_or_told_where_it_is(name: str) -> None:
+    module = f"acp_core.protocols.kit.{name}"
+    assert importlib.util.find_spec(protocol_checks.MOVED.get(module, module)) is not None
 
 
 def test_what_has_moved_is_there() -> None:
