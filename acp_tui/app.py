@@ -437,7 +437,6 @@ if TYPE_CHECKING:
     pass
 
 AGAIN = 6.0
-
 """Seconds in which a second wish to leave is obeyed: for so long the question is shown."""
 
 

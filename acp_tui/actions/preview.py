@@ -17,7 +17,6 @@ from acp_tui import text
 from acp_tui.actions import forms
 
 DIFF_LINES = 400
-
 """How many lines of a file's difference are shown at most."""
 
 _OUTCOMES = {

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Ask = Callable[[Callable[[Past], Any]], Awaitable[Any]]
 
 WIDE = 140
-
 """Columns from which on both versions stand side by side."""
 
 

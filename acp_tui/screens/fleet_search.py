@@ -96,7 +96,6 @@ def _ranked(hits: Sequence[Hit]) -> list[Hit]:
 
 
 LISTED = 200
-
 """How many hits are listed at most: who needs more needs other words."""
 
 

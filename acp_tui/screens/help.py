@@ -26,30 +26,24 @@ if TYPE_CHECKING:
     from acp_tui.app import AcpApp
 
 KEY, ID = 13, 28
-
 """Cells of the keys before what they do, and of the ids before the keys."""
 
 HARD = "\u00a0"
-
 """A blank at which no line is cut."""
 
 WIDEST, FRAME = 150, 8
-
 """Cells of the whole frame, as its style says; of what is around the text in it."""
 
 TWO_COLUMNS = 100
-
 """From how many columns of the screen on the sections stand in two."""
 
 GAP = 2
-
 """Cells beside each of two columns."""
 
 MOVING = (
     "list.", "scroll.", "collaboration.left", "collaboration.right", "collaboration.next_",
     "collaboration.previous_", "collaboration.document",
 )  # fmt: skip
-
 """How the ids begin of keys that only go somewhere on the screen."""
 
 EVERYWHERE = "app."
@@ -315,5 +309,4 @@ LEGEND: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ((signs.NEED, "needs a person"), ("❯", "selected"), ("…", "cut: enter shows all")),
     ),
 )
-
 """Where signs stand, and each sign there with its meaning."""

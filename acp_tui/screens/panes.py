@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PANES = ("timeline", "documents", "findings", "next")
 
 LEFT = ("timeline", "findings")
-
 """Those in the column on the left."""
 
 
@@ -122,7 +121,6 @@ class PaneSwitcher:
 
 
 SOON = 0.3
-
 """Seconds until loops are looked at after a change: not while what changed is drawn."""
 
 
@@ -228,7 +226,6 @@ class PaneLoader:
 
 
 NARROW = 100
-
 """With fewer columns one pane shows at a time."""
 
 FRAME = 2
@@ -236,31 +233,24 @@ FRAME = 2
 SCROLL_BAR = 1
 
 STEP = 6
-
 """By how many columns the timeline grows: it must not move with each event."""
 
 SPARE, DETAILS = 1, 8
-
 """Rows beside those that a pane holds; in the one that was gone to, for all about its selected row."""
 
 LEAST = 3
-
 """Rows that a pane of findings or next has at least, where it is not empty."""
 
 EVENT = 2
-
 """Rows that an event of the timeline takes, with a summary that goes on in the next row."""
 
 MANY = 1_000
-
 """Events that leave no row of the timeline to other panes."""
 
 AROUND = 7
-
 """Rows of the screen that are no panes: sentence, needs, phases, keys."""
 
 CALM = 2.0
-
 """Seconds without a change after which a pane gives back the rows that it no longer needs."""
 
 

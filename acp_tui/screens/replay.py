@@ -38,15 +38,12 @@ if TYPE_CHECKING:
     from acp_tui.widgets.people import Loops
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-
 """Moments a second at which it is played."""
 
 AHEAD = 8
-
 """How many moments before the shown one are read in advance while somebody goes back."""
 
 AGAIN = 1.0
-
 """Seconds after a change until the past is read again, which then has more moments."""
 
 _PRESENT = frozenset(

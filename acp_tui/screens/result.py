@@ -102,7 +102,6 @@ class ResultScreen(ModalScreen[bool]):
 
 
 RUNNING = frozenset({Intent.STOP, Intent.STOP_EVERYTHING, Intent.START})
-
 """Acts after which nobody is asked to start something: it was stopped, or starts now."""
 
 _LOOK, _MOST_LOOKS = 0.05, 40  # s between two looks whether a screen has left

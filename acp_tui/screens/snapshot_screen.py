@@ -55,7 +55,6 @@ HINTED = (
     "act.acknowledge", "act.remedy", "act.next_need", "collaboration.why",
     "act.launch", "collaboration.before", "collaboration.after",
 )  # fmt: skip
-
 """The keys that the headline speaks of, as `Keys` has them."""
 
 

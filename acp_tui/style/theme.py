@@ -47,11 +47,9 @@ def choose(wanted: str | None, available: Iterable[str], *, colour: bool = True)
 
 
 LEAST = 4.5
-
 """The contrast that text has at least: what WCAG 2 asks for (AA)."""
 
 NEAR = 1.4
-
 """The contrast of bars, and of the row under the cursor, with what is around them, at most."""
 
 TEXTS = (
@@ -75,7 +73,6 @@ TEXTS = (
 BARS = ("panel", "footer-background")
 
 STEPS = 20
-
 """Shades that are tried between a colour and black or white."""
 
 
@@ -179,7 +176,6 @@ class ReadableDim(ANSIToTruecolor):
 
 
 DIM = 0.66
-
 """How much of its colour is left of a dim text, where it can be read then."""
 
 _NOT_DIM = Style(dim=False)

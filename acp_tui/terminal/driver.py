@@ -91,7 +91,6 @@ def _soon(
 
 
 PATIENCE = 3.0
-
 """Seconds that an orderly end may take."""
 
 _WRITING = 1.0  # seconds in which a terminal takes what it is told last

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 TURN = 1e-4
-
 """Seconds for which Python's one lock is let go after a picture: a thread writes it."""
 
 

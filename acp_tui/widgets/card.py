@@ -27,7 +27,6 @@ _STYLES = {Tone.REVISE: "error", Tone.REVIEW: "warning", Tone.BLOCKED: "error"}
 _WHOLE = ("create", "script")  # of these the whole text is shown, not a difference
 
 GAP = 2
-
 """Cells between the titles and the rows."""
 
 _GAP = "   "  # between verdicts
@@ -163,7 +162,6 @@ def verdict_content(verdicts: Sequence[CardVerdict], chosen: int, room: int) -> 
 
 
 CLAIM_ROWS, NARROW_CLAIM_ROWS = 6, 3
-
 """Rows of a claim that stays above the facts; a longer one scrolls with them."""
 
 _EDGE = 6  # cells of a row of the facts that its sign, the gap and the scroll bar take

@@ -36,7 +36,6 @@ from acp_tui.widgets.document_pages import (
 from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
 
 RENDERED_UP_TO = 400_000
-
 """Documents with more characters are shown as they stand in the file."""
 
 

@@ -35,13 +35,11 @@ from acp_core.person.views import View
 from acp_tui import keys, text
 
 Pieces = list[tuple[str, str]]
-
 """Texts with the names of their styles ("" is the ordinary one)."""
 
 STYLES = (
     "name", "muted", "rule", "bar", "left", "accent", "good", "warning", "error",
 )  # fmt: skip
-
 """The names of the styles."""
 
 PHASE = 2  # the column that a bar stands before
@@ -98,7 +96,6 @@ _GIVE_WAY = (
     "since",
     "phase",
 )
-
 """Which of the chosen columns are left out first where there is no room for all."""
 
 WIDE = 149  # cells of a line from which on it says what a collaboration is about
@@ -118,7 +115,6 @@ _SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
 _WITH_HOSTS = 80  # cells of a line from which on hosts are shown without being asked for
 
 _LEAST = {"protocol": 10, "usually": 7, "cost": 11, "host": 10}
-
 """What columns take that are chosen where they would not be shown."""
 
 
@@ -247,7 +243,6 @@ LEGEND = (
     (ARCHIVED, "archived"),
     (UNREAD, "new since your last visit"),
 )
-
 """What the signs before a name mean."""
 
 
@@ -380,7 +375,6 @@ def titles(widths: Columns, sort: str = "") -> Pieces:
 
 
 _SORTED_BY = {"collaboration": "name", "protocol": "protocol", "since": "waiting"}
-
 """By title: the order in which a click on it puts the fleet."""
 
 
@@ -396,7 +390,6 @@ def sort_at(widths: Columns, x: int) -> str | None:
 
 
 ROW, DETAIL, HEADING = range(3)
-
 """What a line is: an entry's first line, its second, or the heading over a group."""
 
 

@@ -26,21 +26,17 @@ from acp_tui.widgets.lines import wrap
 from acp_tui.widgets.pane import PaneData
 
 MOST, FEW = 4, 3
-
 """Rows above the phases, whatever there is to say: of a terminal with room, and of a low one."""
 
 LOW = 30
-
 """Rows of a terminal below which it is low."""
 
 GAP = 2
-
 """Blank cells between the two ends of a row."""
 
 _RED = "bold $text-error"
 
 DOUBT = "doubt"
-
 """What names the doubt about what was read."""
 
 
@@ -225,7 +221,6 @@ def _need(
 
 
 INDENT = 2
-
 """Cells before the text of a need."""
 
 

@@ -32,15 +32,12 @@ if TYPE_CHECKING:
     from textual.geometry import Region
 
 Piece = tuple[str, str]
-
 """Text, and the names of its styles (see `Lines.STYLES`) separated by blanks."""
 
 Row = tuple[Piece, ...]
-
 """One line of the screen."""
 
 COPIED = 5_000
-
 """How many rows a text selection copies at most."""
 
 
@@ -442,7 +439,6 @@ def wrap_path(path: str, cells: int) -> Iterator[tuple[int, int]]:
 
 
 EIGHTHS = 8
-
 """The steps in which the ends of a bar move within a cell."""
 
 

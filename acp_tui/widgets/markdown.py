@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST = 20_000
-
 """How many characters of code are coloured at most; longer code is plain."""
 
 Run = tuple[str, str]
@@ -73,7 +72,6 @@ BULLETS = ("• ", "◦ ", "▪ ")
 QUOTE = "▌ "
 
 DEEPEST = 8
-
 """How many levels of lists and quotes are indented; deeper ones stay at that depth."""
 
 _CLOSING = {"bullet_list_close", "ordered_list_close", "list_item_close", "blockquote_close"}
@@ -306,7 +304,6 @@ def _inlines(tokens: Sequence[Token], line: int) -> Iterator[Inline]:
 
 
 NARROWEST = 3
-
 """How narrow a column of a table gets at most."""
 
 

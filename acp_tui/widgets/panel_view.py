@@ -32,47 +32,36 @@ from acp_tui.widgets.row_list import GUTTER, Item, RowList
 from acp_tui.widgets.timeline_view import tone_style
 
 WIDEST = 32
-
 """How wide the text of a column without a name is held to be."""
 
 LEAST = 4
-
 """How wide the text of a first column is at least, however deep its row stands."""
 
 FIRST = 20
-
 """How wide a first column is left where others must be cut."""
 
 WORDS = 24
-
 """Up to which width a column holds words rather than sentences."""
 
 SENTENCE = 8
-
 """How wide a column of sentences is left at least where that keeps words whole."""
 
 READABLE = 16
-
 """What must be left of a column, where it has as much, so that it can be read."""
 
 NOTHING = "-"
-
 """What stands in a cell where there is nothing."""
 
 MEASURED = 300
-
 """How many rows are looked at to know how wide a column must be."""
 
 FOLDED = 40
-
 """A table of up to so many rows folds long texts below their heading; a longer one cuts them."""
 
 FOLDS = 5
-
 """In how many rows a text is folded at most; the details of its row hold all of it."""
 
 GAP, NARROW_GAP = "  ", " "
-
 """What stands between two columns, and where that lets more of them show."""
 
 

@@ -27,11 +27,9 @@ Loops = Sequence["RunnerState"]
 EMPTY = "No participants yet."
 
 SHORT = 20
-
 """Cells of a name that are shown in any case."""
 
 MOST = 48
-
 """Cells that what participants do takes from their names at most."""
 
 COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}

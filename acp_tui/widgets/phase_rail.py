@@ -27,11 +27,9 @@ STYLES = {
 }
 
 GAP = 2
-
 """Blank cells at least before what stands at the right end."""
 
 ENDS = {Status.COMPLETED: "bold $text-success", Status.BLOCKED: "bold $text-error"}
-
 """How the current phase shows where nothing more happens in it."""
 
 
@@ -274,7 +272,6 @@ def _joined(parts: Sequence[list[Part]], before: bool = False, after: bool = Fal
 
 
 LONGEST = 50
-
 """How many collaborations of a chain are shown at most."""
 
 CHAIN_STYLES = {Status.COMPLETED: "success", Status.BLOCKED: "error", Status.ACTIVE: "accent"}

@@ -41,7 +41,6 @@ from acp_tui.widgets.timeline_model import (
 from acp_tui.widgets.timeline_view import ILLEGAL, TimelineView, tone_style
 
 RECENT = 200
-
 """How many of the newest events are looked at for the kinds that a filter can name."""
 
 
@@ -431,11 +430,9 @@ class Timeline(Vertical):
 LABEL = 12
 
 LONGEST = 20_000
-
 """How many characters of an event's source are shown at most."""
 
 Field = tuple[str, str, str]
-
 """A label, a value, and the value's style."""
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from acp_core.person.attention import LastVisit
 
 AT_ONCE = 2_000
-
 """Up to how many events are filtered or searched without a thread."""
 
 
@@ -242,11 +241,9 @@ def _same(event: Event, before: Event | None) -> bool:
 
 
 CHUNK = 1_000
-
 """How many events a background search looks at before it asks whether it is still wanted."""
 
 LOOK_BACK = 2_000
-
 """How many events `find_event` looks at when the id does not say where the event is."""
 
 

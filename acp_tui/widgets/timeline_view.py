@@ -31,15 +31,12 @@ from acp_tui.widgets.lines import CURSOR, UNREAD, Lines, Row, find, mark, text_o
 from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot, find_event
 
 FULL = 200
-
 """Cells that a row is measured for."""
 
 NEWEST = 40
-
 """Of how many of the newest events the texts are measured, where there are many."""
 
 SMALL = 200
-
 """In a log of at most so many events all are measured, and long summaries may be wrapped."""
 
 
@@ -421,32 +418,25 @@ REPLY = "↳"
 GUTTER = 2
 
 REPLY_WIDTH = 5
-
 """How wide the column of replies is at most."""
 
 KIND_WIDTH = 24
-
 """How wide the column of kinds is at most."""
 
 SUMMARY_WIDTH = 14
-
 """How wide the column of summaries is at least: with less room there is none."""
 
 WRAPPED_WIDTH = 30
-
 """How wide it is at least where the longer ones are wrapped within it; with less room these stand
 below their events, over the whole width."""
 
 SUMMARY_LINES = 4
-
 """How many lines the summary of the selected event takes at most."""
 
 EVENT_LINES = 3
-
 """How many lines the summary of any event takes at most, where summaries are wrapped."""
 
 KEPT = 1024
-
 """Of how many events is kept how they are shown: with each new one, all on the screen are asked for."""
 
 _STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.items()}
