@@ -154,17 +154,23 @@ def test_a_store_that_does_not_answer_is_said(tmp_path: Path) -> None:
 
 def test_a_repository_within_a_project_is_refused(tmp_path: Path) -> None:
     project = tmp_path / "project"
+    project.mkdir()
+    git("init", "-q", str(project))
     store = repository(project)
     host = Host("a", tmp_path)
-    (project / ".git").mkdir()  # as sandboxes of agent programs make it for a moment
-    ran = host.acp("status", f"git+file://{store}")
-    assert ran.returncode == 0, ran.stderr
-    git("init", "-q", str(project))
     for command, address in (("status", ""), ("show", "#checkout")):
         ran = host.acp(command, f"git+file://{store}{address}")
         assert ran.returncode == 2
         assert "where agents may write, and its hooks would run as you" in ran.stderr
-    assert len(list((host.home / "cache").rglob("*.git"))) == 1
+    assert not list((host.home / "cache").rglob("*.git"))
+
+
+def test_an_empty_folder_named_git_makes_no_project(tmp_path: Path) -> None:
+    """Sandboxes of agent programs make one for a moment wherever the program may write."""
+    store = repository(tmp_path / "place")
+    (tmp_path / "place/.git").mkdir()
+    ran = Host("a", tmp_path).acp("status", f"git+file://{store}")
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_branches_of_hostile_names_are_left_out(tmp_path: Path) -> None:

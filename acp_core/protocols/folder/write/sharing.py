@@ -94,7 +94,11 @@ def refuse_near(folder: str, address: Address) -> None:
     if not address.path:
         return
     store, here = os.path.realpath(address.path), os.path.realpath(folder)
-    for root in (here, git.top(here) or here):
+    top = git.top(here)
+    for root in (
+        here,
+        top if top and os.path.dirname(top) != top else here,
+    ):  # not all of a machine
         if os.path.commonpath([store, root]) == root:
             raise Refused(
                 f"{clean_line(address.text, 300)} is refused: the store is in {clean_line(root, 200)}, where agents may "
