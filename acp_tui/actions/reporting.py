@@ -15,7 +15,7 @@ from acp_tui.actions.alone import alone
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.diagnosis.actions import NextStep
     from acp_core.model import Action, Outcome
     from acp_core.protocols.contract import Collaboration
     from acp_tui.app import AcpApp
@@ -81,7 +81,7 @@ async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
 
     The screen of a collaboration opens the other one, which says so by itself.
     """
-    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.diagnosis.actions import NextStep
     from acp_tui.screens.result import ResultScreen
 
     there = Path(place)
@@ -116,6 +116,6 @@ async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
 
 def _next_step(app: AcpApp, opened: Collaboration) -> NextStep | None:
     """What is to be done next, read anew; for worker threads."""
-    from acp_core.diagnosis.next_step import next_step
+    from acp_core.diagnosis.actions import next_step
 
     return next_step(opened, app.attention, app.now())

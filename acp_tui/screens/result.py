@@ -16,7 +16,7 @@ from acp_tui.actions.preview import outcome_line
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.diagnosis.actions import NextStep
     from acp_core.model import Outcome
     from acp_tui.app import AcpApp
 
