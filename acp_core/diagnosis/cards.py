@@ -14,8 +14,7 @@ from datetime import datetime
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.questions import choice_text
-from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
+from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest, choice_text
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
 from acp_core.model import Action, Cause, Change, Row, Snapshot, Target, Tone
 from acp_core.model.action_field import Kind
