@@ -16,8 +16,7 @@ from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 from acp_core.protocols.kit import owner_inputs
-from acp_core.protocols.kit.mirroring import matter_of
-from acp_core.protocols.kit.offers import verb_of
+from acp_core.protocols.kit.mirroring import matter_of, verb_of
 from acp_core.protocols.registry import installed
 from acp_core.stores import base as manifests
 from acp_core.stores.asking import DECIDE

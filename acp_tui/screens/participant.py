@@ -28,12 +28,11 @@ from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.log_view import LogView
-from acp_tui.widgets.loop_facts import cause_line, log_row, loop_lines, title, turn_line
-from acp_tui.widgets.people import Loops, loop_of
+from acp_tui.widgets.people import Loops, cause_line, log_row, loop_lines, loop_of, title, turn_line
 from acp_tui.widgets.session_view import SessionRows, panel
-from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding

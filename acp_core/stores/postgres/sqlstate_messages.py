@@ -21,14 +21,21 @@ _TURNED_AWAY = re.compile(
     r"|is not permitted to log in|not currently accepting connections|certificate|definition of service"
     r"|service file|server does not support SSL|requirepeer"
 )
+
 _STARTING = re.compile(
     r"the database system is (starting up|not yet accepting connections|in recovery mode|shutting down)"
 )
+
 _BUSY = {"55P03", "57014"}  # a lock, or a statement, took too long
+
 _RACED = {"40001", "40P01"}  # serialization, deadlock
+
 _NO_SCHEMA = {"3F000", "42P01", "42703", "42883"}
+
 _KEY_USED = "event_key"
+
 _DOUBT = "40003"  # statement completion unknown
+
 _NEEDS_OTHER_SERVER = {"25006"}
 
 

@@ -34,5 +34,5 @@ class Steps:
             self.listener(name)
 
 
-reach = Steps()
+fault_point = Steps()
 """``reach("before publish")`` says that this comes next."""

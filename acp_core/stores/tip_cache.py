@@ -18,8 +18,7 @@ from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person.paths import cache_folder
 from acp_core.stores.address import Address
-from acp_core.stores.engine import Commit, Lease, Tip
-from acp_core.stores.leases import decode_lease, encode_lease
+from acp_core.stores.engine import Commit, Lease, Tip, decode_lease, encode_lease
 
 _LIMIT = 16 << 20
 

@@ -35,16 +35,22 @@ SAFE = (
     ("http.lowSpeedTime", "20"),
 )  # fmt: skip
 """What is set for each run of git, above what anybody has configured."""
+
 _PROTOCOLS = "file:ssh:https"
+
 _SSH = "-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=4"  # never a question, and never a wait without an end
+
 _KEPT_OPEN = "-o ControlMaster=auto -o ControlPersist=120 -o ControlPath={}"
+
 _LONGEST_SOCKET = 90  # of about 104 bytes that a socket's path may have: ssh adds to it
 
 _MOVED = re.compile(
     r"\[rejected\] \((stale info|fetch first|non-fast-forward)\)"
     r"|cannot lock ref|failed to (update|lock) ref|reference already exists|incorrect old value"
 )
+
 _LOCK_LEFT = re.compile(r"Unable to create '([^']+\.lock)'|(\S+\.lock)': File exists")
+
 _NOT_REACHED = re.compile(
     r"[Cc]ould not resolve host|Name or service not known|Temporary failure in name resolution"
     r"|connect to host .* port .*: |Connection refused|No route to host|Network is unreachable"
@@ -52,16 +58,23 @@ _NOT_REACHED = re.compile(
     r"|[Rr]epository .*not found|does not appear to be a git repository|does not exist"
 )
 """What is said before anything was sent: nothing can have been changed."""
+
 _DENIED = re.compile(
     r"Permission denied \(|Authentication failed|could not read (Username|Password)"
 )
+
 _MISSING = re.compile(r"couldn't find remote ref[^\n]*")
+
 _HOST_KEY = re.compile(r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED")
+
 NO_SUCH_REF = "couldn't find remote ref"  # what git says of a branch that is not there
+
 _NO_REPOSITORY = re.compile(
     r"[Rr]epository .*not found|does not appear to be a git repository|does not exist"
 )
+
 _REJECTED = re.compile(r"^!\t\S*\t(?P<why>.*)$", re.MULTILINE)
+
 _REMOTE = re.compile(r"^remote: ?(.*)$", re.MULTILINE)
 
 
