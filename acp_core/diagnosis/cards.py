@@ -28,7 +28,7 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.cards import MOST, counted, texts
 from acp_core.protocols.kit.diagnosis import safe_id
-from acp_core.protocols.kit.values import fields
+from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.wording import difference, lines_of, safe
 
 PERMISSION_CODE = "B17"

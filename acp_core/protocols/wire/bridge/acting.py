@@ -14,7 +14,7 @@ from acp_core.model import Action, OutcomeState
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Watched
-from acp_core.protocols.kit import owner_inputs, values
+from acp_core.protocols.kit import owner_inputs, schema
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.bridge.feed import TURN
@@ -179,5 +179,5 @@ def perform(action: Action | None, asked: Asked, folder: str) -> Done:
 
 def first_problem(error: ValidationError) -> str:
     """What is wrong with what was asked for, on one line."""
-    name, said = next(values.problems(error))
+    name, said = next(schema.problems(error))
     return clean_line(f"{name or 'inputs'}: {said}", 300)
