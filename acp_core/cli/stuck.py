@@ -22,7 +22,7 @@ from acp_core.agents import registry
 from acp_core.agents.background import importable
 from acp_core.cli.output import act_command, say, terminal
 from acp_core.cli.why import render
-from acp_core.diagnosis import actions, patterns
+from acp_core.diagnosis import actions, endings
 from acp_core.fleet import Fleet
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError
@@ -126,7 +126,7 @@ class Stage:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             state = registry.find(self.story.location, role.participant)
-            if state is None or any(patterns.WAITING.match(line) for line in state.lines):
+            if state is None or any(endings.WAITING.match(line) for line in state.lines):
                 return
             time.sleep(LOOK)
 

@@ -2,7 +2,8 @@
 
 The protocol's own actions and those about participants' loops, what mends a cause first. After
 each: it is written into the person's journal; loops that had given up are told to try again; and
-it is looked at again, so that the person reads whether it helped.
+it is looked at again, so that the person reads whether it helped. What a person would do next:
+meet the first need, or start what runs the collaboration.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import personal_table
+from acp_core.diagnosis.idle import IDLE, is_idle, starting_act
 from acp_core.diagnosis.observer import Observer
 from acp_core.diagnosis.personal import Noted
-from acp_core.diagnosis.processes import Strangers
+from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.loops.acts import names, table
 from acp_core.loops.acts.about import About, without_turns
 from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.sentence import continued, names_in
 from acp_core.person import journal
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
@@ -141,7 +144,7 @@ def _about(snapshot: Snapshot) -> About:
         snapshot.key,
         snapshot,
         loops,
-        lambda: () if over else Strangers().of(snapshot.key, loops),
+        lambda: () if over else UnmanagedProcesses().of(snapshot.key, loops),
     )
 
 
@@ -249,3 +252,42 @@ def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:
             continue
         woken.append(name)
     return woken
+
+
+class NextStep(NamedTuple):
+    """An act that is the next thing to do.
+
+    Attributes:
+        reason: Why, in words that go on after others, without a full stop.
+        action: The act's name.
+        label: What it is called.
+        given: Inputs of it, by name.
+    """
+
+    reason: str
+    action: str
+    label: str
+    given: tuple[tuple[str, str], ...] = ()
+
+
+def next_step(collaboration: Collaboration, attention: Attention, now: datetime) -> NextStep | None:
+    """Read a collaboration anew, and say what is to be done next; None where there is nothing.
+
+    Args:
+        collaboration: As it was opened.
+        attention: What the person acknowledged.
+        now: The time (aware, UTC).
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    observer = Observer()
+    seen = observer.diagnosed(observer.diagnosis(), collaboration, collaboration.refresh(now), now)
+    offered = actions(collaboration, seen, now, attention)
+    labels = {each.name: each.label for each in offered}
+    for need in attention.open_needs(seen):
+        if need.action in labels:
+            reason = continued(need.text, names_in(seen))
+            return NextStep(reason, need.action, labels[need.action], need.given)
+    start = starting_act(offered) if is_idle(seen) else None
+    return NextStep(IDLE, start.name, start.label) if start is not None else None

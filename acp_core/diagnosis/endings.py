@@ -1,20 +1,86 @@
 """How a program's last run ended without its event: what that means, and what helps.
 
-One run has one cause: the most telling one. An exit code proves nothing about a turn.
+One run has one cause: the most telling one. An exit code proves nothing about a turn. What is found
+by patterns over the last lines that a program printed is inferred: no program promises to say it in
+these words. Evidence never says how long ago something was: it would be another one every second.
+Whoever shows it knows what time it is.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.agents import presets
 from acp_core.agents.failures import FailureClass, failure_of
 from acp_core.agents.state import Run, RunnerState
-from acp_core.diagnosis import patterns
 from acp_core.loops.acts.names import HAND_OVER, LOGIN, NUDGE, RELAUNCH
+from acp_core.model.format import dated
 from acp_core.model.text import clean_line
 
-_LONG = 200  # characters of a reason that are quoted
+_LINE = 2_000  # characters of a line that are looked at
+
+
+def _any(*words: str) -> re.Pattern[str]:
+    return re.compile("|".join(words), re.IGNORECASE)
+
+
+PROMPT = _any(
+    r"\[y/n(?:/[^\]]{0,20})?\]\s*:?\s*$",
+    r"\(y(?:es)?/n(?:o)?(?:/[^)]{0,40})?\)\s*:?\s*\??\s*$",
+    r"do you want to (?:proceed|continue|allow|trust)",
+    r"do you trust",
+    r"press (?:enter|any key|return) to",
+    r"permission requested",
+    r"waiting for (?:your )?(?:approval|permission|confirmation)",
+    r"(?:enter|type) (?:your )?(?:password|passphrase)\b[^.]{0,40}:\s*$",
+)
+STDIN = _any(
+    r"reading (?:additional )?(?:input|prompt) from stdin", r"waiting for (?:input on )?stdin"
+)
+RETRY = _any(r"reconnecting", r"waiting for network", r"\bretry(?:ing)?\b", r"\battempt \d+ failed")
+WAITER = _any(r"invalid protocol\.json", r"^timeout: ")
+WAITING = re.compile(r"^(?:waiting: )?waiting for (.{1,300}?)(?: after seq (\d{1,15}))?\s*$", re.I)
+
+
+def first_match(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
+    """The first of these lines that a pattern matches; "" where it matches none."""
+    return next((line for line in lines if pattern.search(line[:_LINE])), "")
+
+
+_LAST = 4  # lines of a program's output that are quoted
+_LONG = 200
+
+
+def last_lines(run: Run | None) -> tuple[str, ...]:
+    """The last lines that a program printed, as evidence."""
+    if run is None:
+        return ()
+    return tuple(f"output: {clean_line(line, _LONG)}" for line in run.lines[-_LAST:])
+
+
+def log_place(loop: RunnerState) -> str:
+    """Where a loop's log is to be read."""
+    return f"log: {clean_line(loop.log, 4_096)}"
+
+
+def program_label(loop: RunnerState) -> str:
+    """The program that takes a participant's turns, with its version and model."""
+    shown = loop.shown
+    parts = (shown.program, shown.version, shown.model)
+    return " ".join(part for part in parts if part) or "its agent"
+
+
+def run_evidence(run: Run | None) -> tuple[str, ...]:
+    """When a run was, and how it ended, as evidence."""
+    if run is None:
+        return ()
+    stopped = f", stopped: {run.stopped}" if run.stopped else ""
+    time = f"from {dated(run.started)} to {dated(run.ended)}"
+    return (f"process {run.process.pid} ran {time}: {run.exit}{stopped}",)
+
+
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles
 _MISSED = "Your last attempt ended without recording an event. Do the step and append its event."
 
@@ -79,7 +145,7 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         )
     if run.refusals:
         return _refused(loop, run)
-    waiter = patterns.first_match(patterns.WAITER, run.lines) if loop.shown.mode == "alone" else ""
+    waiter = first_match(WAITER, run.lines) if loop.shown.mode == "alone" else ""
     if waiter:
         return Ending(
             "B8",
@@ -182,8 +248,6 @@ _FAILURES = {
         evidence=("new sessions with a summary of the last one ran out of context, too",),
     ),
 }
-
-
 _WITHOUT_LOOP = {
     FailureClass.LIMIT: (
         "restart it: it waits until the limit resets; or reassign to another agent",

@@ -19,7 +19,7 @@ def is_idle(snapshot: Snapshot) -> bool:
     return live and not snapshot.runners and not by_hand
 
 
-def starting(offered: Iterable[Action]) -> Action | None:
+def starting_act(offered: Iterable[Action]) -> Action | None:
     """The act that starts what runs it: loops where the collaboration has turns, else the first one."""
     names = NAMES - {LAUNCH}
     starts = [each for each in offered if each.intent is Intent.START and each.name not in names]

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from acp_core.agents.registry import Registry
     from acp_core.agents.state import RunnerState
     from acp_core.diagnosis.engine import Diagnosis
-    from acp_core.diagnosis.processes import Strangers
+    from acp_core.diagnosis.processes import UnmanagedProcesses
 
 _log = logging.getLogger(__name__)
-
 Loops = tuple["RunnerState", ...]
 Waiting = tuple["OpenRequest", ...]
 
@@ -51,7 +50,7 @@ class Observer:
         self.patience = patience or Patience.of_environment()
         self._lock = threading.Lock()
         self._registry: Registry | None = None
-        self._strangers: Strangers | None = None
+        self._strangers: UnmanagedProcesses | None = None
         self._loops: dict[str, Loops] | None = None
         self._waiting: dict[str, Waiting] = {}
         self._pulse = Pulse()
@@ -168,12 +167,12 @@ class Observer:
         """Look at all processes again the next time."""
         self._processes().forget()
 
-    def _processes(self) -> Strangers:
+    def _processes(self) -> UnmanagedProcesses:
         with self._lock:
             if self._strangers is None:
-                from acp_core.diagnosis.processes import Strangers
+                from acp_core.diagnosis.processes import UnmanagedProcesses
 
-                self._strangers = Strangers()
+                self._strangers = UnmanagedProcesses()
             return self._strangers
 
 

@@ -16,7 +16,6 @@ _NEED = Field(
     Kind.CHOICE, position=True,
 )  # fmt: skip
 _ALL = Field("all", "All of them", "Acknowledge all attention items.", Kind.FLAG)
-
 ACK = ActionSpec(
     "ack",
     "Acknowledge",

@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
     line: frozenset[int]
 
 
-class Strangers:
+class UnmanagedProcesses:
     """The processes that act for participants although no loop of ours started them.
 
     From any thread.

@@ -9,7 +9,7 @@ from datetime import datetime
 from acp_core.agents import budgets
 from acp_core.agents.budgets import Use, doubled, raised
 from acp_core.agents.state import Phase, RunnerState
-from acp_core.diagnosis.words import of_run, where
+from acp_core.diagnosis.endings import log_place, run_evidence
 from acp_core.loops.acts.names import HAND_OVER, RAISE, STOP_LOOP
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.errors import Refused
@@ -57,7 +57,7 @@ def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = ""
         "E8",
         f"{name}'s {what} {'has ended' if ended else 'holds'}: {note}",
         advice=f"raise the budget{' and restart it' if ended else ''}, or end the work",
-        evidence=(*told, *of_run(loop.run), where(loop)),
+        evidence=(*told, *run_evidence(loop.run), log_place(loop)),
         remedy=RAISE,
         given=(("participant", name), ("budget", raised(shown.budget))),
         others=(HAND_OVER, STOP_LOOP),
@@ -87,7 +87,7 @@ def _nearly_over(loop: RunnerState, use: Use, about: str) -> Cause:
         "E25",
         f"{about}: {use.sentence}" if about else use.sentence,
         advice="raise the budget, or let acp stop the agent when the budget is used up",
-        evidence=(f"{name} continues until 100 %", where(loop)),
+        evidence=(f"{name} continues until 100 %", log_place(loop)),
         certain=True,
         remedy=RAISE,
         given=(("participant", name), ("budget", doubled(use))),

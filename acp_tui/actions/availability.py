@@ -121,9 +121,9 @@ class Availability:
 
 
 def _start(offers: tuple[Action, ...]) -> Start | None:
-    from acp_core.diagnosis.idle import starting
+    from acp_core.diagnosis.idle import starting_act
 
-    start = starting(offers)
+    start = starting_act(offers)
     return Start(start.name, start.label) if start is not None else None
 
 

@@ -31,7 +31,7 @@ from acp_tui.widgets.key_line import KeyLine
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.diagnosis.actions import NextStep
     from acp_core.model import Action, Outcome
     from acp_core.protocols.contract import Collaboration
     from acp_tui.app import AcpApp
@@ -162,7 +162,7 @@ async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
 
     The screen of a collaboration opens the other one, which says so by itself.
     """
-    from acp_core.diagnosis.next_step import NextStep
+    from acp_core.diagnosis.actions import NextStep
 
     there = Path(place)
     if hasattr(app.screen, "performed"):
@@ -196,7 +196,7 @@ async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
 
 def _next_step(app: AcpApp, opened: Collaboration) -> NextStep | None:
     """What is to be done next, read anew; for worker threads."""
-    from acp_core.diagnosis.next_step import next_step
+    from acp_core.diagnosis.actions import next_step
 
     return next_step(opened, app.attention, app.now())
 

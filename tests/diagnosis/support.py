@@ -8,7 +8,7 @@ from typing import Any
 
 from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
-from acp_core.diagnosis import turns
+from acp_core.diagnosis import engine
 from acp_core.model import Cause, Document, Event, Participant, Snapshot, Status, Tone, Turn
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
 
@@ -127,7 +127,7 @@ def case(*loops: RunnerState, at: datetime, snapshot_: Snapshot | None = None, *
 
 def causes(*loops: RunnerState, at: datetime, **more: Any) -> list[Cause]:
     """What is found at a moment."""
-    return list(turns.causes(case(*loops, at=at, **more)))
+    return list(engine.causes_of_turns(case(*loops, at=at, **more)))
 
 
 def cause(*loops: RunnerState, at: datetime, **more: Any) -> Cause:

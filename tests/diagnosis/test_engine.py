@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents.state import Phase
-from acp_core.diagnosis import turns
+from acp_core.diagnosis import engine
 from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
 from acp_core.model import Cause, DocumentText, Need, Snapshot, Status
 from acp_core.protocols.contract import Collaboration
@@ -170,4 +170,6 @@ class TestLookAfterLook:
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.BLOCKED, Status.UNKNOWN])
 def test_loops_matter_only_while_something_goes_on(status: Status) -> None:
     over = snapshot(status=status)
-    assert list(turns.causes(case(loop(Phase.WAITING), at=after(60), snapshot_=over))) == []
+    assert (
+        list(engine.causes_of_turns(case(loop(Phase.WAITING), at=after(60), snapshot_=over))) == []
+    )

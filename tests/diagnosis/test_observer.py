@@ -17,7 +17,7 @@ from acp_core.agents import registry
 from acp_core.agents.state import Phase
 from acp_core.diagnosis.idle import is_idle
 from acp_core.diagnosis.observer import Observer, Pulse
-from acp_core.diagnosis.processes import Strangers, busy
+from acp_core.diagnosis.processes import UnmanagedProcesses, busy
 from acp_core.fleet import Fleet
 from acp_core.model import Runner, Snapshot
 from acp_core.model.turn import Mode
@@ -81,7 +81,7 @@ class TestStrangers:
 
     def test_a_waiter_that_nobody_here_started(self, spawn: Spawn, tmp_path: Path) -> None:
         folder = support.make(tmp_path / "cache")
-        strangers = Strangers()
+        strangers = UnmanagedProcesses()
         assert strangers.of(str(folder), ()) == ()
         waiter = self.waiter(spawn, folder)
         wait_for(lambda: strangers.forget() or strangers.of(str(folder), ()), "a stranger")
@@ -112,7 +112,7 @@ class TestStrangers:
         folder = support.make(tmp_path / "cache")
         preset = support.command(tmp_path, "--alone", name="waits")
         support.start(folder, "reader", preset, mode=Mode.ALONE)
-        strangers = Strangers()
+        strangers = UnmanagedProcesses()
         wait_for(
             lambda: any("wait" in each for each in children_of(folder, "reader")), "its waiter"
         )
@@ -180,7 +180,7 @@ def test_a_fault_of_the_diagnosis_hides_no_collaboration(
     def fails(*_: object) -> None:
         raise ValueError("a fault")
 
-    monkeypatch.setattr("acp_core.diagnosis.turns.causes", fails)
+    monkeypatch.setattr("acp_core.diagnosis.engine.causes_of_turns", fails)
     fleet = Fleet([folder], discover=False)
     (seen,) = fleet.read()
     asyncio.run(fleet.close())

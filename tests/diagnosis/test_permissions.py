@@ -12,7 +12,7 @@ import pytest
 
 from acp_core.agents.live import answers, inside
 from acp_core.agents.live.requests import parse
-from acp_core.diagnosis import actions, cards, permissions
+from acp_core.diagnosis import actions, cards
 from acp_core.diagnosis.observer import Observer
 from acp_core.model import Action, OutcomeState, Snapshot
 from acp_core.model.card import Card
@@ -188,7 +188,7 @@ def test_where_it_cannot_be_allowed_once_it_can_only_be_rejected(folder: Path) -
     asked = messages.shell("claude", "ls")
     asked["params"]["options"] = [each for each in messages.ONCE if each["kind"] != "allow_once"]
     waiting = answers.publish(str(folder), "reviewer", parse(asked), attended=True)
-    labels = [each.label for each in permissions.card(waiting).verdicts]
+    labels = [each.label for each in cards.permission_card(waiting).verdicts]
     assert labels == ["Reject", "Reject, with a message"]
     action = answering(opened(folder), read(opened(folder)))
     outcome = action.perform(action.inputs(request=waiting.id, verdict="allow"))

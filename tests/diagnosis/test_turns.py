@@ -366,9 +366,9 @@ def test_a_demo_is_as_impatient_as_it_is_fast() -> None:
 
 def test_it_says_when_to_look_again() -> None:
     seen = case(loop(run=run()), at=after(minutes=1))
-    from acp_core.diagnosis import turns
+    from acp_core.diagnosis import engine
 
-    assert list(turns.causes(seen)) == []
+    assert list(engine.causes_of_turns(seen)) == []
     assert seen.clock.recheck == after(minutes=5, seconds=2)
 
 

@@ -16,7 +16,7 @@ from acp_core.agents.loop_directory import place
 from acp_core.agents.spawn import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.cli.main import run as acp_main
-from acp_core.diagnosis.processes import Strangers
+from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.files import claims, mounts, owners
 from acp_core.loops import launch, process
 from acp_core.loops.acts.stopping import bind_stop
@@ -84,7 +84,7 @@ def test_another_account_sees_and_stops_a_loop_by_its_claim(
     wait_for_phase(folder, "server", Phase.RUNNING)
     wait_for(lambda: seen(folder).child, "the program to be noted")
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    (claim,) = Strangers().of(str(folder), ())
+    (claim,) = UnmanagedProcesses().of(str(folder), ())
     assert (claim.participant, claim.pid) == ("server", first.pid)
     (participants, _) = bind_stop(Location(str(folder)), utc_now()).fields or ()
     assert participants.choices == ("server",)

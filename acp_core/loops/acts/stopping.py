@@ -62,7 +62,7 @@ def end_group(leader: Identity) -> bool:
     return False
 
 
-def end_stranger(stranger: Stranger) -> Outcome:
+def end_unmanaged(stranger: Stranger) -> Outcome:
     """End a process that acp did not start, if it still is the one that was looked at."""
     try:
         process = psutil.Process(stranger.pid)
@@ -181,7 +181,7 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Outcome:
         found = chosen(values)
         if isinstance(found, Stranger):
-            return end_stranger(found)
+            return end_unmanaged(found)
         (stopped,) = stop_loops([found])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
         return Outcome(state, clean_line(stopped.sentence))
