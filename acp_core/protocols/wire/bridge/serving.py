@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -56,6 +57,11 @@ class Bridge:
         self.key = setup.folder
         self.allowed = setup.allowed
         self.snapshot = snapshot
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """What it answers beyond an agent's endpoints."""
+        return BRIDGE_ENDPOINTS
 
     @property
     def about(self) -> dict[str, object]:
@@ -581,3 +587,7 @@ class BridgeSetup:
     watch: Callable[[str], Watched]
     allowed: frozenset[str] = frozenset()
     tell: Callable[[list[Allowed]], object] | None = None
+
+    def open(self, agent: Agent) -> AbstractAsyncContextManager[Bridge]:
+        """Watch the folder and tell of it as long as the block lasts."""
+        return bridging(agent, self)

@@ -10,9 +10,10 @@ import os
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -43,7 +44,6 @@ from acp_core.protocols.wire.write.database import Database, Tx
 from acp_core.protocols.wire.write.records import Retention
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.bridge.serving import Bridge, BridgeSetup
     from acp_core.protocols.wire.conduct.answering_setup import Setup
     from acp_core.protocols.wire.network.identity import Identity
 
@@ -54,6 +54,28 @@ STORE = "wire.sqlite3"
 PRUNE_EVERY = 1000  # entries of the log
 
 STRANGERS = 64  # connections at a time that have not said whose they are
+
+
+class Shared(Protocol):
+    """A folder that an agent tells of (see the room `bridge`)."""
+
+    @property
+    def about(self) -> dict[str, object]:
+        """What the card says of it."""
+        ...
+
+    @property
+    def endpoints(self) -> tuple[Any, ...]:
+        """What it answers beyond an agent's endpoints."""
+        ...
+
+
+class Sharing(Protocol):
+    """What makes an agent a bridge."""
+
+    def open(self, agent: Agent) -> AbstractAsyncContextManager[Shared]:
+        """Watch the folder and tell of it as long as the block lasts."""
+        ...
 
 
 class Connecting(NamedTuple):
@@ -98,7 +120,7 @@ class Agent:
         self.http_url: str | None = None
         self.http_port: int | None = None
         self.ws_port: int | None = None
-        self.bridge: Bridge | None = None
+        self.bridge: Shared | None = None
         self.deduped = 0
         self.told: set[tuple[str, str, str]] = set()  # see `pins`
         self._replies: dict[str, list[asyncio.Future[Json]]] = {}
@@ -308,7 +330,7 @@ class Config:
     open_loopback: bool = False
     tls: tuple[str, str] | None = None
     on_message: Setup | None = None
-    bridge: BridgeSetup | None = None
+    bridge: Sharing | None = None
     sync: str = "full"
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)

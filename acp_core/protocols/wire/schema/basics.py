@@ -80,6 +80,7 @@ WS_PORT = 7801
 HTTP_OFFSET = 100  # the local HTTP interface listens that much above the WebSocket port
 
 Json = dict[str, Any]
+"""A JSON object, as it came or as it will go."""
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,62}[^\s\x00-\x1f\x7f])?")
 

@@ -173,11 +173,7 @@ ENDPOINTS = (
 
 def endpoints_of(agent: Agent) -> tuple[Endpoint, ...]:
     """The endpoints of an agent; a bridge has more."""
-    if agent.bridge is None:
-        return ENDPOINTS
-    from acp_core.protocols.wire.bridge.serving import BRIDGE_ENDPOINTS as MORE
-
-    return (*ENDPOINTS, *MORE)
+    return (*ENDPOINTS, *(agent.bridge.endpoints if agent.bridge else ()))
 
 
 _ALWAYS = (400, 401, 403, 429, 500)  # what every endpoint may answer

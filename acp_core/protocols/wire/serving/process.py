@@ -125,9 +125,7 @@ async def listening(
     agent.http_link = f"{agent.http_url}/{agent.token}"
     async with contextlib.AsyncExitStack() as stack:
         if config.bridge:
-            from acp_core.protocols.wire.bridge.serving import bridging
-
-            agent.bridge = await stack.enter_async_context(bridging(agent, config.bridge))
+            agent.bridge = await stack.enter_async_context(config.bridge.open(agent))
         yield await stack.enter_async_context(_served(agent, peers, web))
 
 
