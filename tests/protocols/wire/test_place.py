@@ -34,12 +34,13 @@ async def test_a_port_that_the_system_chose_is_chosen_again_where_its_neighbour_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
+    really = process.bind
 
     def bind(host: str, port: int) -> socket.socket:
         if port and not taken:  # the first one for HTTP
             taken.append(port)
             raise OSError(errno.EADDRINUSE, "Address already in use")
-        return process.bind(host, port)
+        return really(host, port)
 
     monkeypatch.setattr(process, "bind", bind)
     agent = await process.open_agent(Config(name="A", port=0, sync="normal"), tmp_path)

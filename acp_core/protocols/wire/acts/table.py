@@ -146,7 +146,7 @@ AGENT = ActionSpec(
     exits=_ENDS,
     place=None,
     dry_run=False,
-    run="acp_core.protocols.wire.conduct.agent.command:run",
+    run="acp_core.protocols.wire.serving.command:run_agent",
 )  # fmt: skip
 
 BRIDGE = ActionSpec(
@@ -191,12 +191,12 @@ RELAY = ActionSpec(
     exits=_ENDS,
     place=None,
     dry_run=False,
-    run="acp_core.protocols.wire.network.relay.command:run",
+    run="acp_core.protocols.wire.serving.command:run_relay",
 )  # fmt: skip
 
-_ACTS = "acp_core.protocols.wire.actions.steering"
+_ACTS = "acp_core.protocols.wire.acts.offered"
 
-_RUN = "acp_core.protocols.wire.actions.commands"
+_RUN = "acp_core.protocols.wire.acts.commands"
 
 _QUERIES = "acp_core.protocols.wire.queries"
 

@@ -17,7 +17,7 @@ from acp_core.protocols.wire.acts import offered, table
 from acp_core.protocols.wire.acts import sending as acts_sending
 from acp_core.protocols.wire.network.client import Client
 
-_HERE = "acp_core.protocols.wire.actions.tools"
+_HERE = "acp_core.protocols.wire.acts.tools"
 
 _TOLD = frozenset({"peer", "text", "context", "new_task"})
 
