@@ -1,7 +1,7 @@
 """The dashboard: holds the fleet, the settings and the one "snapshots changed" signal; nothing else.
 
 Screens draw; they take what they show from the signal, and go from one to another by the
-few methods here.
+few methods here. It is left from everywhere, but not with words half written.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, work
 from textual.app import App, SystemCommand
@@ -26,17 +27,14 @@ from acp_core.model.text import clean, clean_line
 from acp_core.protocols.locations import RUNNING, is_link
 from acp_tui import keys
 from acp_tui.opening import Opening
-from acp_tui.quitting import QuitGuard, is_half_made
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
-from acp_tui.style.contrast import ReadableDim, readable
-from acp_tui.terminal.ending import terminal_guard
+from acp_tui.style.theme import ReadableDim, readable
+from acp_tui.terminal.driver import Terminal, terminal_driver, terminal_guard
 from acp_tui.terminal.garbage import Heap
 from acp_tui.terminal.key_queue import KeyQueue
 from acp_tui.terminal.painting import PaintingApp
-from acp_tui.terminal.plain_driver import terminal_driver
 from acp_tui.terminal.screenshots import Screenshots
-from acp_tui.terminal.sequences import Terminal
 
 if TYPE_CHECKING:
     from rich.terminal_theme import TerminalTheme
@@ -49,7 +47,9 @@ if TYPE_CHECKING:
     from acp_core.person.settings import Settings
 
 START = 5.0  # s after which the start is over even where reading goes on
+
 Severity = Literal["information", "warning", "error"]
+
 Ended = Callable[["Outcome | None"], None]
 
 
@@ -354,7 +354,7 @@ class AcpApp(PaintingApp):
 
     def list_actions(self, key: str, then: Ended | None = None) -> None:
         """Show everything that can be done in a collaboration; ``then`` as for `perform`."""
-        from acp_tui.screens.actions import ActionsScreen
+        from acp_tui.screens.action import ActionsScreen
 
         self.fleet.look_at(key)
         self.push_screen(ActionsScreen(key, then))
@@ -431,3 +431,57 @@ class AcpApp(PaintingApp):
         yield SystemCommand(
             "Quit", "Quit the dashboard; loops and agents keep running", self.action_quit
         )
+
+
+if TYPE_CHECKING:
+    pass
+
+AGAIN = 6.0
+
+"""Seconds in which a second wish to leave is obeyed: for so long the question is shown."""
+
+
+@runtime_checkable
+class Unsaved(Protocol):
+    """A screen that may hold what would be lost."""
+
+    @property
+    def unsaved(self) -> str:
+        """What would be lost, as a sentence; "" where nothing would."""
+
+
+def is_half_made(error: Exception) -> bool:
+    """Whether a screen lacks its widgets: Textual mounts none any more while it is being left."""
+    from textual.css.query import NoMatches
+    from textual.widget import MountError
+
+    return isinstance(error, NoMatches | MountError)
+
+
+class QuitGuard:
+    """Asks before the dashboard is left where something would be lost.
+
+    Args:
+        app: The dashboard.
+    """
+
+    def __init__(self, app: AcpApp) -> None:
+        self._app = app
+        self._asked_at = float("-inf")
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """The keys that leave."""
+        chosen = self._app.settings.keys.get("app.quit", keys.QUIT.key)
+        return [key.strip() for key in chosen.split(",")]
+
+    def leave(self) -> None:
+        """Leave; where something would be lost, at the second time."""
+        screens = self._app.screen_stack
+        lost = next((s.unsaved for s in screens if isinstance(s, Unsaved) and s.unsaved), "")
+        if not lost or monotonic() - self._asked_at < AGAIN:
+            self._app.exit()
+            return
+        self._asked_at = monotonic()
+        key = self._app.get_key_display(keys.QUIT.with_key(next(iter(self.keys))))
+        self._app.tell(f"{lost} Press {key} again to quit anyway.", "warning", timeout=AGAIN)

@@ -26,11 +26,9 @@ from acp_core.model.action_spec import Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import printing
-from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit import command
+from acp_core.protocols.kit.command import Commands, Parser, agreed, parse
 from acp_core.protocols.kit.command_line import asks_for_json, run
-from acp_core.protocols.kit.confirmation import agreed
-from acp_core.protocols.kit.parser import Parser, parse
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.act/1"
@@ -48,7 +46,7 @@ class ActCommand(Commands):
 
     def main(self, arguments: Sequence[str]) -> int:
         """Run the command; the exit code."""
-        on_error = printing.say_error if asks_for_json(list(arguments)) else None
+        on_error = command.say_error if asks_for_json(list(arguments)) else None
         return run(lambda: act(list(arguments)), on_error=on_error)
 
     def parser(self) -> Parser:

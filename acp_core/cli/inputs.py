@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from acp_core.model import Action
 from acp_core.model.action_spec import ActionSpec, Field
-from acp_core.protocols.kit import options, validation
-from acp_core.protocols.kit.schema import fields
-from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import values as kit_values
+from acp_core.protocols.kit.values import Values, fields
 
 RESERVED = frozenset({"help", "dry_run", "matter", "yes", "json"})
 """Names of options that every act has."""
@@ -24,7 +24,7 @@ def spec_of(action: Action) -> ActionSpec:
         action.name,
         action.label,
         action.sentence,
-        fields=(*asked, options.MATTER, options.YES),
+        fields=(*asked, fast_args.MATTER, fast_args.YES),
         place=None,
     )
 
@@ -38,7 +38,7 @@ def given(action: Action, values: Values) -> dict[str, Any]:
 
 def problem(error: ValidationError) -> str:
     """What is wrong with the inputs, on one line."""
-    said = validation.problems(error)
+    said = kit_values.problems(error)
     return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
 
 

@@ -32,7 +32,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     _print_what_can_be_shown(argv)
     hand_in(dashboard)
     registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
-    registry.hand_in(registry.START, "acp_core.loops.acts.new_folder:STARTER")
+    registry.hand_in(registry.START, "acp_core.loops.acts.starting:NEW_FOLDER_STARTER")
     arguments = list(argv)
     if any("://" in each for each in arguments):
         from acp_core.cli.hidden import hiding
@@ -180,12 +180,13 @@ def _names_here() -> list[str]:
 
 def _complain(arguments: list[str], message: str, code: int) -> int:
     """Say on one line why nothing, or no more, was done; where JSON was asked for, as JSON too."""
-    from acp_core.protocols.kit import command_line, printing
+    from acp_core.protocols.kit import command as kit_command
+    from acp_core.protocols.kit import command_line
 
     with contextlib.suppress(OSError):
         command_line.complain(message)
         if command_line.asks_for_json(arguments):
-            printing.say_error(message, code)
+            kit_command.say_error(message, code)
     return code
 
 

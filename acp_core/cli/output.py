@@ -119,13 +119,13 @@ def to_choose(
     snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]] = ()
 ) -> dict[str, str]:
     """The inputs that a person must choose before an action can be done, and what stands for them."""
-    from acp_core.protocols.kit import described  # late: only who prints such commands needs it
+    from acp_core.protocols.kit import command  # late: only who prints such commands needs it
 
     spec = _act(snapshot, action)
     if spec is None:
         return {}
-    left = described.unsaid(spec, (name for name, _ in given))
-    return {each.name: described.placeholder(each) for each in left}
+    left = command.unsaid(spec, (name for name, _ in given))
+    return {each.name: command.placeholder(each) for each in left}
 
 
 def choice_hint(snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]] = ()) -> str:
@@ -151,9 +151,9 @@ def fitting(
 def _act(snapshot: Snapshot, action: str) -> ActionSpec | None:
     """The description of an act by its name: of the protocol, or about loops."""
     from acp_core.loops.acts import table  # late, as above
-    from acp_core.protocols.kit import described
+    from acp_core.protocols.kit import command as kit_command
 
-    own = described.act(snapshot.protocol, action)
+    own = kit_command.act(snapshot.protocol, action)
     return own or next((each for each in table.ACTS if each.name == action), None)
 
 

@@ -25,7 +25,7 @@ _COLUMNS = (
 
 def init(given: Values) -> int:
     """Prepare a database; say what was done, and what an administrator has to do."""
-    from acp_core.stores.postgres import health, link, schema, words
+    from acp_core.stores.postgres import health, link, schema, sqlstate_messages
 
     url = _database(given.url)
     connection = link.connect(url)
@@ -34,7 +34,7 @@ def init(given: Values) -> int:
     try:
         prepared = schema.prepare(connection)
     except psycopg.Error as error:
-        raise words.refusal(url, error) from None
+        raise sqlstate_messages.refusal(url, error) from None
     finally:
         connection.close()
     facts = health.examine(url)
@@ -60,7 +60,7 @@ def init(given: Values) -> int:
 
 def listing(given: Values) -> int:
     """Print the collaborations of a database."""
-    from acp_core.stores.postgres.overview import Overview
+    from acp_core.stores.postgres.hosts import Overview
 
     overview = Overview(_database(given.url))
     try:

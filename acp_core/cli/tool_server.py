@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import acp_core
 from acp_core.agents.live import inside
-from acp_core.agents.tool_servers import EXTRA, NAME, missing
+from acp_core.agents.permissions import EXTRA, NAME, missing
 from acp_core.model.action_spec import QuerySpec, Spec
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols import locations
-from acp_core.protocols.kit import taking_part, tools
+from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.tools import Seat
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import reason, safe
@@ -50,7 +50,7 @@ def serve(given: Values) -> int:
         raise CommandError(f"{safe(seat.key)}: no collaboration")
     inside.refuse_another_participant(seat.key, seat.participant)
     checked = Values(folder=seat.key, participant=seat.participant)
-    with taking_part.read_now(checked):
+    with tools.read_now(checked):
         specs = tools.tools_of(found.protocol, waits=given.wait)
     import anyio
 
@@ -135,8 +135,8 @@ async def _serve(table: ToolTable) -> None:
 
 def _end(*signal: object) -> None:
     """End this process, whatever its threads do: one of the library's always waits for input."""
-    taking_part.STOPPING.set()
-    taking_part.QUESTIONS.close()
+    tools.STOPPING.set()
+    tools.QUESTIONS.close()
     os._exit(0)
 
 

@@ -39,13 +39,9 @@ from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 
 LEFT = frozenset({".git", ".acp"})
-
 """Folders that stay behind: the repository itself, and what this machine's processes hold."""
-
 MOST = 100_000
-
 """Files of a collaboration that are listed; nobody can mail more."""
-
 _NAMED = 4  # differences that are named
 
 
@@ -175,15 +171,10 @@ def _short(value: object) -> str:
 
 
 SCHEMA = "acp.archive/1"
-
 MANIFEST, TREE, RECORDING = "manifest.json", "tree/", "recording"
-
 FILES = 100_000
-
 LARGEST = 4 << 30  # bytes of everything, unpacked
-
 _MANIFEST = 64 << 20
-
 _CHUNK = 1 << 20
 
 

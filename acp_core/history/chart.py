@@ -19,14 +19,11 @@ from acp_core.model.marks import marks
 from acp_core.model.story import PastTurn
 
 TICKS = 6  # at most, of the time scale
-
 _STEPS = (
     1, 5, 15, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400,
     7 * 86_400, 30 * 86_400,
 )  # fmt: skip
-
 _LIMIT = 2_000  # bars that are drawn, about: more would be a smear, and a file too big to mail
-
 _NAMED = 3  # labels of bars that are drawn as one
 
 
@@ -261,19 +258,12 @@ def tick_label(drawn: Chart, at: datetime, utc: bool) -> str:
 
 
 _LABELS = 150  # width of the lanes' names, in SVG units
-
 _RIGHT = 44  # room for half of the last label of the scale
-
 WIDTH = 960
-
 _LANE = 28
-
 _TOP = 34
-
 _LEVEL = 34  # height of a number over time
-
 _SHARE = 22
-
 STYLE = """
 svg.gantt { font: 12px system-ui, sans-serif; }
 svg.gantt text { fill: #1c1c1c; }
@@ -427,18 +417,12 @@ def _short(text: str, limit: int) -> str:
 
 
 Piece = tuple[str, str]
-
 """Text, and the name of its style: ``head``, ``dim``, ``phase``, ``turn``, ``open``, ``arrow``,
 ``level``, ``bad`` or ""."""
-
 Fit = Callable[[str, int], str]
-
 NARROWEST = 60
-
 _NAMES = (12, 30)  # columns of the lanes' names, at least and at most
-
 _BLOCKS = "▁▂▃▄▅▆▇█"
-
 _UNKNOWN = "·"
 
 

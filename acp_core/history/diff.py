@@ -18,17 +18,11 @@ from typing import NamedTuple
 from acp_core.model.story import Request
 
 SAME, OLD, NEW = " ", "-", "+"
-
 EXACT = 4_000  # lines of both texts up to which the comparison is exact; then it is good enough
-
 _WORDS = 400  # words of a line that are compared
-
 _ALIKE = 0.4  # share of a line's words that must be the same for two lines to be one that changed
-
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-
 Piece = tuple[str, bool]
-
 """A part of a line, and whether it changed."""
 
 
@@ -169,11 +163,8 @@ def _words(old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | 
 
 
 _WORD = re.compile(r"\w{4,}")
-
 _SHARE = 0.5  # of a request's words that must stand in what changed
-
 _FEWEST = 2
-
 _COMMON = frozenset(
     {
         "about", "also", "been", "change", "does", "each", "every", "from", "have", "into", "make",

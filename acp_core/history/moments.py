@@ -25,7 +25,6 @@ from acp_core.model.marks import marks
 from acp_core.model.text import clean_line
 
 _MOST = 200  # uses in a report, the newest
-
 _LONGEST = 200  # characters of one
 
 
@@ -79,11 +78,8 @@ def tool_uses_panel(loops: Sequence[LoopChange], utc: bool) -> Panel | None:
 
 
 EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
-
 END_OF_SECOND = 999_999
-
 """Microseconds of an event that names only a second: it is the last that happened in it."""
-
 _RANK = {DOCUMENT: 0, EVENT: 1, FINDINGS: 2, LOOP: 3}
 
 
@@ -251,7 +247,6 @@ def event_times(
 
 
 STALL = 60.0  # seconds that a wait lasts at least to count as a stall
-
 UNUSUAL = 4.0  # times as long as the median wait of the same collaboration
 
 

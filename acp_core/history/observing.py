@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from acp_core.agents.state import Run, RunnerState
 
 _TAIL = 4_096  # bytes before its old end that must be as they were, or the log was rewritten
-
 _JUST_NOW = 50_000_000  # ns: a file changed this short before it was read may change unnoticed
-
 _CHUNK = 1 << 20
-
 Known = tuple[int | None, int, bytes, str]
-
 """What a recording holds of a file: time of change (ns), size, digest of all, state."""
 
 

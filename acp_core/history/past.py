@@ -201,17 +201,11 @@ def last_generation(versions: Sequence[Known]) -> list[Known]:
 
 
 T = TypeVar("T")
-
 BACK = 16  # moments before one that are read with it when going back
-
 KEPT = 64  # Snapshots of the past that are held
-
 _BEFORE = 1e-6  # seconds
-
 _TICK = 0.01
-
 _NAMED = 6  # files that are named where more are not recorded
-
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
 
 
@@ -662,7 +656,6 @@ def change_of(past: Past, place: int, document: str) -> DocumentChange:
 
 
 MOST_CONTINUED = 100
-
 """Collaborations of one chain."""
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from acp_core.history.store import Store
 
 _log = logging.getLogger(__name__)
-
 OPEN = 16  # databases that are held open at once
 _REST = 3.0  # times as long as the last first look took, the next one is waited for
 _SOON = 0.03  # seconds until a change is kept: whoever shows it goes before

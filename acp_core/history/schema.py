@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 VERSION = 1
-
 APPLICATION = 0x61637072  # "acpr": what the file is, for other programs
-
 TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE content(digest BLOB PRIMARY KEY, size INTEGER NOT NULL, packed BLOB NOT NULL);
@@ -32,9 +30,7 @@ CREATE TABLE loop(
 CREATE TABLE span(
     recorder TEXT PRIMARY KEY, program TEXT NOT NULL, began REAL NOT NULL, until REAL NOT NULL);
 """
-
 PRESENT, MISSING = "present", "missing"
-
 TRIMMED = "thrown away, to keep the recording small"
 
 
@@ -119,7 +115,6 @@ class Span:
 
 
 DAYS = 90.0
-
 MEGABYTES = 2_000.0
 
 
@@ -142,5 +137,4 @@ class Bounds:
 
 
 LARGEST = 16 << 20  # bytes of a document that are kept; of larger ones only that they are there
-
 LARGEST_LOG = 512 << 20

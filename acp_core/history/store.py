@@ -23,7 +23,6 @@ from acp_core.history.schema import TRIMMED, LoopChange, Observed, Seen, Span, V
 from acp_core.model.errors import Unusable
 
 BUSY = 20.0  # seconds for which a writer waits for others
-
 _LEVEL = 6  # of zlib
 
 
@@ -437,13 +436,9 @@ def _forget(db: sqlite3.Connection, most: int, before: float) -> int:
 
 
 LARGEST = 512 << 20  # bytes of one content
-
 _FETCHED = 200  # rows at once
-
 Row = tuple[Any, ...]
-
 _TEXT, _BYTES, _WHOLE, _REAL = str, bytes, int, (int, float)
-
 _TABLES: dict[str, tuple[tuple[str, Any], ...]] = {
     "file": (("id", _WHOLE), ("name", _BYTES), ("log", _WHOLE), ("document", _BYTES)),
     "content": (("digest", _BYTES), ("size", _WHOLE), ("packed", _BYTES)),

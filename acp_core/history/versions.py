@@ -27,11 +27,8 @@ from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import TrackedFile
 
 GIT_PATIENCE = 10.0  # seconds for one run of git
-
 MOST_COMMITS = 200  # commits of one file that are looked at
-
 LARGEST_COMMITTED = 16 << 20  # bytes of a version
-
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
 
 
@@ -148,9 +145,7 @@ def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
 
 
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"
-
 _SAME = 0.001  # seconds
-
 _LONG = 60  # characters of a name
 
 

@@ -1,6 +1,6 @@
 """``python -m acp_core.loops.due``: which parked loops have something to do.
 
-Asked by the supervisor (`acp_core.loops.worker`), one collaboration after the other; ends when it
+Asked by the supervisor (`acp_core.loops.supervisor`), one collaboration after the other; ends when it
 is asked nothing for a while. What it reads it records, as the loops do that it reads for.
 """
 

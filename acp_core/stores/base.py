@@ -21,10 +21,9 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person.pins import pin_of, pins_folder
-from acp_core.stores import exclusive
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address, BadAddress, parse
-from acp_core.stores.engine import Lease, Tip
-from acp_core.stores.leases import decode_lease, encode_lease, lease_file
+from acp_core.stores.engine import Lease, Tip, decode_lease, encode_lease, lease_file
 from acp_core.stores.tree import Tree
 
 SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
@@ -151,7 +150,7 @@ def pin(
     Args:
         folder: the shared folder.
         address: of its store.
-        only_acp: nothing else appends there, see `acp_core.stores.exclusive`.
+        only_acp: nothing else appends there, see `acp_core.stores.tree`.
         mark: of the mirror that this folder fills, see `acp_core.stores.mirror`.
         reads: of the mirror that this folder shows.
 
@@ -312,7 +311,7 @@ def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
             if not is_exclusive(folder):
                 yield
                 return
-            with exclusive.writable(folder):
+            with stores_tree.writable(folder):
                 yield
     except LogError as error:
         raise Refused(str(error)) from None

@@ -11,20 +11,29 @@ All calls block. An engine is used by one thread at a time. Standard library onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from acp_core.model.errors import Refused
 
 UNREACHABLE = 6  # exit codes: the store did not answer
+
 ELSEWHERE = 7  # another host acts for the participant
+
 REFUSED = 8  # the store refused it
+
 REWRITTEN = 9  # the history in the store is another one than the one that was seen here
 
 MAX_FILE = 16 << 20  # bytes of one document
+
 MAX_FILES = 2_000
+
 MAX_BYTES = 256 << 20  # of all documents together
+
 MAX_DEPTH = 16  # folders within folders
 
 
@@ -308,3 +317,109 @@ class Engine(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+_LONGEST = 500
+
+
+def ref_word(text: str) -> str:
+    """A name as part of a ref or a file name: as it is where it is plain, else in hex after ``x.``."""
+    plain = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", text)
+    return text if plain else f"x.{text.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def lease_file(participant: str) -> str:
+    """The name of the file that says who acts for a participant."""
+    return f"{ref_word(participant)}.json"
+
+
+def encode_lease(lease: Lease) -> bytes:
+    """A lease as a file."""
+    return json.dumps(lease._asdict(), ensure_ascii=True, sort_keys=True).encode() + b"\n"
+
+
+def decode_lease(data: bytes) -> Lease | None:
+    """A lease that a stranger may have written; None where it is none."""
+    try:
+        value: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    texts = [value.get(name) for name in ("participant", "host", "boot", "account", "since", "by")]
+    epoch = value.get("epoch")
+    if not all(isinstance(each, str) and len(each) <= _LONGEST for each in texts):
+        return None
+    if not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch < 1 << 53:
+        return None
+    participant, host, boot, account, since, by = (str(each) for each in texts)
+    return Lease(participant, host, boot, account, epoch, since, by)
+
+
+Standing = Callable[[bytes, bytes], Mapping[str, Any]]
+"""From protocol.json and the log to what a list tells (see `acp_core.stores.engine.Change.standing`)."""
+
+
+class Acting(NamedTuple):
+    """On which host a participant acts, and as which account."""
+
+    participant: str
+    host: str
+    account: str
+
+
+class Listed(NamedTuple):
+    """One collaboration of a store, as the store tells of it.
+
+    Attributes:
+        id: its id there.
+        revision: changes whenever the collaboration does; in a database, a number that grows.
+        seq: of its last event.
+        phase: as its protocol calls it; what the host that changed it last said.
+        waiting: the participants that are waited for; likewise.
+        updated: when it was changed, by the server's clock; None where the store has none.
+        last: the last line of its log, with its newline; empty where it is long.
+        runners: the hosts that were heard of within a day.
+        standing: what else is said of it; a stranger's. Empty where nothing is known.
+        acting: who acts where.
+    """
+
+    id: str
+    revision: int | str
+    seq: int = 0
+    phase: str = ""
+    waiting: tuple[str, ...] = ()
+    updated: datetime | None = None
+    last: bytes = b""
+    runners: tuple[Heard, ...] = ()
+    standing: Mapping[str, Any] = {}
+    acting: tuple[Acting, ...] = ()
+
+
+class Listing(Protocol):
+    """The collaborations of one store, kept up to date. For one thread at a time."""
+
+    listed: dict[str, Listed]
+    """By id."""
+    note: str
+    """What was left out, and why; "" where nothing was."""
+
+    def refresh(self) -> frozenset[str]:
+        """Read what changed, at first everything; the ids that appeared, changed, or are gone.
+
+        Raises:
+            StoreUnreachable, StoreRefused: it cannot be read.
+        """
+        ...
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until there may be something new; False where it is only time to look.
+
+        Raises:
+            StoreUnreachable: the connection was lost, and none can be made.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection, unless others use it."""
+        ...

@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from acp_core.model.text import clean_line
-from acp_core.stores import git_making
-from acp_core.stores import git_words as words
+from acp_core.stores import git_command, git_objects
 from acp_core.stores.address import Address
 from acp_core.stores.engine import (
     MAX_BYTES,
@@ -36,13 +35,15 @@ from acp_core.stores.engine import (
     StoreUnreachable,
     Tip,
     TipMoved,
+    decode_lease,
+    encode_lease,
+    lease_file,
     put_back,
     rewritten,
 )
+from acp_core.stores.fault_points import fault_point
 from acp_core.stores.git_hosts import Chains
 from acp_core.stores.git_objects import ObjectStore
-from acp_core.stores.leases import decode_lease, encode_lease, lease_file
-from acp_core.stores.steps import reach
 
 LOG, PROTOCOL = "events.jsonl", "protocol.json"
 LEASES = ".acp/leases/"
@@ -86,9 +87,9 @@ class GitEngine:
                 if not self._objects.has(expected.id):
                     raise TipMoved("the store has moved on")
             commit = self._make(expected, change)
-            reach("before publish")
+            fault_point("before publish")
             self._objects.push(commit, self._remote, expected.id if expected else "")
-            reach("after publish")
+            fault_point("after publish")
         digest = hashlib.sha256(change.log).hexdigest()
         return Tip(commit, change.seq, len(change.log), digest)
 
@@ -102,7 +103,9 @@ class GitEngine:
                     return True
             now = time.monotonic()
             pause = (
-                _LOOK if now - started < 0.1 or not words.is_ssh(self.address.url) else _SLOW_LOOK
+                _LOOK
+                if now - started < 0.1 or not git_command.is_ssh(self.address.url)
+                else _SLOW_LOOK
             )
             if now + pause > deadline:
                 time.sleep(max(0.0, deadline - now))
@@ -168,7 +171,7 @@ class GitEngine:
         return any(self._objects.ref(each) == commit for each in ours) or self._objects.has(commit)
 
     def _missing(self, error: StoreUnreachable) -> Exception:
-        if words.NO_SUCH_REF in str(error):
+        if git_command.NO_SUCH_REF in str(error):
             return NotInStore(
                 f"{clean_line(self.address.text, 300)} is not in the store (`acp share` puts it there)"
             )
@@ -177,7 +180,7 @@ class GitEngine:
     def _commit(self, commit: str, since: Tip | None) -> Commit:
         """What a commit holds beyond an earlier one."""
         tree = self._tree(commit)
-        git_making.note(self._objects.folder, self.address.id, commit, tree)
+        git_objects.note(self._objects.folder, self.address.id, commit, tree)
         listed = {path: id for path, (_, id) in tree.items()}
         wanted, whole = self._changed(commit, since, listed)
         contents = self._blobs({each: listed[each] for each in wanted if each in listed})
@@ -191,7 +194,7 @@ class GitEngine:
         }
         tip = Tip(commit, _last_seq(log), len(log), hashlib.sha256(log).hexdigest())
         added = log[since.size :] if since else log
-        programs = sorted(p for p in wanted if p in tree and tree[p][0] == git_making.PROGRAM)
+        programs = sorted(p for p in wanted if p in tree and tree[p][0] == git_objects.PROGRAM)
         remarks = tuple(
             f"{clean_line(each, 200)} is executable in the store: it is not here"
             for each in programs
@@ -213,7 +216,7 @@ class GitEngine:
             return set(listed), True
         return always | {_name(each) for each in out.split(b"\0") if each}, False
 
-    def _tree(self, commit: str) -> git_making.Listing:
+    def _tree(self, commit: str) -> git_objects.Listing:
         """The modes and blobs of a commit by path, once it is certain that they are not too many.
 
         Raises:
@@ -222,7 +225,7 @@ class GitEngine:
         out = self._objects.local(["ls-tree", "-r", "-z", "-l", "--full-tree", commit])
         if out is None:
             raise StoreRefused(f"{commit[:12]} of the store cannot be read")
-        found: git_making.Listing = {}
+        found: git_objects.Listing = {}
         total = 0
         for entry in out.split(b"\0"):
             if not entry:
@@ -230,7 +233,7 @@ class GitEngine:
             head, _, raw = entry.partition(b"\t")
             mode, kind, id, size = head.split()
             name = _name(raw)
-            if kind != b"blob" or mode.decode() not in (git_making.FILE, git_making.PROGRAM):
+            if kind != b"blob" or mode.decode() not in (git_objects.FILE, git_objects.PROGRAM):
                 word = "a symbolic link" if mode == b"120000" else "another repository"
                 raise StoreRefused(f"the store holds {clean_line(name, 200)}, {word}: refused")
             if int(size) > MAX_FILE:
@@ -290,17 +293,17 @@ class GitEngine:
             f"{change.words}\n\nchange {os.urandom(8).hex()}\n".encode()
         )  # no two are one commit
         store, parent = self._objects.folder, expected.id if expected else ""
-        before = git_making.noted(store, self.address.id, parent) if parent else {}
+        before = git_objects.noted(store, self.address.id, parent) if parent else {}
         if before is None:
             before = self._tree(parent)
         try:
-            made, after = git_making.commit(store, parent, before, files, who, message)
-            git_making.set_ref(store, self._next, made)
+            made, after = git_objects.commit(store, parent, before, files, who, message)
+            git_objects.set_ref(store, self._next, made)
         except OSError as error:
             raise StoreRefused(
                 f"the change cannot be written into the cache ({error.strerror})"
             ) from None
-        git_making.note(store, self.address.id, made, after)
+        git_objects.note(store, self.address.id, made, after)
         return made
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from acp_core.stores import git_words as words
+from acp_core.stores import git_command
 from acp_core.stores.address import Address
 from acp_core.stores.engine import (
     Asked,
@@ -123,7 +123,7 @@ class Chains:
         try:
             self._objects.fetch(f"+{self._remote}/{name}:{self._local}/{name}", depth=1)
         except StoreUnreachable as error:
-            if words.NO_SUCH_REF in str(error):
+            if git_command.NO_SUCH_REF in str(error):
                 return ""
             raise
         return self._objects.ref(f"{self._local}/{name}")
@@ -191,9 +191,9 @@ class Chains:
             parts.append(f"from {before}\n".encode())
         for path, data in files.items():
             if data is None:
-                parts.append(f"D {words.quoted(path)}\n".encode())
+                parts.append(f"D {git_command.quoted(path)}\n".encode())
                 continue
-            parts.append(f"M 100644 inline {words.quoted(path)}\n".encode())
+            parts.append(f"M 100644 inline {git_command.quoted(path)}\n".encode())
             parts.append(b"data %d\n%s\n" % (len(data), data))
         parts.append(b"\nget-mark :1\ndone\n")
         arguments = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw"]

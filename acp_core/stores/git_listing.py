@@ -12,12 +12,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from acp_core.stores import git_words as words
+from acp_core.stores import git_command
 from acp_core.stores.address import Address, BadAddress, checked_id
-from acp_core.stores.engine import StoreRefused
+from acp_core.stores.engine import Acting, Listed, Standing, StoreRefused, decode_lease
 from acp_core.stores.git_objects import ObjectStore
-from acp_core.stores.leases import decode_lease
-from acp_core.stores.listing import Acting, Listed, Standing
 
 LOOK, SLOW_LOOK = 1.0, 5.0  # seconds between two looks; over ssh that is not kept open
 MOST = 5_000  # collaborations that are listed
@@ -30,7 +28,7 @@ _REF = re.compile(rf"{_LOCAL}/(?P<id>[^ ]+)/log (?P<commit>[0-9a-f]{{40}}(?:[0-9
 
 
 class GitListing:
-    """The collaborations of one repository; see `acp_core.stores.listing.Listing`.
+    """The collaborations of one repository; see `acp_core.stores.engine.Listing`.
 
     Args:
         address: of the repository.
@@ -64,7 +62,7 @@ class GitListing:
 
     def wait(self, seconds: float) -> bool:
         """See `Listing.wait`: nobody tells, so it is always only time to look."""
-        slow = self._took >= 0.1 and words.is_ssh(self._url)
+        slow = self._took >= 0.1 and git_command.is_ssh(self._url)
         time.sleep(min(seconds, SLOW_LOOK if slow else LOOK))
         return False
 

@@ -9,29 +9,39 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acp_core.files import modes
 from acp_core.files.locked import LogError, locked
 from acp_core.person.paths import cache_folder
-from acp_core.stores import git_words as words
+from acp_core.stores import git_command
 from acp_core.stores.engine import InDoubt, StoreRefused, StoreUnreachable
 
 _PATIENCE = 120.0  # seconds for a run of git that talks to a remote
+
 _LOCAL_PATIENCE = 60.0
+
 _BUSY = 180.0  # seconds that a run waits for the others of this account
+
 _MOST_LOOSE = 8  # files in one of 256 folders: some 2,000 objects in all
+
 _MOST_PACKS = 50
+
 _LARGEST_FILE = 2 << 20  # in blocks of 512 bytes: 1 GiB for one file that a remote sends
+
 _NOT_FOUND = 127  # what a shell says by its exit code of a program that is not there
+
 NO_GIT = "git is not installed on this machine"
+
 _LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE}; exec "$@"', "sh")
 
 
@@ -68,7 +78,7 @@ class ObjectStore:
                     stack.enter_context(locked(str(self._lock), timeout=_BUSY))
                 except LogError as error:
                     raise StoreUnreachable(
-                        f"the cache of {words.name(self.url)}: {error}"
+                        f"the cache of {git_command.name(self.url)}: {error}"
                     ) from None
                 self._depth += 1
                 try:
@@ -188,19 +198,19 @@ class ObjectStore:
 
     def _refusal(self, done: subprocess.CompletedProcess[bytes], *, pushing: bool) -> Exception:
         printed, said = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
-        return words.refusal(self.url, printed, said, pushing=pushing)
+        return git_command.refusal(self.url, printed, said, pushing=pushing)
 
     def _run(
         self, command: Sequence[str], url: str, given: bytes
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git to its end, or end it and all that it started after its time."""
         sockets = None
-        if words.is_ssh(url) and url:
+        if git_command.is_ssh(url) and url:
             sockets = self._sockets
             modes.private_folder(sockets)
             if self._own_ssh is None:
                 self._own_ssh = self._configured_ssh()
-        environment = words.environment(url, sockets, self._own_ssh or "")
+        environment = git_command.environment(url, sockets, self._own_ssh or "")
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -212,7 +222,7 @@ class ObjectStore:
             out, said = process.communicate(given, timeout=_PATIENCE if url else _LOCAL_PATIENCE)
         except subprocess.TimeoutExpired:
             _end(process)
-            reason = words.unreachable(url, f"no answer within {_PATIENCE:.0f} s")
+            reason = git_command.unreachable(url, f"no answer within {_PATIENCE:.0f} s")
             if "push" in command:
                 raise InDoubt(f"{reason}; it is not known whether it has the change") from None
             raise StoreUnreachable(reason) from None
@@ -240,3 +250,143 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
     with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
         process.communicate(timeout=2)
+
+
+FILE, PROGRAM = "100644", "100755"
+
+_FOLDER = "40000"
+
+_NOTES = "acp-trees"  # in the object store: gone when that is thrown away
+
+_LIMIT = 4 << 20
+
+Listing = dict[str, tuple[str, str]]
+"""The files of a whole tree by path: mode and id."""
+
+
+def note(store: Path, id: str, commit: str, listing: Listing) -> None:
+    """Note what the tree of a collaboration's commit holds; without a place for that, nothing is noted."""
+    value = {"commit": commit, "files": {path: [*each] for path, each in listing.items()}}
+    with contextlib.suppress(OSError):
+        place = store / _NOTES
+        place.mkdir(exist_ok=True)
+        _put(place / f"{id}.json", json.dumps(value).encode())
+
+
+def noted(store: Path, id: str, commit: str) -> Listing | None:
+    """What a commit's tree holds; None where that is not known."""
+    try:
+        with open(store / _NOTES / f"{id}.json", "rb") as file:
+            value = json.loads(file.read(_LIMIT))
+        if value["commit"] != commit or len(commit) != 40:
+            return None
+        return {path: (mode, blob) for path, (mode, blob) in value["files"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def commit(
+    store: Path,
+    parent: str,
+    before: Listing,
+    files: Mapping[str, bytes | None],
+    who: str,
+    message: bytes,
+) -> tuple[str, Listing]:
+    """Write a commit; its id, and what its tree holds.
+
+    Args:
+        store: the bare repository.
+        parent: the commit before it; "" where it is the first.
+        before: what the tree of that holds.
+        files: what changes: the new bytes by path, or None for a file that is removed.
+        who: author and committer, with an address.
+        message: of the commit.
+
+    Raises:
+        OSError: an object could not be written.
+    """
+    after = dict(before)
+    for path, data in files.items():
+        if data is None:
+            after.pop(path, None)
+        else:
+            after[path] = (after.get(path, (FILE, ""))[0], _write(store, "blob", data))
+    old = {id for id, _ in _trees(before)}
+    root = ""
+    for root, data in _trees(after):  # the last one is the root
+        if root not in old:
+            _write(store, "tree", data)
+    stamp = f"{who} {int(time.time())} +0000"
+    head = [
+        f"tree {root}",
+        *([f"parent {parent}"] if parent else []),
+        f"author {stamp}",
+        f"committer {stamp}",
+    ]
+    return _write(store, "commit", "\n".join(head).encode() + b"\n\n" + message), after
+
+
+def set_ref(store: Path, name: str, commit: str) -> None:
+    """Have a ref of our store name a commit.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    path = store / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _put(path, f"{commit}\n".encode())
+
+
+def _trees(listing: Listing) -> Iterator[tuple[str, bytes]]:
+    """The trees of a listing, each after those below it: id and content."""
+    below: dict[str, dict[str, tuple[str, str]]] = {"": {}}
+    for path, entry in listing.items():
+        folder, _, name = path.rpartition("/")
+        below.setdefault(folder, {})[name] = entry
+        while folder:
+            folder = folder.rpartition("/")[0]
+            below.setdefault(folder, {})
+    for folder in sorted(below, key=lambda each: (-each.count("/") - bool(each), each)):
+        data = _tree(below[folder])
+        id = _id("tree", data)
+        yield id, data
+        if folder:
+            above, _, name = folder.rpartition("/")
+            below[above][name] = (_FOLDER, id)
+
+
+def _tree(entries: Mapping[str, tuple[str, str]]) -> bytes:
+    """A tree as git stores it: in the order of names, a folder's with a slash at its end."""
+    named = [
+        (name.encode("utf-8", "surrogateescape"), mode, id) for name, (mode, id) in entries.items()
+    ]
+    named.sort(key=lambda each: each[0] + b"/" if each[1] == _FOLDER else each[0])
+    return b"".join(
+        mode.encode() + b" " + name + b"\0" + bytes.fromhex(id) for name, mode, id in named
+    )
+
+
+def _id(kind: str, data: bytes) -> str:
+    """The name of an object."""
+    return hashlib.sha1(
+        b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False
+    ).hexdigest()
+
+
+def _write(store: Path, kind: str, data: bytes) -> str:
+    """Write an object, unless it is there; its id."""
+    id = _id(kind, data)
+    path = store / "objects" / id[:2] / id[2:]
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        packed = zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, 1)
+        _put(path, packed)
+    return id
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Write a file whole; the caller holds the store, so that nobody else does."""
+    made = path.with_name(f"{path.name}.new")
+    made.write_bytes(data)
+    os.replace(made, path)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from acp_core.files.locked import LogError, locked
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.stores import names
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
 from acp_core.stores.engine import (
     Commit,
@@ -29,8 +29,8 @@ from acp_core.stores.engine import (
     Tip,
     rewritten,
 )
-from acp_core.stores.known import Known
-from acp_core.stores.steps import reach
+from acp_core.stores.fault_points import fault_point
+from acp_core.stores.tip_cache import Known
 from acp_core.stores.tree import Tree
 
 LOG, PROTOCOL = "events.jsonl", "protocol.json"
@@ -128,7 +128,7 @@ def bring(
                 f"(`acp sync --mine {path}`, `--theirs {path}` or `--merge {path}` resolves it)"
             )
         if settled.data != mine:
-            reach("before document")
+            fault_point("before document")
             if settled.data is None:
                 tree.remove(path)
             else:
@@ -151,9 +151,9 @@ def bring(
     files[PROTOCOL] = Entry(digest(commit.protocol), len(commit.protocol), _MODE)
     now = Base(commit.tip, files)
     if now != base:
-        reach("before base")
+        fault_point("before base")
         write_base(folder, now)
-        reach("after base")
+        fault_point("after base")
     return Done(now, commit, log, tuple(written), kept, rogue, kept_log, tuple(notes))
 
 
@@ -258,7 +258,7 @@ def _wanted(
     """
     wanted = {path: data for path, data in commit.documents.items() if may(path)}
     gone = {path for path, data in wanted.items() if data is None}
-    names.check({*wanted, *old} - gone)
+    stores_tree.check({*wanted, *old} - gone)
     return wanted
 
 
@@ -282,14 +282,14 @@ def _write_log(
         return b"", ""
     path = os.path.join(tree.folder, LOG)
     if not local and not os.path.lexists(path):
-        reach("before log")
+        fault_point("before log")
         tree.replace(LOG, log)
         return b"", ""
     if local.startswith(log) and not moved:
         return local[len(log) :], ""
     rogue = b"" if log.startswith(local) else local[_common(local, log) :]
     kept = tree.keep(LOG, rogue, host) if rogue else ""
-    reach("before log")
+    fault_point("before log")
     start = len(local) - len(rogue)
     try:
         with locked(path) as file:
@@ -329,7 +329,7 @@ def _write_protocol(
         notes.append(
             f"protocol.json is the store's: what was written into it here is in {kept[PROTOCOL]}"
         )
-    reach("before protocol")
+    fault_point("before protocol")
     tree.replace(PROTOCOL, protocol)
 
 

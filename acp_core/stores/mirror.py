@@ -19,7 +19,7 @@ from acp_core.files.mirrored import FILE, PLACE
 from acp_core.files.newer import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
-from acp_core.stores import names
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.engine import MAX_BYTES, MAX_FILE, MAX_FILES, SharingError, StoreRefused
 from acp_core.stores.tree import Tree
 
@@ -140,14 +140,14 @@ def decode(data: bytes) -> Manifest:
         raise StoreRefused(f"acp does not mirror {clean_line(made.protocol, 80)}: refused")
     if sum(each.size for each in made.files) > MAX_BYTES:
         raise StoreRefused(f"the mirror holds more than {MAX_BYTES >> 20} MiB: refused")
-    names.check([place(made, each.name) for each in made.files], DOTTED)
+    stores_tree.check([place(made, each.name) for each in made.files], DOTTED)
     return made
 
 
 def reason_against(name: str) -> str:
     """Why a file of this name is not in a mirror; "" where it may be."""
     try:
-        return names.against(_below(name, "name"), DOTTED)
+        return stores_tree.against(_below(name, "name"), DOTTED)
     except StoreRefused:
         return "it leads elsewhere"
 
@@ -158,7 +158,7 @@ def place(manifest: Manifest, name: str) -> str:
     Raises:
         StoreRefused: the name leads out.
     """
-    if names.against(manifest.name) or "/" in manifest.name:
+    if stores_tree.against(manifest.name) or "/" in manifest.name:
         raise StoreRefused(f"the mirror is of {clean_line(manifest.name, 200)}: refused (its name)")
     return _below(name, manifest.name)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Protocol
 
-from acp_core.stores import git_words as words
+from acp_core.stores import git_command
 from acp_core.stores.address import GIT, Address
 from acp_core.stores.git_objects import ObjectStore
 
@@ -62,7 +62,7 @@ def open_news(address: Address, host: str) -> StoreNews:
     if address.engine == GIT:
         return GitNews(address, host)
     # By its name, as in `acp_core.stores.opening`.
-    made: StoreNews = import_module("acp_core.stores.postgres.followed").PostgresNews(
+    made: StoreNews = import_module("acp_core.stores.postgres.engine").PostgresNews(
         address.url, host
     )
     return made
@@ -100,7 +100,7 @@ class GitNews:
         before, self._refs = self._refs, refs
         if refs != before:
             self._changed = began
-        if words.is_ssh(self._url) and time.monotonic() - began >= 0.1:
+        if git_command.is_ssh(self._url) and time.monotonic() - began >= 0.1:
             pause = SLOW_LOOK
         else:
             pause = LOOK if began - self._changed < QUIET else QUIET_LOOK

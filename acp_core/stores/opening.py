@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from acp_core.stores.address import GIT, Address
-from acp_core.stores.engine import Engine
-from acp_core.stores.listing import Listing, Standing
+from acp_core.stores.engine import Engine, Listing, Standing
 
 
 def open_engine(address: Address) -> Engine:
@@ -32,7 +31,5 @@ def open_listing(address: Address, standing: Standing) -> Listing:
 
         return GitListing(address, standing)
     # By its name, as above.
-    made: Listing = import_module("acp_core.stores.postgres.overview").Overview(
-        address.url, standing
-    )
+    made: Listing = import_module("acp_core.stores.postgres.hosts").Overview(address.url, standing)
     return made

@@ -11,21 +11,27 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files import atomic, modes
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.stores.engine import MAX_DEPTH, MAX_FILE, MAX_FILES
+from acp_core.stores.engine import MAX_DEPTH, MAX_FILE, MAX_FILES, StoreRefused
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 KEPT = ".acp/kept"
+
 SETTLED = ".settled"
 """The ending of what was kept and is settled."""
+
 _BEFORE = ".acp/before"
 
 
@@ -191,3 +197,135 @@ _LINK = frozenset({errno.ELOOP, errno.ENOTDIR, getattr(errno, "EMLINK", errno.EL
 def _plain_name(path: str) -> str:
     """A file's name for a document of any path."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", path.replace("/", "__"))[:120].lstrip(".") or "file"
+
+
+_LONGEST_PART = 255  # bytes
+
+_LONGEST_PATH = 1_000
+
+_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+
+_SHORT_GIT = re.compile(r"git~[0-9]+", re.IGNORECASE)
+
+_FORBIDDEN = frozenset('\\:*?"<>|')
+
+INSTRUCTIONS = frozenset(
+    {
+        "agent.md", "agents.md", "agents.override.md", "claude.md", "claude.local.md", "codex.md", "copilot-instructions.md", "crush.md",
+        "gemini.md", "opencode.json", "opencode.jsonc", "qwen.md", "skill.md", "warp.md", "mcp.json", "iflow.md",
+    }
+)  # fmt: skip
+"""What agents' programs read as orders or settings, in lower case."""
+
+_ENVIRONMENT = re.compile(r"(.*\.)?env(rc)?", re.IGNORECASE)
+
+
+def against(path: str, dotted: frozenset[str] = frozenset()) -> str:
+    """What speaks against a file of this name; "" for nothing.
+
+    Args:
+        path: below the folder, "/" between its parts.
+        dotted: names of folders that may begin with a dot.
+    """
+    parts = path.split("/")
+    if len(path) > _LONGEST_PATH or len(parts) > MAX_DEPTH:
+        return "it is too deep or too long"
+    for part in parts:
+        try:
+            size = len(part.encode())
+        except UnicodeEncodeError:
+            return "it is not UTF-8 text"
+        if part in ("", ".", "..") or size > _LONGEST_PART:
+            return "it leads elsewhere"
+        if any(unicodedata.category(each)[0] == "C" or each in _FORBIDDEN for each in part):
+            return "it has characters that names of shared files do not have"
+        if part in dotted and part is not parts[-1]:
+            continue
+        if part.startswith(".") or unicodedata.normalize("NFKC", part).startswith("."):
+            return "names that begin with a dot are not shared"
+        if part.endswith((".", " ")) or _DEVICES.fullmatch(part) or _SHORT_GIT.fullmatch(part):
+            return "other systems take it for something else"
+        if part.casefold() in INSTRUCTIONS or _ENVIRONMENT.fullmatch(part):
+            return "programs take orders or settings from it"
+    return ""
+
+
+def check(paths: Iterable[str], dotted: frozenset[str] = frozenset()) -> None:
+    """Refuse what a store holds where a folder cannot hold it, or must not.
+
+    Args:
+        paths: all that there are.
+        dotted: see `against`.
+
+    Raises:
+        StoreRefused: a name is refused, two of them are one on some machine, or there are too many.
+    """
+    seen: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for count, path in enumerate(sorted(paths), 1):
+        if count > MAX_FILES:
+            raise StoreRefused(f"the store holds more than {MAX_FILES} files: refused")
+        if reason := against(path, dotted):
+            raise StoreRefused(f"the store holds {clean_line(path, 200)}: refused ({reason})")
+        key = _one_name(path)
+        if key in seen:
+            both = f"{clean_line(seen[key], 150)} and {clean_line(path, 150)}"
+            raise StoreRefused(f"the store holds {both}: refused (one name on some machines)")
+        seen[key] = path
+        parts = key.split("/")
+        for end in range(1, len(parts)):
+            folders["/".join(parts[:end])] = path
+    for key, path in folders.items():
+        if key in seen:
+            raise StoreRefused(
+                f"the store holds {clean_line(seen[key], 150)} and {clean_line(path, 150)}: refused "
+                "(a file that is also a folder)"
+            )
+
+
+def _one_name(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+PROTECTED = ("events.jsonl", "protocol.json")
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_MAY_WRITE, _ALL_WRITE, _OTHERS = 0o200, 0o222, 0o007
+
+
+@contextlib.contextmanager
+def writable(folder: str) -> Iterator[None]:
+    """Let this process write them; afterwards they are read-only again."""
+    _each(folder, lambda mode: mode | _MAY_WRITE)
+    try:
+        yield
+    finally:
+        protect(folder)
+
+
+def protect(folder: str) -> None:
+    """Make them read-only, for nobody but the owner and the group."""
+    _each(folder, lambda mode: mode & ~(_ALL_WRITE | _OTHERS))
+
+
+def release(folder: str) -> None:
+    """Let their owner write them again."""
+    _each(folder, lambda mode: mode | _MAY_WRITE)
+
+
+def _each(folder: str, wanted: Callable[[int], int]) -> None:
+    """Change modes; never those of what a link leads to, or of what is another account's."""
+    for name in PROTECTED:
+        try:
+            fd = os.open(os.path.join(folder, name), _OPEN)
+        except OSError:
+            continue
+        try:
+            found = os.fstat(fd)
+            mode = stat.S_IMODE(found.st_mode)
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and wanted(mode) != mode:
+                with contextlib.suppress(OSError):
+                    os.fchmod(fd, wanted(mode))
+        finally:
+            os.close(fd)

@@ -18,8 +18,8 @@ from acp_core.model.sentence import need_case
 from acp_core.model.text import clean_line
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
-from acp_tui.terminal.compositing import PaintingScreen
 from acp_tui.terminal.editor import EditorProblem, open_folder
+from acp_tui.terminal.painting import PaintingScreen
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding

@@ -1,16 +1,23 @@
-"""What an action would do, and how it ended, as text with colours."""
+"""An action tried with the values of a form: what it would do, how it ended, as text with colours.
+
+`evaluated` and `performed` are slow: for worker threads.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from textual.content import Content
 
-from acp_core.model import Change, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.format import count
 from acp_tui import text
+from acp_tui.actions import forms
 
 DIFF_LINES = 400
+
 """How many lines of a file's difference are shown at most."""
 
 _OUTCOMES = {
@@ -72,3 +79,33 @@ def outcome_content(outcome: Outcome) -> Content:
     """How it ended: a sign and a word, then the sentence."""
     word, colour = _OUTCOMES[outcome.state]
     return text.join((f"{word}\n\n", f"bold {colour}"), outcome.sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a look at the form found: what is wrong with it, else what would be done."""
+
+    errors: Mapping[str, str] = field(default_factory=dict)
+    preview: Preview | None = None
+
+
+def evaluated(action: Action, values: Mapping[str, object]) -> Evaluation:
+    """What is wrong with the values of an action's inputs, else what it would do; slow."""
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Evaluation(errors=forms.errors_by_field(error))
+    return Evaluation(preview=action.preview(inputs))
+
+
+def performed(action: Action, values: Mapping[str, object]) -> Outcome | Evaluation:
+    """Do an action; what is wrong with the values where it cannot be tried. Slow."""
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Evaluation(errors=forms.errors_by_field(error))
+    return action.perform(inputs)

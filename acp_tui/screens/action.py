@@ -1,15 +1,17 @@
-"""An action: its form, what it would do, and how it ended.
+"""Acting in a collaboration: choosing an action, its form, what it would do, and how it ended.
 
-What would be done is worked out anew whenever the form or the collaboration changes, in a
-worker thread. Nothing that was typed is lost: not when the collaboration moves on, not
-when the action is refused, and not by escape (it is there again the next time).
+`CreateScreen` asks for the folder and protocol of a new collaboration, then shows the form that the
+protocol itself describes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
@@ -18,26 +20,35 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, OptionList, Select, Static
+from textual.widgets.option_list import Option
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
+from acp_core.protocols import registry
 from acp_tui import keys, text
 from acp_tui.actions import forms
-from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
-from acp_tui.actions.performing import Evaluation, evaluated, performed
-from acp_tui.actions.preview import outcome_content, preview_content
-from acp_tui.actions.reporting import leave, report
+from acp_tui.actions.intents import grave, grave_last
+from acp_tui.actions.preview import (
+    Evaluation,
+    evaluated,
+    outcome_content,
+    performed,
+    preview_content,
+)
+from acp_tui.screens.pick import Options
+from acp_tui.screens.result import capitalize_sentence, leave, report
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from textual.content import Content
 
     from acp_core.fleet import Batch
-    from acp_tui.app import AcpApp
+    from acp_tui.app import AcpApp, Ended
 
 T = TypeVar("T")
+
 PAUSE = 0.15  # seconds without typing before the preview is worked out
 
 
@@ -278,7 +289,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _alone(self, sentence: str) -> str:
         """A refusal or an outcome as it stands in the form."""
         values = self.form.values() if self.form else {}
-        return alone(self.app, self.collaboration, sentence, values)
+        return capitalize_sentence(self.app, self.collaboration, sentence, values)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run in a worker thread, one at a time with everything else about the collaboration."""
@@ -377,3 +388,166 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _keep_draft(self) -> None:
         if self.form:
             self.app.drafts[self._draft_key] = self.form.values()
+
+
+LONGEST_NAME = 48  # characters of a folder's name that is made from an objective
+
+
+class CreateScreen(ActionScreen):
+    """Starts a collaboration; shows what will be written before it is."""
+
+    def __init__(self, parent: Path) -> None:
+        """Make it.
+
+        Args:
+            parent: The folder in which the new one is proposed to stand.
+        """
+        super().__init__(None, "create")
+        self._parent_folder = parent
+        self._protocols: dict[str, registry.Protocol] = {}
+        self._proposed = ""  # what stands in the folder's field by itself
+
+    def compose_above(self) -> ComposeResult:
+        """Folder and protocol."""
+        yield Static(text.plain("Folder"), classes="field--title")
+        yield forms.LineInput(id="folder")
+        yield Static(id="where")
+        yield Static(text.plain("Protocol"), classes="field--title", id="protocol-title")
+        yield Select[str]([], id="protocol", allow_blank=True)
+
+    async def prepare(self) -> None:
+        """Find out which protocols can begin something, and take the first."""
+        self.query_one("#title", Static).update(text.plain("New collaboration", "bold"))
+        known = await asyncio.to_thread(lambda: [p for p in registry.installed() if p.create])
+        if not known:
+            self.cannot("No installed protocol can create a collaboration from here.")
+            return
+        self._protocols = {protocol.name: protocol for protocol in known}
+        several = len(known) > 1
+        self.query_one("#protocol").display = several
+        self.query_one("#protocol-title").display = several
+        choice = self.query_one("#protocol", Select)
+        choice.set_options((text.searchable(each.title), each.name) for each in known)
+        choice.value = known[0].name
+        self._propose("")
+        (choice if several else self.query_one("#folder")).focus()
+        self._take()
+
+    @property
+    def folder(self) -> Path:
+        """Where it will stand: relative paths count from the parent."""
+        typed = os.path.expanduser(self.query_one("#folder", Input).value.strip())
+        return Path(os.path.normpath(self._parent_folder / typed))
+
+    def _propose(self, objective: str) -> None:
+        """Name the folder after the objective, unless the person named it."""
+        field = self.query_one("#folder", Input)
+        if field.value == self._proposed:
+            self._proposed = field.value = folder_name(objective)
+
+    @on(Input.Changed, "#folder")
+    @on(Select.Changed, "#protocol")
+    def _elsewhere(self) -> None:
+        if self._protocols:
+            self._take()
+
+    @on(forms.FieldView.Changed)
+    def _objective(self, message: forms.FieldView.Changed) -> None:
+        if message.view.field.name == "objective":
+            self._propose(str(message.view.value or ""))
+
+    @work(exclusive=True, group="take", exit_on_error=False)
+    async def _take(self) -> None:
+        """Get the action for the folder and protocol that are chosen now; the form's texts stay."""
+        chosen = self.query_one("#protocol", Select).value
+        protocol = self._protocols.get(str(chosen))
+        if protocol is None or protocol.create is None:
+            return
+        folder, reference = self.folder, protocol.create
+        where = text.join(("Will be created in ", text.MUTED), text.safe_line(str(folder)))
+        self.query_one("#where", Static).update(where)
+        try:
+            action: Action = await asyncio.to_thread(lambda: registry.load(reference)(folder))
+        except Exception as error:  # somebody else's protocol: said, not raised
+            sentence = f"{protocol.title} cannot be created from here: {error!r}"
+            self.query_one("#what", Static).update(text.plain(sentence, "$text-error"))
+            return
+        await self.replace(action)
+
+
+def folder_name(objective: str) -> str:
+    """A folder's name made from an objective: its words, with dashes."""
+    words = re.findall(r"\w+", objective.casefold())
+    name = "-".join(words)[:LONGEST_NAME].strip("-_")
+    return name or "new-collaboration"
+
+
+class ActionsScreen(ModalScreen[None]):
+    """The actions of one collaboration, each with its sentence."""
+
+    CSS_PATH = "actions.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICK]
+    app: AcpApp
+
+    def __init__(self, key: str, then: Ended | None = None) -> None:
+        super().__init__()
+        self.collaboration = key
+        self._then = then
+        self._offered: Sequence[Action] = ()
+
+    def compose(self) -> ComposeResult:
+        """A title and the list."""
+        with Vertical(id="frame"):
+            yield Static(id="title")
+            yield Options(markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Find out what can be done."""
+        self._say("Loading the actions…")
+        self._find()
+
+    def _say(self, sentence: str) -> None:
+        snapshot = self.app.fleet.snapshots.get(self.collaboration)
+        name = snapshot.name if snapshot else self.collaboration
+        title = text.join((text.safe_line(name), "bold $text-accent"), "\n", sentence)
+        self.query_one("#title", Static).update(title)
+
+    def _limits(self) -> str:
+        snapshot = self.app.fleet.snapshots.get(self.collaboration)
+        return snapshot.limits if snapshot else ""
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _find(self) -> None:
+        try:
+            self._offered = grave_last(await offered(self.app, self.collaboration))
+        except Exception as error:  # somebody else's protocol: said, not raised
+            why = trouble(self.app, self.collaboration, error)
+            self._say(f"Could not load the actions: {why}")
+            return
+        if not self._offered:
+            self._say(self._limits() or "No actions are possible here now.")
+            return
+        self._say(" ".join(filter(None, (self._limits(), "Possible actions:"))))
+        choices = self.query_one(OptionList)
+        for place, action in enumerate(self._offered):
+            option = text.join(
+                (text.safe_line(action.label), "bold"),
+                (" (cannot be undone)" if action.risky else "", "$text-warning"),
+                "\n",
+                (text.safe_line(action.sentence), text.MUTED),
+            )
+            choices.add_option(Option(option, id=str(place)))
+        choices.highlighted = None if grave(self._offered[0]) else 0
+        choices.focus()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        action = self._offered[int(event.option_id or 0)]
+        self.dismiss()
+        self.app.perform(self.collaboration, action, self._then)
+
+    def action_close(self) -> None:
+        """Leave."""
+        self.dismiss()

@@ -23,13 +23,17 @@ from acp_core.model import Action, Card, Outcome, OutcomeState
 from acp_core.model.errors import Refused
 from acp_tui import keys, text
 from acp_tui.actions import forms
-from acp_tui.actions.alone import alone
 from acp_tui.actions.collaboration_actions import offered_named, trouble
-from acp_tui.actions.performing import Evaluation, evaluated, performed
-from acp_tui.actions.preview import outcome_content, preview_content
-from acp_tui.actions.reporting import leave, report
+from acp_tui.actions.preview import (
+    Evaluation,
+    evaluated,
+    outcome_content,
+    performed,
+    preview_content,
+)
+from acp_tui.screens.result import capitalize_sentence, leave, report
 from acp_tui.terminal.key_queue import NEVER_HELD
-from acp_tui.widgets.card_frame import CardFrame
+from acp_tui.widgets.card import CardFrame
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import RowList
 
@@ -201,7 +205,9 @@ class CardScreen(ModalScreen[Outcome | None]):
 
     def _alone(self, sentence: str) -> str:
         """A refusal or an outcome as it stands on the card."""
-        return alone(self.app, self.key, sentence, self._form.values() if self._form else {})
+        return capitalize_sentence(
+            self.app, self.key, sentence, self._form.values() if self._form else {}
+        )
 
     def _show_why(self, words: Content, *, shown: bool = True) -> None:
         """Show words below the verdicts; a narrow card keeps no row for them while there are none."""

@@ -12,12 +12,11 @@ from textual.timer import Timer
 from acp_core.model import Need, Snapshot, Target
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import NO_ACTION
-from acp_tui.screens.collaboration_source import FleetSource
 from acp_tui.screens.snapshot_screen import SnapshotScreen
-from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.documents import PEOPLE, WHY, outcome_tab
-from acp_tui.widgets.headline_rows import need_key
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.headline import need_key
+from acp_tui.widgets.next_actions import NO_CAUSES
+from acp_tui.widgets.pane import FleetSource, PaneData
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class CollaborationScreen(SnapshotScreen):
         if self.snapshot is not None and self.snapshot.causes:
             self.show_tab(WHY)
         else:
-            self.app.tell(EMPTY)
+            self.app.tell(NO_CAUSES)
 
     def action_people(self) -> None:
         """Show who takes part, and what their loops do."""

@@ -1,4 +1,4 @@
-"""Help: what can be done on the screen beneath now, how to move, what the signs mean, all keys' ids."""
+"""Help: what can be done on the screen beneath now, how to move, what the signs mean, all keys."""
 
 from __future__ import annotations
 
@@ -14,31 +14,46 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
+from acp_core.cli import signs
+from acp_core.model import PhaseState, Severity, Tone, Verdict
 from acp_core.person.paths import config_folder
 from acp_tui import keys, text
-from acp_tui.screens.legend import LEGEND
+from acp_tui.widgets import fleet_table
+from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
-from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp
 
 KEY, ID = 13, 28
+
 """Cells of the keys before what they do, and of the ids before the keys."""
+
 HARD = "\u00a0"
+
 """A blank at which no line is cut."""
+
 WIDEST, FRAME = 150, 8
+
 """Cells of the whole frame, as its style says; of what is around the text in it."""
+
 TWO_COLUMNS = 100
+
 """From how many columns of the screen on the sections stand in two."""
+
 GAP = 2
+
 """Cells beside each of two columns."""
+
 MOVING = (
     "list.", "scroll.", "collaboration.left", "collaboration.right", "collaboration.next_",
     "collaboration.previous_", "collaboration.document",
 )  # fmt: skip
+
 """How the ids begin of keys that only go somewhere on the screen."""
+
 EVERYWHERE = "app."
+
 PANES = tuple(f"pane('{name}')" for name in ("timeline", "documents", "findings", "next"))
 
 
@@ -244,3 +259,61 @@ def _lines(entry: Entry, cells: int, indent: int) -> list[text.Part]:
 
 def _soft(words: str) -> str:
     return words.replace(HARD, " ")
+
+
+_TONES = {
+    Tone.START: "started",
+    Tone.SUBMIT: "submitted",
+    Tone.REVIEW: "reviewed",
+    Tone.REVISE: "revised",
+    Tone.DECIDE: "decided, classified",
+    Tone.ACCEPT: "accepted",
+    Tone.PASS: "passed a check",
+    Tone.DONE: "finished",
+    Tone.BLOCKED: "blocked",
+    Tone.OTHER: "anything else",
+}
+
+LEGEND: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("fleet", fleet_table.LEGEND),
+    (
+        "phases",
+        (
+            (signs.PHASE[PhaseState.DONE], "done"),
+            (signs.PHASE[PhaseState.CURRENT], "current"),
+            (signs.PHASE[PhaseState.AHEAD], "ahead"),
+            (signs.PHASE[PhaseState.SKIPPED], "skipped"),
+        ),
+    ),
+    (
+        "events",
+        (
+            *((signs.TONE[tone], words) for tone, words in _TONES.items()),
+            ("✗", "illegal"),
+            ("↳", "replies to"),
+            ("•", "new since your last visit"),
+        ),
+    ),
+    (
+        "findings",
+        tuple((signs.SEVERITY[severity], severity.value) for severity in Severity),
+    ),
+    (
+        "files",
+        (
+            (signs.VERDICT[Verdict.VALID], "valid"),
+            (signs.VERDICT[Verdict.INVALID], "invalid"),
+            (signs.VERDICT[Verdict.UNKNOWN], "not validated"),
+        ),
+    ),
+    (
+        "participants",
+        (("●", "has the turn"), ("○", "waits")),
+    ),
+    (
+        "everywhere",
+        ((signs.NEED, "needs a person"), ("❯", "selected"), ("…", "cut: enter shows all")),
+    ),
+)
+
+"""Where signs stand, and each sign there with its meaning."""

@@ -29,7 +29,7 @@ from acp_tui.actions.labels import Labels
 from acp_tui.arranging import Arranging
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.key_line import KeyLine
-from acp_tui.widgets.panel_filter import Count, PanelFilter
+from acp_tui.widgets.panel_view import Count, PanelFilter
 from acp_tui.widgets.row_list import Item, RowList
 
 if TYPE_CHECKING:

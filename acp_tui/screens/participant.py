@@ -28,18 +28,17 @@ from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.log_view import LogView
-from acp_tui.widgets.loop_facts import cause_line, log_row, loop_lines, title, turn_line
-from acp_tui.widgets.people import Loops, loop_of
+from acp_tui.widgets.people import Loops, cause_line, log_row, loop_lines, loop_of, title, turn_line
 from acp_tui.widgets.session_view import SessionRows, panel
-from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
     from acp_core.agents.live.feed import Feed, Picture
-    from acp_core.agents.reading import LoopLog
+    from acp_core.agents.logs import LoopLog
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
 
@@ -172,7 +171,7 @@ class ParticipantScreen(CollaborationActions):
         if self.is_live:
             self._begin_session(loop)
         else:
-            from acp_core.agents.reading import LoopLog
+            from acp_core.agents.logs import LoopLog
 
             self._log = LoopLog(loop, raw=self.shows == RAW)
             self.view.clear("No output yet." if self.shows == RAW else "The log is empty.")

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from acp_tui import keys
 from acp_tui.text import line
@@ -98,3 +98,9 @@ class PickScreen(ModalScreen[str | None]):
     def action_close(self) -> None:
         """Choose nothing."""
         self.dismiss(None)
+
+
+class Options(OptionList):
+    """Textual's list, with its key named."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.OPTIONS]

@@ -1,9 +1,15 @@
-"""A collaboration's history: the same panes as of any step, and a scrubber."""
+"""A collaboration's history: the same panes as of any step, and a scrubber.
+
+`PastSource` reads its moments, and the texts of the one that shows.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,13 +21,13 @@ from acp_core.history import past as history_past
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
-from acp_core.model import format
+from acp_core.model import Document, DocumentText, Event, format
 from acp_core.model.text import clean_line
+from acp_core.protocols.locations import find
 from acp_tui import keys
-from acp_tui.screens.past_source import PastSource
 from acp_tui.screens.pick import PickScreen
 from acp_tui.screens.snapshot_screen import SnapshotScreen
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import PaneData, unreadable
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
 from acp_tui.widgets.scrubber import Position, Scrubber
@@ -29,13 +35,20 @@ from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
+    from acp_tui.widgets.people import Loops
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+
 """Moments a second at which it is played."""
+
 AHEAD = 8
+
 """How many moments before the shown one are read in advance while somebody goes back."""
+
 AGAIN = 1.0
+
 """Seconds after a change until the past is read again, which then has more moments."""
+
 _PRESENT = frozenset(
     {"halt", "actions", "remedy", "acknowledge", "archive", "validate", "launch", "stop", "log",
      "why", "people", "lineage", "replay", "next_need"}
@@ -344,3 +357,81 @@ def _item(place: int, moment: Moment, utc: bool) -> Item:
     return Item(
         ((f"{at:%d %b %H:%M:%S} ", "muted"), (clean_line(moment.what, 200), "")), key=str(place)
     )
+
+
+T = TypeVar("T")
+
+
+class PastSource:
+    """Reads in worker threads; a past is used from one of them at a time.
+
+    Args:
+        key: The collaboration's.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._lock = asyncio.Lock()
+        self.past: Past | None = None
+        self.place = -1
+        """Which moment shows."""
+
+    async def read(self, now: datetime) -> bool:
+        """Find out which moments there are by now; returns whether there are any.
+
+        Raises:
+            BadRecording: its recording cannot be read.
+        """
+
+        def read() -> Past | None:
+            there = find(self._key)
+            return Past(there, now) if there else None
+
+        past = await asyncio.to_thread(read)
+        if past is None or not past.moments:
+            return False
+        async with self._lock:
+            before, self.past = self.past, past
+            if before is not None:
+                await asyncio.to_thread(before.close)
+        return True
+
+    async def close(self) -> None:
+        """Let go of the recording."""
+        async with self._lock:
+            if self.past is not None:
+                await asyncio.to_thread(self.past.close)
+
+    async def ask(self, function: Callable[[Past], T]) -> T:
+        """Call a function with the past, in a worker thread.
+
+        Raises:
+            KeyError: nothing of its past was read.
+            Exception: whatever ``function`` raises.
+        """
+        async with self._lock:
+            if self.past is None:
+                raise KeyError(self._key)
+            return await asyncio.to_thread(function, self.past)
+
+    async def text(self, document: Document) -> DocumentText | None:
+        """The text of a document at this moment; None where another one shows by now."""
+        place = self.place
+        try:
+            text = await self.ask(lambda past: past.text(place, document.id))
+        except KeyError:
+            return None
+        except (BadRecording, OSError) as error:
+            text = unreadable(document, clean_line(f"Could not read the collaboration: {error}"))
+        if document.state == "not recorded":
+            text = unreadable(document, "not recorded")
+        return text if place == self.place else None
+
+    async def event(self, event: Event) -> str:
+        """An event as its source held it."""
+        place = self.place
+        return await self.ask(lambda past: past.raw_event(place, event.id))
+
+    async def loops(self) -> Loops:
+        """None: what loops did then stands in the recording, not in their files."""
+        return ()

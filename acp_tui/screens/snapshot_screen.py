@@ -1,14 +1,18 @@
 """A collaboration at one moment, in panes: timeline, documents, findings, and what comes next.
 
-Both the present (`CollaborationScreen`) and any moment of the past (`ReplayScreen`) are shown so.
-They differ in where a Snapshot comes from; each is a `SnapshotScreen`, and neither is the other.
+From here one goes to what the panes point to (an event, a document, another collaboration), and asks
+for things of the document that shows: to edit it, to go to a heading, to follow a link, whose text
+may lie about where it goes and which is therefore shown before it is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import PurePath
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,42 +21,41 @@ from textual.command import Provider
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.reactive import var
+from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from acp_core.model import Need, Snapshot, Target
+from acp_core.model import Document, DocumentText, Need, Snapshot, Target
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
-from acp_tui.screens.collaboration_navigation import Navigation
-from acp_tui.screens.collaboration_source import Source
-from acp_tui.screens.document_requests import DocumentRequests
-from acp_tui.screens.pane_layout import NARROW, PaneLayout
-from acp_tui.screens.pane_loader import PaneLoader
-from acp_tui.screens.pane_switcher import PaneSwitcher
-from acp_tui.text import MUTED, line
+from acp_tui.screens.panes import NARROW, PANES, PaneLayout, PaneLoader, PaneSwitcher
+from acp_tui.screens.pick import PickScreen
+from acp_tui.terminal.editor import EditorProblem, edit
+from acp_tui.text import MUTED, join, line, plain, safe_line
+from acp_tui.widgets.document_pages import TextView
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE, STORY, Documents
 from acp_tui.widgets.findings import Findings
-from acp_tui.widgets.headline import Headline
-from acp_tui.widgets.headline_rows import FEW, LOW, MOST, Keys
+from acp_tui.widgets.headline import FEW, LOW, MOST, Headline, Keys
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import Pane, PaneData, Source
 from acp_tui.widgets.phase_rail import PhaseRail
-from acp_tui.widgets.row_list import RowList
+from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.state_tree import StateTree
-from acp_tui.widgets.tab_strip import TabStrip
-from acp_tui.widgets.text_view import TextView
+from acp_tui.widgets.tab_strip import NEW, TabStrip
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_view import TimelineView
 
 if TYPE_CHECKING:
+    from acp_core.fleet import Batch
     from acp_core.model import Outcome
+    from acp_tui.screens.command_palette import Offer
 
 HINTED = (
     "act.acknowledge", "act.remedy", "act.next_need", "collaboration.why",
     "act.launch", "collaboration.before", "collaboration.after",
 )  # fmt: skip
+
 """The keys that the headline speaks of, as `Keys` has them."""
 
 
@@ -332,3 +335,278 @@ class SnapshotScreen(CollaborationActions):
             self.action_zoom()
         else:
             self.dismiss()
+
+
+class Navigation:
+    """Shows what a target names, on the screen or on another one.
+
+    Args:
+        screen: The collaboration's.
+    """
+
+    def __init__(self, screen: SnapshotScreen) -> None:
+        self._screen = screen
+        self._awaited: set[str] = set()  # keys of others of which more than a row shows
+
+    def go(self, target: Target, *, focus: bool = True) -> None:
+        """Show what something points to.
+
+        Args:
+            target: A document, an event, a finding or an action.
+            focus: Whether the pane that shows it takes the keys.
+        """
+        screen, snapshot = self._screen, self._screen.snapshot
+        if snapshot is None:
+            return
+        if target.document is not None:
+            raw = target.line is not None
+            if not screen.documents.open(target.document, target.line, raw=raw):
+                screen.app.tell(f"There is no document {target.document} here.")
+            elif focus:
+                screen.action_pane("documents")
+        elif target.event is not None:
+            self._go_to_event(target.event, focus)
+        elif target.finding is not None and 0 <= target.finding < len(snapshot.findings):
+            screen.findings.go_to(snapshot.findings[target.finding])
+            screen.action_pane("findings")
+        elif target.action is not None:
+            screen.perform_wanted(target)
+
+    def _go_to_event(self, event: str, focus: bool) -> None:
+        if not self._screen.timeline.go_to(event):
+            self._screen.app.tell(f"There is no event {event} in the timeline.")
+        elif focus:
+            self._screen.action_pane("timeline")
+
+    def open_other(self, location: str) -> None:
+        """Show another collaboration, which the fleet may not know yet."""
+        app, there = self._screen.app, self.find_snapshot(location)
+        if there is None and os.path.isdir(location):
+            app.open_collaboration(app.fleet.add(Path(location)))
+        elif there is None:
+            app.tell(f"Not found: {location}")
+        elif there.key != self._screen.key:
+            app.open_collaboration(there.key)
+
+    def find_snapshot(self, location: str) -> Snapshot | None:
+        """What is known of another collaboration, by its key or location."""
+        snapshots = self._screen.app.fleet.snapshots
+        if location in snapshots:
+            return snapshots[location]
+        return next((s for s in snapshots.values() if s.location == location), None)
+
+    def find_whole(self, location: str) -> Snapshot | None:
+        """As `find_snapshot`, with all its details; None until they are read."""
+        there = self.find_snapshot(location)
+        whole = None if there is None else self._screen.app.fleet.whole(there.key)
+        if there is not None and whole is None:
+            self._awaited.add(there.key)
+        return whole
+
+    def others_changed(self, batch: Batch) -> None:
+        """Show what `find_whole` could not give before, now that it is there."""
+        arrived = self._awaited.intersection(each.key for each in batch.snapshots)
+        if arrived:
+            self._awaited -= arrived
+            self._screen.documents.draw_story()
+
+    def open_linked(self, relation: str) -> None:
+        """Open what this collaboration ``continues``, or what it is ``continued_by``."""
+        snapshot = self._screen.snapshot
+        links = snapshot.lineage if snapshot is not None else ()
+        link = next((link for link in links if link.relation == relation), None)
+        if link is None:
+            words = "continues no other" if relation == "continues" else "has no continuation"
+            self._screen.app.tell(f"This collaboration {words}.")
+        else:
+            self.open_other(link.location)
+
+    def pick_tab(self) -> None:
+        """Let the person choose among all documents and panels."""
+        documents = self._screen.documents
+        items = [
+            Item(((tab.text, ""), (f" {NEW}" if tab.new else "", "accent")), key=tab.id)
+            for tab in documents.all_tabs
+        ]
+        title = "Go to a document or panel"
+        self._screen.app.push_screen(PickScreen(title, items, documents.active), self._picked)
+
+    def _picked(self, tab: str | None) -> None:
+        if tab is not None:
+            self._screen.show_tab(tab)
+
+    def places(self) -> Iterable[Offer]:
+        """Documents and panels first, then the panes, for the command palette."""
+        from acp_tui.screens.command_palette import Offer
+
+        screen = self._screen
+        for tab in screen.documents.all_tabs:
+            kind, _, path = tab.id.partition(" ")
+            about = path if kind == "document" else ""
+            yield Offer(f"Go to {tab.label}", about, partial(screen.show_tab, tab.id))
+        for pane in PANES:
+            yield Offer(f"Pane: {pane}", "", partial(screen.action_pane, pane))
+        yield Offer("Zoom this pane", "Use the whole screen", screen.action_zoom)
+
+    def open_log(self) -> None:
+        """Show the log of the participant that is selected, waited for, or to be chosen."""
+        screen, snapshot = self._screen, self._screen.snapshot
+        if snapshot is None or not snapshot.participants:
+            screen.app.tell("No participants yet.")
+            return
+        people = [person.id for person in snapshot.participants]
+        waited = [turn.participant for turn in snapshot.turns]
+        selected = screen.documents.selected_participant
+        if selected in people:
+            self._open_participant(selected)
+        elif len(waited) == 1:
+            self._open_participant(waited[0])
+        else:
+            items = [
+                Item(((id, ""), ("  waited for" if id in waited else "", "accent")), key=id)
+                for id in people
+            ]
+            picking = PickScreen("Whose log?", items, next(iter(waited), ""))
+            screen.app.push_screen(picking, self._open_participant)
+
+    def _open_participant(self, id: str | None) -> None:
+        if id is not None:
+            self._screen.app.open_participant(self._screen.key, id)
+
+
+if TYPE_CHECKING:
+    pass
+
+
+class DocumentRequests:
+    """Does it; whatever leaves the terminal is asked before.
+
+    Args:
+        screen: The collaboration's.
+    """
+
+    def __init__(self, screen: SnapshotScreen) -> None:
+        self._screen = screen
+
+    def edit(self, document: Document, line: int) -> None:
+        """Open a document in the person's editor, at a line; then read it again."""
+        app = self._screen.app
+        if document.path is None:
+            return
+        try:
+            edit(app, Path(document.path), line, app.settings.editor)
+        except EditorProblem as problem:
+            app.tell(str(problem), "error")
+        app.fleet.touch(self._screen.key)
+
+    def pick_heading(self, text: DocumentText) -> None:
+        """Let the person choose a heading to go to."""
+        items = [
+            Item(
+                (
+                    ("  " * (heading.level - 1), ""),
+                    (heading.title, ""),
+                    (f"  line {heading.line}", "muted"),
+                ),
+                key=str(heading.line),
+            )
+            for heading in text.headings
+        ]
+        here = self._screen.documents.document_view.view.current_line
+        above = [h.line for h in text.headings if h.line <= here]
+        selected = str(above[-1]) if above else ""
+        self._screen.app.push_screen(PickScreen("Contents", items, selected), self._picked)
+
+    def _picked(self, line: str | None) -> None:
+        if line is not None:
+            self._screen.documents.document_view.go_to(int(line))
+
+    def follow(self, address: str) -> None:
+        """Ask before a link leaves the terminal; follow one inside of the collaboration."""
+        app = self._screen.app
+        if is_web(address):
+            app.push_screen(LinkScreen(address), lambda yes: app.open_url(address) if yes else None)
+            return
+        inside = self._document_at(address)
+        if inside is None:
+            app.tell(f"Not followed: {address}", "warning")
+        else:
+            self._screen.documents.open(inside.id)
+
+    def _document_at(self, address: str) -> Document | None:
+        """The document that a relative link of the shown one leads to."""
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return None
+        here, snapshot = self._screen.documents.document_view.document, self._screen.snapshot
+        if parts.scheme or parts.netloc or not parts.path or here is None or snapshot is None:
+            return None
+        if here.path is None:
+            return snapshot.document(unquote(parts.path))
+        wanted = os.path.normpath(os.path.join(os.path.dirname(here.path), unquote(parts.path)))
+        paths = ((d, d.path) for d in snapshot.documents)
+        return next((d for d, path in paths if path and os.path.normpath(path) == wanted), None)
+
+
+WEB_SCHEMES = ("http", "https")
+
+
+def is_web(address: str) -> bool:
+    """Whether an address is one of the web, and nothing else that a desktop would open."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme.lower() in WEB_SCHEMES and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+class LinkScreen(ModalScreen[bool]):
+    """Shows the whole address; gives whether it should be opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.LINK]
+
+    DEFAULT_CSS = """
+    LinkScreen {
+        align: center middle;
+        & #link {
+            width: 80; max-width: 90%; height: auto; max-height: 80%;
+            border: round $accent; padding: 1 2; background: $surface;
+        }
+        & Static { height: auto; }
+        &:ansi #link { background: ansi_default; }
+    }
+    """
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+
+    def compose(self) -> ComposeResult:
+        """The address, where it goes, the keys."""
+        host = urlsplit(self._address).hostname or ""
+        with Vertical(id="link"):
+            yield Static(
+                join(
+                    ("Open this address in the browser?", "bold"),
+                    "\n\n",
+                    plain(self._address, "$text-primary"),
+                    "\n\n",
+                    ("It goes to ", MUTED),
+                    (safe_line(host), "bold"),
+                )
+            )
+        yield KeyLine()
+
+    def action_open(self) -> None:
+        """Open it."""
+        self.dismiss(True)
+
+    def action_copy(self) -> None:
+        """Copy it, and leave it."""
+        self.app.copy_to_clipboard(safe_line(self._address))
+        self.dismiss(False)
+
+    def action_close(self) -> None:
+        """Leave it."""
+        self.dismiss(False)

@@ -7,8 +7,12 @@ names every theme of Textual, and the sixteen colours of the terminal, work alik
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from acp_core.model import Severity, Tone, Verdict
+
+if TYPE_CHECKING:
+    pass
 
 TONE_COLOURS: Mapping[Tone, str] = {
     Tone.START: "text-muted",
@@ -22,11 +26,13 @@ TONE_COLOURS: Mapping[Tone, str] = {
     Tone.BLOCKED: "text-error",
     Tone.OTHER: "text-muted",
 }
+
 SEVERITY_COLOURS: Mapping[Severity, str] = {
     Severity.ERROR: "text-error",
     Severity.WARNING: "text-warning",
     Severity.ADVICE: "text-muted",
 }
+
 VERDICT_COLOURS: Mapping[Verdict, str] = {
     Verdict.VALID: "text-success",
     Verdict.WARNINGS: "text-warning",

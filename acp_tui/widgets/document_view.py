@@ -21,12 +21,22 @@ from acp_core.model import Document, DocumentText
 from acp_core.model.format import age, size
 from acp_tui import keys
 from acp_tui.text import MUTED, join, line, plain
-from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
-from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
+from acp_tui.widgets.document_pages import (
+    ChangesPage,
+    Edit,
+    Marked,
+    Page,
+    RawPage,
+    TextView,
+    changed_lines,
+    compare,
+    lines_of,
+    removed_before,
+)
 from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
-from acp_tui.widgets.text_view import Marked, TextView
 
 RENDERED_UP_TO = 400_000
+
 """Documents with more characters are shown as they stand in the file."""
 
 
@@ -69,8 +79,11 @@ def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: 
         if len(text) > RENDERED_UP_TO:
             why = "too long to render"
         else:
-            from acp_tui.widgets.markdown_blocks import TooDeep, parse  # late: by the thread
-            from acp_tui.widgets.markdown_page import MarkdownPage
+            from acp_tui.widgets.markdown import (
+                MarkdownPage,
+                TooDeep,
+                parse,  # late: by the thread
+            )
 
             try:
                 return Laid(MarkdownPage(parse(text), width), Mode.RENDERED, edits)
@@ -379,3 +392,10 @@ def _changes(edits: tuple[Edit, ...]) -> str:
     removed = sum(len(edit.old) for edit in edits)
     parts = [f"+{added}" if added else "", f"-{removed}" if removed else ""]
     return " ".join(filter(None, parts))
+
+
+"""Up to which product of lines two texts are compared closely; beyond, all between is changed."""
+
+"""Cells on the left of every page: the mark of a change, and a blank."""
+
+"""How many unchanged lines are shown around a change."""

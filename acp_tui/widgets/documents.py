@@ -16,11 +16,10 @@ from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Panel, Snapshot, Status
 from acp_core.model.sentence import names_in
-from acp_tui.widgets import causes, gates, people, phase_rail, story
+from acp_tui.widgets import next_actions, people, phase_rail
 from acp_tui.widgets.document_view import DocumentView, Reading
-from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.panel_filter import Count, PanelFilter
-from acp_tui.widgets.panel_view import PanelView
+from acp_tui.widgets.pane import PaneData
+from acp_tui.widgets.panel_view import Count, PanelFilter, PanelView
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
 
@@ -274,15 +273,17 @@ class Documents(Vertical):
                 self._labels_for = snapshot.causes
                 self.post_message(self.LabelsWanted())
             names = tuple(names_in(snapshot))
-            rows = causes.items(snapshot.causes, now, utc, self.labels, self.fix_key, names)
-            self._list(rows, causes.EMPTY)
+            rows = next_actions.cause_items(
+                snapshot.causes, now, utc, self.labels, self.fix_key, names
+            )
+            self._list(rows, next_actions.NO_CAUSES)
         elif self.active == GATES:
-            self._list(gates.items(snapshot.gates), gates.EMPTY)
+            self._list(next_actions.gate_items(snapshot.gates), next_actions.NO_GATES)
         elif self.active == PHASES:
             rows = phase_rail.phase_items(snapshot.phases, now, utc)
             self._list(rows, "This protocol has no phases.")
         elif self.active == STORY:
-            self._list(story.items(snapshot, self.find_snapshot, now, utc))
+            self._list(phase_rail.items(snapshot, self.find_snapshot, now, utc))
         else:
             rows = people.items(snapshot, self.loops, now, utc, self.size.width)
             self._list(rows, people.EMPTY)
@@ -341,7 +342,7 @@ class Documents(Vertical):
         if snapshot.causes:
             tabs.append(Tab(WHY, "Why", str(len(snapshot.causes))))
         if snapshot.gates:
-            tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
+            tabs.append(Tab(GATES, "Gates", next_actions.tally(snapshot.gates)))
         tabs += [] if leads else shown
         tabs.append(Tab(PEOPLE, "Participants"))
         if snapshot.phases:

@@ -15,7 +15,7 @@ from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
 from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.style.colours import SEVERITY_COLOURS
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
 ABOVE, BELOW = "see the red line at the top", "see Next"

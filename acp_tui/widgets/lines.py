@@ -2,33 +2,45 @@
 
 Lists of a hundred thousand rows open at once this way. What is shown comes from
 `Lines.row`, as pieces of text with the names of their styles; the strips made of them are
-kept by what they say, so that a row that changed can never be drawn from an old one.
+kept by what they say, so that a row that changed can never be drawn from an old one. A long line is
+cut at blanks where there are any (`wrap`); the scroll bar is drawn only where it looks otherwise.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from math import ceil
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from rich.cells import get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.selection import Selection
 from textual.strip import Strip
 
 from acp_tui.text import safe_line, width
-from acp_tui.widgets.scroll_column import ScrollColumn
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from textual.geometry import Region
 
 Piece = tuple[str, str]
+
 """Text, and the names of its styles (see `Lines.STYLES`) separated by blanks."""
 
 Row = tuple[Piece, ...]
+
 """One line of the screen."""
 
 COPIED = 5_000
+
 """How many rows a text selection copies at most."""
 
 
@@ -361,3 +373,159 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             start, stop = selection.get_span(y) or (0, 0)
             taken.append(text[start:] if stop < 0 else text[start:stop])
         return "\n".join(taken), "\n"
+
+
+def wrap(text: str, cells: int, rest: int = 0) -> list[tuple[int, int]]:
+    """The spans of characters of the pieces of ``text``, each at most ``cells`` wide.
+
+    Blanks at which a line is cut belong to no piece. Linear in the length of the text.
+
+    Args:
+        text: One line.
+        cells: The width of the first piece; less than 2 counts as 2, a wide letter's width.
+        rest: The width of the others, where it is another one.
+    """
+    limit = max(2, cells)
+    after = max(2, rest or cells)
+    if len(text) <= limit and width(text) <= limit:
+        return [(0, len(text))]
+    narrow = text.isascii()
+    spans: list[tuple[int, int]] = []
+    start = used = 0
+    blank = -1  # the last blank of this piece
+    index = 0
+
+    def after_blanks(at: int) -> int:
+        while at < len(text) and text[at] == " ":
+            at += 1
+        return at
+
+    while index < len(text):
+        letter = text[index]
+        size = 1 if narrow else get_character_cell_size(letter)
+        if used + size > limit and index > start:
+            if letter == " ":
+                spans.append((start, index))
+                start = after_blanks(index)
+            elif blank > start:
+                spans.append((start, blank))
+                start = blank + 1
+            else:
+                spans.append((start, index))
+                start = index
+            index, used, blank, limit = start, 0, -1, after  # at most a piece is looked at again
+            continue
+        if letter == " ":
+            blank = index
+        used += size
+        index += 1
+    if start < len(text) or not spans:
+        spans.append((start, len(text)))
+    return spans
+
+
+def wrap_path(path: str, cells: int) -> Iterator[tuple[int, int]]:
+    """The spans of characters of the pieces of a path, cut behind slashes where there are any.
+
+    Args:
+        path: A path, or any other line.
+        cells: How wide a piece may be; less than 2 counts as 2.
+    """
+    start = 0
+    while width(path[start:]) > max(2, cells):
+        stop = start + wrap(path[start:].replace(" ", "_"), cells)[0][1]
+        slash = path.rfind("/", start, stop)
+        stop = slash + 1 if slash > start else stop
+        yield start, stop
+        start = stop
+    yield start, len(path)
+
+
+EIGHTHS = 8
+
+"""The steps in which the ends of a bar move within a cell."""
+
+
+class ScrollColumn(ScrollBar):
+    """A vertical bar of one cell.
+
+    Textual's own is drawn, line by line, with every row that a list gets: in a long one nobody sees any
+    difference.
+    """
+
+    _drawn: tuple[object, ...] | None = None  # what it looked like when it was drawn last
+    _held = False
+
+    def refresh(
+        self,
+        *regions: Region,
+        repaint: bool = True,
+        layout: bool = False,
+        recompose: bool = False,
+    ) -> Self:
+        """Draw again, where it would look otherwise."""
+        known = self._drawn is not None and not (layout or recompose)
+        if known and (self._held or self._look() == self._drawn):
+            return self
+        self._drawn = None
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    @contextmanager
+    def as_one(self) -> Iterator[None]:
+        """What changes inside is one change: rows that come, and scrolling to them, cancel each other."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self.refresh()
+
+    def restyle(self) -> None:
+        """Draw again: its colours, which its list has, are other ones."""
+        self._drawn = None
+        self.refresh()
+
+    def _look(self) -> tuple[object, ...]:
+        """What decides how it looks, but for the colours: between which eighths of a cell the bar is."""
+        height, rows, window = self.size.height, ceil(self.window_virtual_size), self.window_size
+        under_mouse = self.mouse_over, self.grabbed is not None
+        if not (0 < window < rows and height and rows != height):
+            return height, under_mouse
+        thumb = max(1, window / (rows / height))
+        start = int((height - thumb) * self.position / (rows - window) * EIGHTHS)
+        return height, under_mouse, start, start + ceil(thumb * EIGHTHS)
+
+    def render(self) -> RenderableType:
+        self._drawn = self._look()
+        return super().render()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """One cell each, which is the same strip wherever it looks the same."""
+        height = self.size.height
+        if self.opacity != 1 or self.styles.gutter or crop.column_span != (0, 1):
+            return super().render_lines(crop)
+        bar = self.render()
+        assert isinstance(bar, ScrollBarRender)
+        style = self.app.console.get_style(bar.style)
+        assert style.color is not None and style.bgcolor is not None
+        made = bar.render_bar(
+            height, bar.virtual_size, bar.window_size, bar.position, back_color=style.bgcolor,
+            bar_color=style.color,
+        )  # fmt: skip
+        base = self.visual_style.rich_style
+        filters, (_, background) = self.get_line_filters(), self.background_colors
+        strips = []
+        for y in crop.line_range:
+            strip = _cell(made.segments[y], base)
+            for each in filters:
+                strip = strip.apply_filter(each, background)
+            strips.append(strip)
+        return strips
+
+
+@lru_cache(256)
+def _cell(segment: Segment, base: Style) -> Strip:
+    return Strip(Segment.apply_style([segment], base), 1)
+
+
+CURSOR, UNREAD = "❯", "•"

@@ -11,8 +11,7 @@ from textual.binding import BindingType
 
 from acp_tui import keys
 from acp_tui.text import width
-from acp_tui.widgets.lines import Lines, Row, cut, find, mark, text_of
-from acp_tui.widgets.wrap import wrap
+from acp_tui.widgets.lines import Lines, Row, cut, find, mark, text_of, wrap
 
 KEPT = 10_000
 """How many lines are kept; the oldest go."""

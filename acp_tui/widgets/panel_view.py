@@ -1,49 +1,78 @@
-"""What a protocol shows beyond the common words, in one of a few shapes."""
+"""What a protocol shows beyond the common words, in one of a few shapes.
+
+Typed words narrow the rows of a panel, some of them in one column only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
+from textual.widgets import Input, Static
 
 from acp_core.cli.signs import TONE
+from acp_core.fleet.search import fold
 from acp_core.model import Panel, Row
 from acp_core.model.format import age, grouped
 from acp_tui import keys
 from acp_tui.text import fit, safe_line, width
-from acp_tui.widgets.lines import Piece
+from acp_tui.widgets.filter_input import Typed
+from acp_tui.widgets.lines import Piece, wrap
 from acp_tui.widgets.lines import Row as LineRow
-from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.row_list import GUTTER, Item, RowList
-from acp_tui.widgets.timeline_rows import tone_style
-from acp_tui.widgets.wrap import wrap
+from acp_tui.widgets.timeline_view import tone_style
 
 WIDEST = 32
+
 """How wide the text of a column without a name is held to be."""
+
 LEAST = 4
+
 """How wide the text of a first column is at least, however deep its row stands."""
+
 FIRST = 20
+
 """How wide a first column is left where others must be cut."""
+
 WORDS = 24
+
 """Up to which width a column holds words rather than sentences."""
+
 SENTENCE = 8
+
 """How wide a column of sentences is left at least where that keeps words whole."""
+
 READABLE = 16
+
 """What must be left of a column, where it has as much, so that it can be read."""
+
 NOTHING = "-"
+
 """What stands in a cell where there is nothing."""
+
 MEASURED = 300
+
 """How many rows are looked at to know how wide a column must be."""
+
 FOLDED = 40
+
 """A table of up to so many rows folds long texts below their heading; a longer one cuts them."""
+
 FOLDS = 5
+
 """In how many rows a text is folded at most; the details of its row hold all of it."""
+
 GAP, NARROW_GAP = "  ", " "
+
 """What stands between two columns, and where that lets more of them show."""
 
 
@@ -393,3 +422,130 @@ def _key(row: Row, number: int) -> str:
     target = row.target
     where = target.event or target.document or target.action
     return f"{where} {target.line} {row.cells[:1]}" if where else f"{number}"
+
+
+def narrowed(panel: Panel, typed: str) -> tuple[Row, ...]:
+    """The rows in which every word stands, in whatever case; of a tree also those above them.
+
+    ``column:word`` looks into the column of that name alone (blanks in its name left out).
+    """
+    words = [_word(panel, word) for word in fold(typed).split()]
+    if not words:
+        return panel.rows
+    matching: dict[int, Row] = {}  # by place
+    above: list[int] = []  # the places of the rows that the present one hangs below
+    for place, row in enumerate(panel.rows):
+        while above and panel.rows[above[-1]].depth >= row.depth:
+            above.pop()
+        if all(_holds(row, column, word) for column, word in words):
+            matching |= {each: panel.rows[each] for each in (*above, place)}
+        above.append(place)
+    return tuple(matching[place] for place in sorted(matching))
+
+
+def _word(panel: Panel, word: str) -> tuple[int | None, str]:
+    name, colon, rest = word.partition(":")
+    names = [fold(column).replace(" ", "") for column in panel.columns]
+    return (names.index(name), rest) if colon and name in names else (None, word)
+
+
+def _holds(row: Row, column: int | None, word: str) -> bool:
+    cells = row.cells if column is None else row.cells[column : column + 1]
+    return any(word in fold(cell) for cell in cells)
+
+
+class Count(NamedTuple):
+    """How many of a panel's rows hold ``words``."""
+
+    words: str = ""
+    matching: int = 0
+    total: int = 0
+
+
+class PanelFilter(Vertical):
+    """The line below a panel in which words are typed; then it says how many rows hold them."""
+
+    DEFAULT_CSS = """
+    PanelFilter {
+        height: auto;
+        & Static { height: 1; padding: 0 1; color: $text-muted; display: none; }
+        & Typed {
+            height: 1; border: none; padding: 0 1; display: none; background: transparent;
+        }
+        &.-typing Typed { display: block; }
+        &.-narrowed Static { display: block; }
+        &.-typing Static { display: none; }
+    }
+    """
+
+    class Changed(Message):
+        """Other words are typed."""
+
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
+    class Left(Message):
+        """The line is left: what it narrowed is wanted."""
+
+    count: var[Count] = var(Count(), init=False)
+    """What is said while no words are typed; nothing where no words hold."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._typed = Typed(id="panel-typed", compact=True)
+        self._status = Static(id="panel-status", markup=False)
+
+    def compose(self) -> ComposeResult:
+        yield self._status
+        yield self._typed
+
+    def begin(self, panel: Panel | None, words: str) -> None:
+        """Let words be typed.
+
+        Args:
+            panel: What is narrowed; None for a list without columns.
+            words: Those that hold now.
+        """
+        columns = panel.columns if panel is not None else ()
+        names = [column.replace(" ", "").lower() for column in columns if column]
+        example = f"  {safe_line(names[min(1, len(names) - 1)])}:WORD" if names else ""
+        self._typed.placeholder = f"words to search for{example}"
+        self._typed.value = words
+        self.add_class("-typing")
+        self._typed.focus()
+
+    def watch_count(self, count: Count) -> None:
+        """Say how many rows hold the words."""
+        words, matching, total = count
+        self.set_class(bool(words), "-narrowed")
+        self._status.update(
+            Content(f"/{safe_line(words)}  {grouped(matching)} of {grouped(total)} rows")
+        )
+
+    def end(self) -> None:
+        """No words are typed any more."""
+        self.remove_class("-typing")
+
+    @property
+    def typing(self) -> bool:
+        """Whether words are being typed."""
+        return self.has_class("-typing")
+
+    @on(Input.Changed)
+    def _changed(self, message: Input.Changed) -> None:
+        message.stop()
+        if self.typing:
+            self.post_message(self.Changed(message.value.strip()))
+
+    @on(Input.Submitted)
+    def _submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self.post_message(self.Changed(message.value.strip()))
+        self.post_message(self.Left())
+
+    @on(Typed.Cancelled)
+    def _cancelled(self, message: Typed.Cancelled) -> None:
+        message.stop()
+        self.post_message(self.Changed(""))
+        self.post_message(self.Left())

@@ -6,21 +6,32 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from textual.content import Content
+
+from acp_core.cli.signs import NEED
 from acp_core.loops import wording
-from acp_core.model import NextAction, Participant, Snapshot, Target, Turn
-from acp_core.model.format import age, count, exact
+from acp_core.model import Cause, NextAction, Participant, Snapshot, Target, Turn
+from acp_core.model.format import age, count, exact, zoned
+from acp_core.model.sentence import names_in, sentence_case
 from acp_core.protocols.kit.diagnosis import safe_id as shown_id
-from acp_tui.text import fit, safe_line, width
+from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
+from acp_tui.widgets.lines import Row
 from acp_tui.widgets.row_list import Item
 
 if TYPE_CHECKING:
+    from acp_core.agents.logs import Line
     from acp_core.agents.state import RunnerState
 
 Loops = Sequence["RunnerState"]
+
 EMPTY = "No participants yet."
+
 SHORT = 20
+
 """Cells of a name that are shown in any case."""
+
 MOST = 48
+
 """Cells that what participants do takes from their names at most."""
 
 COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}
@@ -133,10 +144,90 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
     yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"
     if loop.run is not None and loop.run.exit:
         yield f"last attempt: {loop.run.exit}", "muted"
-    for line in loop.lines[-3:]:
-        yield f"  {line}", "muted"
+    for words in loop.lines[-3:]:
+        yield f"  {words}", "muted"
     yield "p: its log", "accent"
 
 
 def _widest(texts: Iterable[str], most: int) -> int:
     return min(most, max((width(text) for text in texts), default=0))
+
+
+_STYLES = {"loop": "accent", "out": "", "err": "warning"}
+
+
+def title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Content:
+    """Who it is, and where."""
+    parts: list[Part] = [(safe_line(id), "bold $text-accent")]
+    if person is not None:
+        about = " · ".join(
+            each for each in (person.role, person.kind) if each not in ("", "unknown")
+        )
+        parts.append((f"  {safe_line(about)}", MUTED))
+    if snapshot is not None:
+        parts.append((f"  in {safe_line(snapshot.name)}", MUTED))
+    return join(*parts)
+
+
+def turn_line(turn: Turn, now: datetime) -> Content:
+    """Since when it has the turn, and for what."""
+    return join(
+        ("has the turn ", "$text-accent"),
+        (age(turn.since, now) if turn.since else "", "bold $text-accent"),
+        (f"  {safe_line(turn.what)}", ""),
+    )
+
+
+def cause_line(cause: Cause, snapshot: Snapshot) -> Content:
+    """What is wrong with it, or what it asks."""
+    headline = sentence_case(cause.headline, names_in(snapshot))
+    words = f"{NEED} {headline} ({'certain' if cause.certain else 'inferred'})"
+    return line(words, "$text-error")
+
+
+def loop_lines(
+    loop: RunnerState, now: datetime, *, asks: bool = False, said: str = ""
+) -> list[Content]:
+    """State, what it cost, the note and the command.
+
+    Args:
+        loop: the participant's.
+        now: the time.
+        asks: its agent waits for an answer; what it asks stands above.
+        said: what stands above of the turn: a note that says the same is left out.
+    """
+    activity = loop.shown
+    colour = {"success": "$text-success", "error": "$text-error"}
+    doing = "waiting for your answer" if asks else wording.state(loop)
+    state = safe_line(doing) + (f" {age(activity.since, now)}" if activity.since else "")
+    facts = [
+        wording.attempt(loop),
+        wording.spent(loop),
+        count(activity.turns, "turn") + " taken",
+        f"{activity.restarts} restarts" if activity.restarts else "",
+        wording.deadline(loop, now),
+        f"process {loop.pid}" if loop.alive else "no process",
+    ]
+    lines = [
+        join(
+            (state, f"bold {colour.get(COLOURS[wording.mood(loop)], '')}"),
+            ("  " + " · ".join(filter(None, facts)), MUTED),
+        )
+    ]
+    if activity.note and activity.note != said:
+        lines.append(line(activity.note))
+    if loop.nudge_waiting:
+        lines.append(line("a message is queued for the next turn", MUTED))
+    how = "live session" if activity.live == "yes" else " ".join(loop.command)
+    if activity.live == "yes" and loop.run is not None and loop.run.opened:
+        how = f"{how}: {loop.run.opened}"
+    lines.append(join((safe_line(wording.program(loop)), ""), (f"  {how}", MUTED)))
+    if activity.live.startswith("no"):
+        lines.append(line(f"no live session: {activity.live[4:]}", MUTED))
+    return lines
+
+
+def log_row(entry: Line, utc: bool) -> Row:
+    """A line of a loop's log."""
+    at = zoned(entry.at, utc).strftime("%H:%M:%S ") if entry.at else ""
+    return ((at, "muted"), (f"{entry.who:<4} ", "muted"), (entry.text, _STYLES[entry.who]))

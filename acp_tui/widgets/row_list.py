@@ -17,8 +17,7 @@ from textual.reactive import var
 from acp_core.model import Target
 from acp_tui import keys
 from acp_tui.text import end_of, fit, safe_line, width
-from acp_tui.widgets.lines import Lines, Piece, Row, cut
-from acp_tui.widgets.wrap import wrap
+from acp_tui.widgets.lines import Lines, Piece, Row, cut, wrap
 
 CURSOR = "❯ "
 GUTTER = 2

@@ -1,12 +1,17 @@
-"""The lines of the timeline: draws events, moves a cursor over them, follows the newest."""
+"""The lines of the timeline: draws events, moves a cursor over them, follows the newest.
+
+How one event looks is made by pure functions from an `Event` to rows (`event_rows`).
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, islice
 from typing import ClassVar, NamedTuple
 
 from textual import events
@@ -15,19 +20,26 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 
-from acp_core.model import Event
+from acp_core.cli.signs import TONE
+from acp_core.model import Event, Tone
 from acp_core.model.clock import utc_now
+from acp_core.model.format import age, clock, count, exact, grouped, zoned
 from acp_tui import keys
-from acp_tui.widgets import timeline_rows as rows
-from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
-from acp_tui.widgets.timeline_filter import find_event
-from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
+from acp_tui.style.colours import TONE_COLOURS
+from acp_tui.text import fit, width
+from acp_tui.widgets.lines import CURSOR, UNREAD, Lines, Row, find, mark, text_of, wrap, wrap_path
+from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot, find_event
 
 FULL = 200
+
 """Cells that a row is measured for."""
+
 NEWEST = 40
+
 """Of how many of the newest events the texts are measured, where there are many."""
+
 SMALL = 200
+
 """In a log of at most so many events all are measured, and long summaries may be wrapped."""
 
 
@@ -35,7 +47,7 @@ class _Made(NamedTuple):
     """The rows of an event, and what they were made of; ``marks``: whether unread, and selected."""
 
     event: Event
-    form: rows.Columns
+    form: Columns
     marks: tuple[bool, bool]
     rows: tuple[Row, ...]
 
@@ -93,8 +105,8 @@ class TimelineView(Lines):
         self.visited_at: datetime | None = None
         self._now = utc_now()
         self.actors: tuple[str, ...] = ()
-        self._form: rows.Columns | None = None
-        self._last_form: rows.Columns | None = None  # the very object, while it is the same
+        self._form: Columns | None = None
+        self._last_form: Columns | None = None  # the very object, while it is the same
         self._made: dict[int, _Made] = {}
         self._measured: list[Event] | None = None
         self._details: tuple[Row, ...] = ()
@@ -167,7 +179,7 @@ class TimelineView(Lines):
         self.post_message(self.Moved())
 
     @property
-    def form(self) -> rows.Columns:
+    def form(self) -> Columns:
         """The columns for the present width."""
         if self._form is None:
             form = self._columns(max(20, self.scrollable_content_region.width))
@@ -178,16 +190,14 @@ class TimelineView(Lines):
     def needed_width(self) -> int:
         """How many cells the rows of the newest events need to show all of their summaries."""
         return (
-            rows.needed_width(self._measured_events(), self._columns(FULL))
-            if self.model.length
-            else 0
+            needed_width(self._measured_events(), self._columns(FULL)) if self.model.length else 0
         )
 
-    def _columns(self, cells: int) -> rows.Columns:
+    def _columns(self, cells: int) -> Columns:
         model = self.model
         first = model.events[0] if model.length else None
         last = model.events[model.length - 1] if model.length else None
-        return rows.columns(
+        return columns(
             cells,
             events=self._measured_events(),
             last_order=max(last.order, model.length) if last else 0,
@@ -206,7 +216,7 @@ class TimelineView(Lines):
         if not model.length or self.relative:
             return ""
         first, last = model.events[0].at, model.events[model.length - 1].at
-        return rows.one_day(first, last, self._now, self.utc)
+        return one_day(first, last, self._now, self.utc)
 
     def _measured_events(self) -> list[Event]:
         """The events whose texts the columns are made for."""
@@ -222,7 +232,7 @@ class TimelineView(Lines):
         if not form.wrapped:
             model.starts = ()
             return
-        heights = (rows.event_height(model.at(each), form) for each in range(len(model)))
+        heights = (event_height(model.at(each), form) for each in range(len(model)))
         model.starts = array("l", accumulate(heights, initial=0))
 
     def row(self, y: int) -> Row:
@@ -234,7 +244,7 @@ class TimelineView(Lines):
             row = self._details[spot.number]
         elif spot.part is Part.RULE:
             unread = model.length - (model.unread_from or 0)
-            return rows.rule_row(form, unread, self.visited_at, self._now)
+            return rule_row(form, unread, self.visited_at, self._now)
         else:
             row = self._event_rows(model.place(spot.number))[spot.line]
         return mark(row, find(text_of(row), self.words), "match") if self.words else row
@@ -251,9 +261,9 @@ class TimelineView(Lines):
             and known.marks == (unread, selected)
         ):
             return known.rows
-        made = rows.event_rows(event, form, self._now, unread=unread, selected=selected)
+        made = event_rows(event, form, self._now, unread=unread, selected=selected)
         if not form.relative:  # ages go on
-            if len(self._made) >= rows.KEPT:
+            if len(self._made) >= KEPT:
                 self._made.clear()
             self._made[place] = _Made(event, form, (unread, selected), made)
         return made
@@ -281,7 +291,7 @@ class TimelineView(Lines):
         else:
             answered = find_event(self.model.events, event.reply_to)
             replied = None if answered is None else self.model.events[answered]
-            self._details = rows.detail_rows(event, self.form, replied)
+            self._details = detail_rows(event, self.form, replied)
         self.model.details = len(self._details)
         self.set_extent(self.model.rows)
 
@@ -402,3 +412,316 @@ class TimelineView(Lines):
 
     def on_blur(self) -> None:
         self.refresh()
+
+
+ILLEGAL = "✗"
+
+REPLY = "↳"
+
+GUTTER = 2
+
+REPLY_WIDTH = 5
+
+"""How wide the column of replies is at most."""
+
+KIND_WIDTH = 24
+
+"""How wide the column of kinds is at most."""
+
+SUMMARY_WIDTH = 14
+
+"""How wide the column of summaries is at least: with less room there is none."""
+
+WRAPPED_WIDTH = 30
+
+"""How wide it is at least where the longer ones are wrapped within it; with less room these stand
+below their events, over the whole width."""
+
+SUMMARY_LINES = 4
+
+"""How many lines the summary of the selected event takes at most."""
+
+EVENT_LINES = 3
+
+"""How many lines the summary of any event takes at most, where summaries are wrapped."""
+
+KEPT = 1024
+
+"""Of how many events is kept how they are shown: with each new one, all on the screen are asked for."""
+
+_STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How wide each column is, in cells; ``width`` is the whole row.
+
+    ``wrapped``: a summary that is too long for its row goes on below it; ``below``: stands there.
+    """
+
+    width: int
+    time: int
+    order: int
+    actor: int
+    kind: int
+    reply: int
+    relative: bool = False
+    dated: bool = False
+    utc: bool = False
+    wrapped: bool = False
+    below: bool = False
+
+    @property
+    def indent(self) -> int:
+        """Where the lines under an event begin: below its actor."""
+        return GUTTER + self.time + 1 + self.order + 3
+
+    @property
+    def summary_column(self) -> int:
+        """Where the column of summaries begins."""
+        return self.indent + self.actor + 1 + self.kind + self.reply + 2
+
+    @property
+    def summary(self) -> int:
+        """What the summary gets on the row of its event; 0 where it has no room there."""
+        left = self.width - self.summary_column
+        return left if left >= SUMMARY_WIDTH else 0
+
+    @property
+    def lines_column(self) -> int:
+        """Where the lines of a wrapped summary begin."""
+        return self.summary_column if self.summary and not self.below else self.indent
+
+    @property
+    def lines_width(self) -> int:
+        """How wide the lines of a wrapped summary are."""
+        return max(10, self.width - self.lines_column)
+
+
+def columns(
+    width: int,
+    *,
+    events: Collection[Event],
+    last_order: int,
+    actors: Iterable[str],
+    first: datetime | None,
+    last: datetime | None,
+    relative: bool,
+    utc: bool,
+    wrapped: bool = False,
+) -> Columns:
+    """The columns for rows of ``width`` cells.
+
+    Args:
+        width: The whole row.
+        events: Those whose texts the columns are made for.
+        last_order: The highest number that an event bears.
+        actors: Further names that will stand in the column of actors.
+        first: When the first event was.
+        last: When the last event was; where that is another day, each event bears its own.
+        relative: Show how long ago, and not when.
+        utc: Show UTC, and not local time.
+        wrapped: Let a summary that is too long for its row go on below it.
+    """
+    dated = not relative and days_differ(first, last, utc)
+    time = 4 if relative else (12 if dated else 5) + utc
+    order = max(2, len(str(last_order)))
+    names = (*actors, *(event.actor for event in events))
+    actor = min(14 if width >= 60 else 9, max([6, *(len(name) for name in names)]))
+    rest = width - GUTTER - time - 1 - order - 3 - actor - 1
+    widest = max([4, *(len(event.kind) for event in events)])
+    kind = max(4, min(widest, KIND_WIDTH, rest))
+    reply = min(REPLY_WIDTH, max([0, *(len(_reply(event)) for event in events)]))
+    form = Columns(width, time, order, actor, kind, reply, relative, dated, utc, wrapped)
+    return replace(form, below=True) if wrapped and form.summary < WRAPPED_WIDTH else form
+
+
+def needed_width(events: Iterable[Event], form: Columns) -> int:
+    """How wide a row must be for the longest summary of these events to stand on it whole."""
+    return form.summary_column + max((width(_summary_text(event)) for event in events), default=0)
+
+
+def event_rows(
+    event: Event, form: Columns, now: datetime, *, unread: bool = False, selected: bool = False
+) -> tuple[Row, ...]:
+    """The rows of an event: when, number, sign, who, what, and the summary where there is room."""
+    style = "error" if event.problem else _STYLES[event.tone]
+    sign = ILLEGAL if event.problem else TONE[event.tone]
+    pieces = [
+        ((CURSOR if selected else UNREAD if unread else " ") + " ", "accent"),
+        (_time(event.at, form, now) + " ", "muted"),
+        (fit(str(event.order), form.order, right=True) + " ", "muted"),
+        (sign + " ", style),
+        (fit(event.actor, form.actor) + " ", ""),
+    ]
+    rest = form.width - sum(width(text) for text, _ in pieces)
+    text = _summary_text(event)
+    lines = _summary_lines(text, form, cut=not selected)
+    aside = "error" if event.problem else "muted"
+    if form.summary:
+        pieces.append((fit(event.kind, form.kind), style))
+        pieces.append((fit(_reply(event), form.reply) + "  ", "muted"))
+        if _begins_on_row(text, form):
+            pieces.append((fit(lines.pop(0), form.summary), aside))
+    else:
+        reply = _reply(event)
+        kind = event.kind + (" illegal" if event.problem else "")
+        room = rest - width(reply) if rest - width(reply) >= 8 else rest
+        pieces.append((fit(kind, min(room, width(kind))), style))
+        if room < rest:
+            pieces.append((reply, "muted"))
+    indent = " " * form.lines_column
+    return (tuple(pieces), *(((indent, ""), (line, aside)) for line in lines))
+
+
+def event_height(event: Event, form: Columns) -> int:
+    """How many rows `event_rows` makes."""
+    return _height(_summary_text(event), form) if form.wrapped else 1
+
+
+@lru_cache(KEPT)
+def _height(text: str, form: Columns) -> int:
+    if form.summary and width(text) <= form.summary:
+        return 1
+    lines = len(_summary_lines(text, form))
+    return lines if _begins_on_row(text, form) else 1 + lines
+
+
+def _begins_on_row(text: str, form: Columns) -> bool:
+    """Whether a summary begins on the row of its event."""
+    fits = not form.below or width(text) <= form.summary
+    return bool(form.summary) and fits
+
+
+def _reply(event: Event) -> str:
+    return f" {REPLY}{event.reply_to}" if event.reply_to is not None else ""
+
+
+def _summary_text(event: Event) -> str:
+    """What an event says beside who did what."""
+    if event.problem:
+        return f"illegal: {event.problem}"
+    return _without_subject(event.actor, event.kind, event.summary)
+
+
+@lru_cache(KEPT)
+def _without_subject(actor: str, kind: str, summary: str) -> str:
+    text = " ".join(summary.split())
+    for known in (f"{actor} {kind}", kind.replace("_", " ")):
+        if text.lower() == known.lower():
+            return ""
+        if text.lower().startswith(f"{known.lower()}, "):
+            return text[len(known) + 2 :]
+    return text
+
+
+def _summary_lines(text: str, form: Columns, *, cut: bool = True) -> list[str]:
+    """What shows of the summary of an event; ``cut``: it ends in "…" where there is more."""
+    if form.summary and (not form.wrapped or width(text) <= form.summary):
+        return [text]
+    if not form.wrapped or not text:
+        return []
+    if cut:
+        return _lines(text, form.lines_width, EVENT_LINES)
+    return [text[start:stop] for start, stop in wrap(text, form.lines_width)[:EVENT_LINES]]
+
+
+def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row, ...]:
+    """The rows under the selected event: the rest of its summary, what it answers, its document."""
+    indent = " " * form.indent
+    cells = max(10, form.width - form.indent - 2)
+    rows = _rest_rows(event, form)
+    if event.reply_to is not None:
+        what = f"{REPLY} replies to {event.reply_to}"
+        if replied is not None:
+            what += f" {replied.actor} {replied.kind}"
+        rows += _wrapped(what, cells, indent, "muted")
+    if event.problem and not form.wrapped:
+        rows += _wrapped(f"{ILLEGAL} illegal: {event.problem}", cells, indent, "error")
+    cut = not form.wrapped and width(event.summary) > form.summary
+    if event.summary and (event.problem or cut):
+        rows += _wrapped(event.summary, cells, indent, "")
+    if event.at is not None and event.at_source not in ("", "recorded"):
+        when = f"time: {event.at_source}, {exact(event.at, form.utc)}"
+        rows += _wrapped(when, cells, indent, "muted")
+    if event.document:
+        where = event.document + (f":{event.line}" if event.line else "")
+        rows += _path_rows(where, cells, indent)
+    return tuple(rows)
+
+
+def _rest_rows(event: Event, form: Columns) -> list[Row]:
+    """What of a wrapped summary had no room in the rows of its event."""
+    text = _summary_text(event)
+    if not form.wrapped:
+        return []
+    rest = [text[start:stop] for start, stop in wrap(text, form.lines_width)[EVENT_LINES:]]
+    indent, style = " " * form.lines_column, "error" if event.problem else "muted"
+    return _wrapped(" ".join(rest), form.lines_width, indent, style) if rest else []
+
+
+def _path_rows(path: str, cells: int, indent: str) -> list[Row]:
+    """A path behind an arrow; a long one goes on below, behind one of its slashes."""
+    rows: list[Row] = []
+    room, lead = cells - 2, "→ "
+    for start, stop in islice(wrap_path(path, room), SUMMARY_LINES):
+        last = len(rows) == SUMMARY_LINES - 1
+        piece = fit(path[start:], room).rstrip() if last else path[start:stop]
+        rows.append(((indent, ""), (lead + piece, "primary")))
+        lead = "  "
+    return rows
+
+
+def rule_row(form: Columns, unread: int, since: datetime | None, now: datetime) -> Row:
+    """The rule between what was there at the last visit and what is new."""
+    ago = f", {age(since, now)} ago" if since is not None else ""
+    text = f"─ {count(unread, 'new event')} since your last visit{ago} "
+    if width(text) > form.width - 1:
+        text = f"─ {grouped(unread)} new{ago} "
+    return ((fit(text + "─" * max(0, form.width - width(text)), form.width), "accent"),)
+
+
+def _time(at: datetime | None, form: Columns, now: datetime) -> str:
+    if at is None:
+        return fit("-", form.time, right=True)
+    if form.relative:
+        return fit(age(at, now), form.time, right=True)
+    if not form.dated:
+        return fit(clock(at, form.utc), form.time, right=True)
+    local = zoned(at, form.utc)
+    return fit(f"{local.day} {local.strftime('%b')} {clock(at, form.utc)}", form.time, right=True)
+
+
+def one_day(first: datetime | None, last: datetime | None, now: datetime, utc: bool) -> str:
+    """The day of all events, where it is the same and not today."""
+    if last is None or days_differ(first, last, utc) or not days_differ(last, now, utc):
+        return ""
+    local = zoned(last, utc)
+    year = f" {local.year}" if local.year != zoned(now, utc).year else ""
+    return f"{local.day} {local.strftime('%b')}{year}"
+
+
+def days_differ(first: datetime | None, last: datetime | None, utc: bool) -> bool:
+    """Whether two times are on different days."""
+    if first is None or last is None:
+        return False
+    return zoned(first, utc).date() != zoned(last, utc).date()
+
+
+def _wrapped(text: str, cells: int, indent: str, style: str) -> list[Row]:
+    lines = _lines(" ".join(text.split()), cells, SUMMARY_LINES)
+    return [((indent, ""), (line, style)) for line in lines]
+
+
+def _lines(text: str, cells: int, most: int) -> list[str]:
+    """A text in at most so many lines; the last one ends in "…" where there is more."""
+    spans = wrap(text, cells)
+    lines = [text[start:stop] for start, stop in spans[:most]]
+    if len(spans) > most:
+        lines[-1] = fit(text[spans[most - 1][0] :], cells).rstrip()
+    return lines
+
+
+def tone_style(tone: Tone) -> str:
+    """The name of the style in which an event of this tone is drawn."""
+    return _STYLES[tone]

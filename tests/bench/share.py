@@ -18,7 +18,7 @@ from acp_core.stores.address import parse
 from acp_core.stores.engine import Change, Tip
 from acp_core.stores.postgres import link, schema
 from acp_core.stores.postgres.engine import PostgresEngine
-from acp_core.stores.postgres.overview import Overview
+from acp_core.stores.postgres.hosts import Overview
 from tests.bench import share_folders
 from tests.bench.bench import Bench
 from tests.bench.figures import Aim, Figure, percentile

@@ -23,7 +23,7 @@ from acp_core.protocols.folder.conduct import following, synced
 from acp_core.protocols.folder.write import handover, shared, sharing
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.stores.address import Address, parse
-from acp_core.stores.git_words import ssh_command
+from acp_core.stores.git_command import ssh_command
 from acp_core.stores.opening import open_engine
 from tests.bench.bench import Bench
 from tests.bench.collaborations import OWNER, READER, of_length

@@ -16,7 +16,7 @@ import psutil
 from textual.app import App, ComposeResult
 
 from acp_tui.widgets.timeline import Timeline
-from acp_tui.widgets.timeline_filter import parse
+from acp_tui.widgets.timeline_model import parse
 from tests.tui.support import NOW, ManyEvents
 
 ACTORS = ("server", "reader", "reviewer")

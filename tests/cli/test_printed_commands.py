@@ -20,7 +20,7 @@ from acp_core.fleet import Fleet
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit.described import placeholder
+from acp_core.protocols.kit.command import placeholder
 from acp_core.protocols.locations import find
 from tests.cli.support import Acp
 from tests.golden.states import all_states

@@ -93,7 +93,7 @@ def test_a_second_signal_does_not_wait(acp: Acp, tmp_path: Path) -> None:
     program = tmp_path / "slow.py"
     program.write_text(
         f"{slow}acp_tui.app.AcpApp.on_unmount = unmount\n"
-        "import acp_tui.terminal.ending as ending; ending.PATIENCE = 600\n"
+        "import acp_tui.terminal.driver as ending; ending.PATIENCE = 600\n"
         "import sys; from acp_tui.__main__ import main; sys.exit(main(['.']))\n"
     )
     with in_a_shell(acp, f"{sys.executable} {program}") as terminal:

@@ -9,8 +9,7 @@ from unittest import mock
 
 from acp_core.cli import manual, table
 from acp_core.protocols import registry
-from acp_core.protocols.kit.command import GroupParser
-from acp_core.protocols.kit.manual import USUAL
+from acp_core.protocols.kit.command import USUAL, GroupParser
 from tests.hygiene.commands import Parsed, commands
 from tests.hygiene.sources import ROOT
 

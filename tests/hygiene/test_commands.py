@@ -16,8 +16,7 @@ import pytest
 
 from acp_core.cli import manual
 from acp_core.person.settings import Settings, load
-from acp_core.protocols.kit.command import GroupParser
-from acp_core.protocols.kit.parser import Parser
+from acp_core.protocols.kit.command import GroupParser, Parser
 from tests.hygiene.commands import Parsed, commands, problem
 from tests.hygiene.pages import PAGES, lines
 from tests.hygiene.sources import ROOT

@@ -11,7 +11,7 @@ import pytest
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.overview import Seen
 from acp_core.model import Cost
-from acp_tui.widgets import fleet_lines as lines
+from acp_tui.widgets import fleet_table
 from tests.cli.support import Acp
 from tests.loops.support import make, start, wait_for_turns
 from tests.loops.test_costs import paying
@@ -50,13 +50,13 @@ def test_the_fleet_shows_what_each_collaboration_and_all_of_them_cost(tmp_path: 
     )
     snapshots = Fleet([tmp_path / "fleet"]).read()
     entries = overview.arrange(snapshots, lambda one: Seen((), 0, False))
-    widths = lines.columns(120, ("phase", "cost"))
+    widths = fleet_table.columns(120, ("phase", "cost"))
     rows = {
         Path(entry.key).name: "".join(
-            text for text, _ in lines.row(entry, "", ("", ""), widths, False)
+            text for text, _ in fleet_table.row(entry, "", ("", ""), widths, False)
         )
         for entry in entries
     }
     assert "$0.25 + ?" in rows["partly"] and "$" not in rows["idle"]
     assert "$0.25" in rows["priced"] and "?" not in rows["priced"]
-    assert not lines.columns(120).cost  # only where it is chosen
+    assert not fleet_table.columns(120).cost  # only where it is chosen

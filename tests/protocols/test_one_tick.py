@@ -16,7 +16,7 @@ from acp_core.files.reading import Stamp, stamp_of
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle.read.collaboration import open_cycles
 from acp_core.protocols.governed.read.collaboration import open_folder as open_governed
-from acp_core.protocols.kit import unseen_text
+from acp_core.protocols.kit import findings
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
 from tests.protocols.cycle import making as cycles
 from tests.protocols.governed import making as governed
@@ -71,7 +71,7 @@ def coarse(found: os.stat_result) -> Stamp:
 @pytest.fixture(autouse=True)
 def one_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "stamp_of", coarse)
-    monkeypatch.setattr(unseen_text, "stamp_of", coarse)
+    monkeypatch.setattr(findings, "stamp_of", coarse)
 
 
 def rewrite(path: Path, old: bytes, new: bytes, at: int) -> None:

@@ -12,9 +12,9 @@ import sys
 import time
 
 from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, Tip, TipMoved
+from acp_core.stores.fault_points import fault_point
 from acp_core.stores.postgres import link
 from acp_core.stores.postgres.engine import PostgresEngine
-from acp_core.stores.steps import reach
 from tests.stores.databases import engine
 from tests.stores.process import At
 
@@ -58,7 +58,7 @@ def main(url: str, id: str, name: str, count: int, step: str = "") -> None:
         read = until_read(opened, None)
         log = read.added
         if step:
-            reach.listener = At(step)
+            fault_point.listener = At(step)
         for number in range(count):
             key = f"{name}-{number}"
             read, log, seq = append(opened, read, log, name, key)

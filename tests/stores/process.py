@@ -1,6 +1,6 @@
 """`acp` that is killed, or fails, at a named step: ``python -m tests.stores.process STEP ARGUMENTS``.
 
-The steps are those of `acp_core.stores.steps`; ``STEP:2`` means the second time that it is reached,
+The steps are those of `acp_core.stores.fault_points`; ``STEP:2`` means the second time that it is reached,
 ``STEP=stop`` stops the process there (SIGSTOP) instead of killing it, ``STEP=full`` has the disk full.
 """
 
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-from acp_core.stores.steps import reach
+from acp_core.stores.fault_points import fault_point
 
 
 class At:
@@ -37,6 +37,6 @@ class At:
 if __name__ == "__main__":
     from acp_tui.__main__ import main
 
-    reach.listener = At(sys.argv[1])
+    fault_point.listener = At(sys.argv[1])
     sys.argv = ["acp", *sys.argv[2:]]
     raise SystemExit(main(sys.argv[1:]))

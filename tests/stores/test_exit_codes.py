@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.stores import silence
+from acp_core.stores import hosts as stores_hosts
 from acp_core.stores.address import parse
 from acp_core.stores.engine import HostState
 from acp_core.stores.opening import open_engine
@@ -138,7 +138,7 @@ def test_when_a_host_was_heard_of(postgres: Server, database: str, tmp_path: Pat
     assert re.search(advised, said), said
     ran = b.append("writer", "blocked", "--reply-to", "2")
     assert ran.returncode == 7 and "taking over is advised" in ran.stderr
-    assert 3 * silence.BEAT == 45
+    assert 3 * stores_hosts.BEAT == 45
 
 
 def test_when_a_host_said_something_over_git(tmp_path: Path) -> None:

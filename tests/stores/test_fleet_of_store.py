@@ -12,9 +12,9 @@ import pytest
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.read import stores
 from acp_core.stores.address import parse
-from acp_core.stores.listing import Listed
+from acp_core.stores.engine import Listed
 from acp_core.stores.postgres import link, schema
-from acp_core.stores.postgres.overview import Overview
+from acp_core.stores.postgres.hosts import Overview
 from tests.stores.databases import prepared
 from tests.stores.hosts import Host, git, repository, shared, started
 from tests.support.postgres import Server

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.folder.mirror.acts import read_back
-from acp_core.stores import asking, mirror, proof
+from acp_core.stores import asking, mirror
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Asked
 from acp_core.stores.opening import open_engine
@@ -53,7 +53,7 @@ class People:
         (config / "config.toml").write_text(f"[share]\nsign = {json.dumps(self.key(name))}\n")
         with pytest.MonkeyPatch.context() as patched:
             patched.setenv("ACP_CONFIG", str(config))
-            return proof.signed(request, self.address._replace(id=id))
+            return asking.signed(request, self.address._replace(id=id))
 
     def answer_to(self, name: str, request: Asked) -> str:
         """What becomes of a request that a person writes into the store, by no command of acp."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_core.stores import names
+from acp_core.stores import tree
 from acp_core.stores.engine import StoreRefused
 
 HOSTILE = [
@@ -28,16 +28,16 @@ KIND = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_that_are_refused(name: str) -> None:
-    assert names.against(name)
+    assert tree.against(name)
     with pytest.raises(StoreRefused) as caught:
-        names.check(["proposal.md", name])
+        tree.check(["proposal.md", name])
     said = str(caught.value)
     assert said.isprintable() and len(said) < 500
     assert caught.value.code == 8
 
 
 def test_names_that_people_use() -> None:
-    names.check(KIND)
+    tree.check(KIND)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_names_that_people_use() -> None:
 )
 def test_two_names_that_are_one_somewhere(pair: tuple[str, str]) -> None:
     with pytest.raises(StoreRefused):
-        names.check(pair)
+        tree.check(pair)
 
 
 def test_too_many() -> None:
     with pytest.raises(StoreRefused, match="more than 2000 files"):
-        names.check(f"{number}.md" for number in range(2001))
+        tree.check(f"{number}.md" for number in range(2001))

@@ -198,7 +198,7 @@ def test_a_notice_of_somebody_else_ends_no_wait(postgres: Server, database: str)
 
 def test_a_change_without_notice_is_found(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who made it was killed before it could tell."""
-    monkeypatch.setattr("acp_core.stores.postgres.news.LOOK", 0.2)
+    monkeypatch.setattr("acp_core.stores.postgres.link.LOOK", 0.2)
     opened, tip = begun(database)
     with opened, engine(database) as other:
         assert not opened.wait(tip, 0.1)

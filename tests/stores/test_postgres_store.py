@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.stores.engine import Asked, HostState, StoreRefused
 from acp_core.stores.postgres import link, schema
-from acp_core.stores.postgres.overview import Overview
+from acp_core.stores.postgres.hosts import Overview
 from tests.stores.databases import begun, change, engine, line, prepared
 from tests.stores.hosts import ID, Host, started
 from tests.support.postgres import Server
@@ -319,7 +319,7 @@ def test_a_change_of_which_no_notice_came_is_listed(
     opened, tip = begun(database)
     overview = Overview(database)
     overview.refresh()
-    monkeypatch.setattr("acp_core.stores.postgres.news.send", lambda *_: None)
+    monkeypatch.setattr("acp_core.stores.postgres.link.send", lambda *_: None)
     opened.publish(tip, change(1, 2))
     assert not overview.wait(0.1)
     assert overview.refresh() == {"one"}

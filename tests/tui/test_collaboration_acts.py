@@ -13,13 +13,12 @@ from pydantic import BaseModel
 from acp_core import model
 from acp_core.model import Action, Intent, Need, Outcome, OutcomeState, Preview
 from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets.document_pages import TextView
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane
-from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.text_view import TextView
+from acp_tui.widgets.pane import Pane, PaneData
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.screen import (
@@ -157,7 +156,7 @@ async def test_editing_steps_aside_and_comes_back(
 ) -> None:
     edited: list[tuple[Path, int | None]] = []
     monkeypatch.setattr(
-        "acp_tui.screens.document_requests.edit",
+        "acp_tui.screens.snapshot_screen.edit",
         lambda app, path, line=None, setting=None: edited.append((path, line)),
     )
     snapshot = with_paths(make_snapshot(), KEY)

@@ -18,8 +18,7 @@ from acp_tui.screens.pick import PickScreen
 from acp_tui.text import width
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
-from acp_tui.widgets.markdown_blocks import TooDeep, parse
-from acp_tui.widgets.markdown_page import MarkdownPage
+from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
 from acp_tui.widgets.phase_rail import rail
 from acp_tui.widgets.tab_strip import Tab
 from tests.tui.screen import change, make_app, screen_lines, settle

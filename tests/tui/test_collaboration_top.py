@@ -10,11 +10,10 @@ import pytest
 
 from acp_core import model
 from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status, Turn
-from acp_tui.widgets.headline_rows import Keys, headlines
+from acp_tui.widgets.headline import Keys, headlines
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import Pane, PaneData
 from acp_tui.widgets.phase_rail import rail
 from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
 from tests.tui.stage import until

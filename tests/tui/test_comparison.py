@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.history import diff as differ
+from acp_tui.screens.compare import below, compare, side_by_side
 from acp_tui.text import width
-from acp_tui.widgets.comparison import below, compare, side_by_side
 from acp_tui.widgets.lines import Row, text_of
 
 OLD = "# Title\n\nEntries stay for **seven** days, and then\nthey go.\n\n- one\n- two\n\n---\n"

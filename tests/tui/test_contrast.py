@@ -24,7 +24,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.style.colours import SEVERITY_COLOURS, TONE_COLOURS, VERDICT_COLOURS
-from acp_tui.style.contrast import LEAST, TEXTS, ReadableDim, contrast
+from acp_tui.style.theme import LEAST, TEXTS, ReadableDim, contrast
 from tests.golden.states import all_states
 from tests.hygiene.sources import ROOT, files
 from tests.tui.screen import settle

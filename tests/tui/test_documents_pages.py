@@ -9,13 +9,18 @@ from textual.app import ComposeResult
 
 from acp_core.model import Document
 from acp_tui.text import width
-from acp_tui.widgets.code_styles import lines_of as code_lines
-from acp_tui.widgets.document_pages import ChangesPage, RawPage
+from acp_tui.widgets.document_pages import (
+    ChangesPage,
+    RawPage,
+    changed_lines,
+    compare,
+    lines_of,
+    removed_before,
+)
 from acp_tui.widgets.document_view import Mode, lay_out
-from acp_tui.widgets.line_diff import changed_lines, compare, lines_of, removed_before
 from acp_tui.widgets.lines import text_of
-from acp_tui.widgets.markdown_blocks import TooDeep, parse
-from acp_tui.widgets.markdown_page import MarkdownPage
+from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
+from acp_tui.widgets.markdown import lines_of as code_lines
 from acp_tui.widgets.row_list import RowList
 from acp_tui.widgets.state_tree import NotJson, StateTree, read
 from tests.tui.stage import WidgetApp

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from acp_core.model import Need, Notice
 from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
-from acp_tui.screens.pane_loader import PaneLoader
+from acp_tui.screens.panes import PaneLoader
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList

@@ -16,11 +16,11 @@ from acp_core.fleet import Fleet, overview
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person.notices import news
-from acp_tui.actions.alone import alone
-from acp_tui.widgets import causes, fleet_lines
-from acp_tui.widgets.headline_rows import Keys, headlines
+from acp_tui.screens.result import capitalize_sentence
+from acp_tui.widgets import fleet_table, next_actions
+from acp_tui.widgets.headline import Keys, headlines
 from acp_tui.widgets.next_actions import need_item, notice_item
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import PaneData
 from tests.golden.states import all_states
 from tests.tui.support import KEY, make_snapshot
 
@@ -66,12 +66,12 @@ def drawn(snapshot: Snapshot, known: list[Snapshot]) -> Iterator[tuple[str, str]
     for notice in snapshot.notices:
         yield "next", notice_item(notice, snapshot, now).pieces[1][0]
     names = [each.id for each in snapshot.participants]
-    for item in causes.items(snapshot.causes, now, True, names=names):
+    for item in next_actions.cause_items(snapshot.causes, now, True, names=names):
         if item.key.startswith("cause "):
             yield "why on the screen", item.pieces[2][0]
     entries = overview.arrange(known, lambda each: overview.Seen(each.needs, 0, False))
     for entry in entries:
-        if entry.snapshot is snapshot and (detail := fleet_lines.detail(entry)):
+        if entry.snapshot is snapshot and (detail := fleet_table.detail_line(entry)):
             yield "fleet", detail.text
     commands = {
         "acp status": [row for row in status.render(entries, now, shown_on) if "    → " in row],
@@ -145,6 +145,6 @@ def test_refusals_begin_with_a_capital_where_they_stand_by_themselves() -> None:
     app: Any = SimpleNamespace(fleet=SimpleNamespace(snapshots={KEY: snapshot}))
     values = {"roles": ["dev=claude"], "why": "the form says so", "jobs": 3}
     for sentence, shown in REFUSALS.items():
-        assert alone(app, KEY, sentence, values) == shown
-    assert alone(app, None, "the folder exists") == "The folder exists"
-    assert alone(app, "/work/gone", "it is gone") == "It is gone"
+        assert capitalize_sentence(app, KEY, sentence, values) == shown
+    assert capitalize_sentence(app, None, "the folder exists") == "The folder exists"
+    assert capitalize_sentence(app, "/work/gone", "it is gone") == "It is gone"

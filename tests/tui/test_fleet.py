@@ -19,7 +19,7 @@ from acp_core.model import Need, Notice, Participant, Source, SourceState, Statu
 from acp_tui import arranging
 from acp_tui.app import AcpApp
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.widgets import fleet_lines as lines
+from acp_tui.widgets import fleet_table
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 from tests.tui.stage import (
@@ -368,9 +368,9 @@ async def test_a_thousand_are_arranged_and_only_what_shows_is_drawn(
     fleet = StageFleet(*many)
     app = dashboard(fleet, tmp_path)
     made: list[str] = []
-    row = lines.row
+    row = fleet_table.row
     monkeypatch.setattr(
-        lines, "row", lambda entry, *rest: made.append(entry.key) or row(entry, *rest)
+        fleet_table, "row", lambda entry, *rest: made.append(entry.key) or row(entry, *rest)
     )
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)

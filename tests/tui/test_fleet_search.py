@@ -10,8 +10,8 @@ from textual.widgets import Input
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens.fleet_search import Hits
 from acp_tui.widgets.fleet_table import FleetTable
-from acp_tui.widgets.hits import Hits
 from tests.support import toy
 from tests.tui.stage import screen_text, until
 from tests.tui.support import HOSTILE

@@ -17,7 +17,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import SettingsError
 from acp_tui.app import AcpApp
 from acp_tui.screens.pick import PickScreen
-from acp_tui.widgets import fleet_lines as lines
+from acp_tui.widgets import fleet_table
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
 from tests.tui.support import NOW
@@ -75,10 +75,10 @@ async def test_a_click_on_a_title_sorts_by_it_and_another_one_no_longer(tmp_path
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         await pilot.press("K", "K", "K")
-        await pilot.click(FleetTitles, offset=(lines.MARGIN + 2, 0))
+        await pilot.click(FleetTitles, offset=(fleet_table.MARGIN + 2, 0))
         await settled(pilot)
         assert names(app) == ["alpha", "old", "stuck", "zeta"]
-        await pilot.click(FleetTitles, offset=(lines.MARGIN + 2, 0))
+        await pilot.click(FleetTitles, offset=(fleet_table.MARGIN + 2, 0))
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"]
 
@@ -143,11 +143,11 @@ async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
-@pytest.mark.parametrize("chosen", [("state",), ("about",), ("since",), lines.TITLES[1:]])
+@pytest.mark.parametrize("chosen", [("state",), ("about",), ("since",), fleet_table.TITLES[1:]])
 def test_chosen_columns_fit_at_any_width(width: int, chosen: tuple[str, ...]) -> None:
-    columns = lines.columns(width, chosen)
-    assert columns.name >= lines.NAME and columns.text + lines.MARGIN + 1 <= width
-    assert not set(lines.columns(width)) - {0} or columns.name
+    columns = fleet_table.columns(width, chosen)
+    assert columns.name >= fleet_table.NAME and columns.text + fleet_table.MARGIN + 1 <= width
+    assert not set(fleet_table.columns(width)) - {0} or columns.name
 
 
 def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_mistake_in_a_saved_view_is_one_line_when_acp_starts(tmp_path: Path) -
 
 def test_columns_that_come_with_the_width_leave_the_name_its_room() -> None:
     for hosts in (False, True):
-        widths = [lines.columns(width, (), hosts).name for width in range(80, 400)]
+        widths = [fleet_table.columns(width, (), hosts).name for width in range(80, 400)]
         steps = list(itertools.pairwise(widths))
         assert all(after >= min(24, before) for before, after in steps), "it cuts no such name"
         assert all(after >= before * 0.7 for before, after in steps), "it takes no half of others"
@@ -171,6 +171,9 @@ def test_columns_that_come_with_the_width_leave_the_name_its_room() -> None:
 def test_a_part_has_the_sign_of_a_need_only_where_it_needs_somebody_itself() -> None:
     part, needs = snapshot("auth"), needy("auth").needs
     quiet = FleetEntry(part, depth=1, group=Group.NEEDS)
-    assert lines.sign(quiet)[0] == "○"
-    assert lines.sign(FleetEntry(part, needs, depth=1, group=Group.NEEDS))[0] == lines.WANTED
-    assert lines.sign(FleetEntry(part, needs, group=Group.NEEDS))[0] == lines.WANTED
+    assert fleet_table.sign(quiet)[0] == "○"
+    assert (
+        fleet_table.sign(FleetEntry(part, needs, depth=1, group=Group.NEEDS))[0]
+        == fleet_table.WANTED
+    )
+    assert fleet_table.sign(FleetEntry(part, needs, group=Group.NEEDS))[0] == fleet_table.WANTED

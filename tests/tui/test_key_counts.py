@@ -16,10 +16,9 @@ from acp_core.model import Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.action import ActionScreen, CreateScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.create import CreateScreen
 from acp_tui.screens.fleet import FleetScreen
 from tests.agents.support import wait_for
 from tests.golden.states import all_states

@@ -12,7 +12,7 @@ from acp_core.model import Need, NextAction, Participant, Snapshot, Status, Turn
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions, action_items
-from acp_tui.widgets.pane_data import PaneData
+from acp_tui.widgets.pane import PaneData
 from tests.tui.stage import NOW, WidgetApp, needy
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_tui.terminal.sequences import Terminal
+from acp_tui.terminal.driver import Terminal
 from tests.tui.stage import Clock, StageFleet, dashboard, needy, snapshot, until
 
 CODE = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + chr(10))"

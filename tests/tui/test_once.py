@@ -14,7 +14,7 @@ from textual.widget import Widget
 from acp_core.model import Finding, Severity
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.findings import items
-from acp_tui.widgets.headline_rows import FEW, LOW, MOST
+from acp_tui.widgets.headline import FEW, LOW, MOST
 from tests.protocols.cycle import folders
 from tests.protocols.folder.support import make_v1
 from tests.protocols.governed import states

@@ -15,7 +15,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.pane_layout import sizes
+from acp_tui.screens.panes import sizes
 from acp_tui.widgets.pane import Pane
 from tests.golden.states import all_states
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle

@@ -15,11 +15,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from acp_core.model import Snapshot
-from acp_tui.screens.pane_switcher import PaneSwitcher
-from acp_tui.terminal.compositing import Cells
-from acp_tui.widgets import timeline_rows
-from acp_tui.widgets.lines import Lines
-from acp_tui.widgets.scroll_column import ScrollColumn
+from acp_tui.screens.panes import PaneSwitcher
+from acp_tui.terminal.painting import Cells
+from acp_tui.widgets import timeline_view
+from acp_tui.widgets.lines import Lines, ScrollColumn
 from tests.support import piloted
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 from tests.tui.support import make_documents, make_event
@@ -140,7 +139,7 @@ async def test_rows_of_events_are_made_once(
     fleet = StageFleet(with_events(500))
     app: Any = dashboard(fleet, tmp_path)
     made: list[str] = []
-    rows = timeline_rows.event_rows
+    rows = timeline_view.event_rows
 
     def counted(event: Any, *given: Any, **how: Any) -> Any:
         made.append(event.id)
@@ -152,7 +151,7 @@ async def test_rows_of_events_are_made_once(
         fleet.show(with_events(500))
         await pilot.pause(0.2)
         before = app.screen.snapshot
-        monkeypatch.setattr(timeline_rows, "event_rows", counted)
+        monkeypatch.setattr(timeline_view, "event_rows", counted)
         fleet.show(replace(before, events=(*before.events, events[-1])))
         await until(pilot, lambda: "501" in screen_text_of_pieces(app))
         await pilot.pause(0.1)

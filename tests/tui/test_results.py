@@ -14,10 +14,9 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
-from acp_tui.actions import reporting
 from acp_tui.app import AcpApp
 from acp_tui.opening import Opening
-from acp_tui.screens import card
+from acp_tui.screens import card, result
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
@@ -109,7 +108,7 @@ async def test_who_goes_on_before_what_is_next_is_known_is_told_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = threading.Event()
-    monkeypatch.setattr(reporting, "_next_step", held(known, reporting._next_step))
+    monkeypatch.setattr(result, "_next_step", held(known, result._next_step))
     app: Any = dashboard(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))

@@ -14,8 +14,7 @@ from acp_core.agents import registry
 from acp_core.person import journal
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.create import CreateScreen
+from acp_tui.screens.action import ActionScreen, CreateScreen
 from acp_tui.screens.fleet import FleetScreen
 from tests.agents.support import wait_for
 from tests.cli.support import Acp

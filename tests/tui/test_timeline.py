@@ -11,11 +11,9 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from acp_core.model import Event
-from acp_tui.widgets.event_details import Source
-from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.timeline import Timeline
-from acp_tui.widgets.timeline_filter import parse
-from acp_tui.widgets.timeline_model import LastSeen
+from acp_tui.widgets.pane import PaneData
+from acp_tui.widgets.timeline import Source, Timeline
+from acp_tui.widgets.timeline_model import LastSeen, parse
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import WidgetApp, until
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events, make_snapshot

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import ComposeResult
 
-from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
-from acp_tui.widgets.timeline_filter import Filter, find_event, parse
-from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
-from acp_tui.widgets.timeline_rows import columns, detail_rows, event_height, event_rows, rule_row
-from acp_tui.widgets.wrap import wrap, wrap_path
+from acp_tui.widgets.lines import Lines, Row, find, mark, text_of, wrap, wrap_path
+from acp_tui.widgets.timeline_model import Filter, Growth, Model, Part, Spot, find_event, parse
+from acp_tui.widgets.timeline_view import columns, detail_rows, event_height, event_rows, rule_row
 from tests.tui.stage import WidgetApp
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
 

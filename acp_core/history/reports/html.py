@@ -157,16 +157,12 @@ SCRIPT = """
   document.documentElement.dataset.ready = "yes";
 }());
 """
-
 MOST = 4_000  # events that are listed; of more, the first and the last half
-
 _HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-
 _POLICY = (
     f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; "
     "base-uri 'none'; form-action 'none'"
 )
-
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

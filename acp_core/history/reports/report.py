@@ -26,9 +26,7 @@ from acp_core.model.story import PastTurn
 from acp_core.model.text import clean
 
 REMOVED = "[removed]"
-
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-
 _HEADER = re.compile(
     r"(?i)\b(authorization|proxy-authorization|cookie|set-cookie)(\s*:\s*)[^\n]{1,4000}"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_core.loops.acts import names
 from acp_core.model.action_field import PLACE, Field, Kind
 from acp_core.model.action_spec import ActionSpec, Intent
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _BINDERS = "acp_core.loops.acts"
 _FOLDER = PLACE._replace(default=None, required=True)
@@ -23,7 +23,7 @@ _AGENTS = Field(
     items=Kind.CHOICE, position=True, metavar="PARTICIPANT",
 )  # fmt: skip
 RUN = (
-    options.MODEL,
+    fast_args.MODEL,
     Field("workdir", "Working folder", "Run the agent in this folder (default: the collaboration's).",
           kind=Kind.FOLDER, owner=True),
     Field("alone", help="The agent waits for its turns itself; start it once.", kind=Kind.FLAG,
@@ -47,14 +47,13 @@ RUN = (
           kind=Kind.DURATION, asked=False, owner=True),
     Field("timeout", "Limit of one turn", "Time limit of one turn.", Kind.DURATION,
           aliases=("--turn-limit",), owner=True),
-    options.ONCE._replace(form=True, asked=False),
-    options.PERMISSIONS._replace(form=True, asked=False),
+    fast_args.ONCE._replace(form=True, asked=False),
+    fast_args.PERMISSIONS._replace(form=True, asked=False),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION, owner=True),
-    options.BUDGET,
+    fast_args.BUDGET,
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
-
 LAUNCH = ActionSpec(
     names.LAUNCH,
     "Start loops",
@@ -65,7 +64,7 @@ LAUNCH = ActionSpec(
             help="Name the participants and their agents (default: all that ran here before).", metavar="PARTICIPANT[=PRESET]",
             owner=True,
         ),
-        options.AGENT._replace(
+        fast_args.AGENT._replace(
             help="Choose the agent of a participant, or (without NAME) of all others; without participants, of all that have no loop.", aliases=("--with", "--program"),
             form=True, asked=False,
         ),
@@ -79,7 +78,7 @@ LAUNCH = ActionSpec(
               kind=Kind.CHOICE, choices=("systemd", "launchd", "cron"), metavar="MANAGER", form=False,
               optional=True),
         Field("remove", help="With --at-boot: remove what it added.", kind=Kind.FLAG, form=False),
-        options.YES,
+        fast_args.YES,
     ),
     Intent.START,
     command="launch",
@@ -100,7 +99,7 @@ RELAUNCH = ActionSpec(
     "Restart",
     "Restart a participant's loop with the same agent, or with another model of it.",
     f"{_BINDERS}.starting:bind_relaunch",
-    (_WHO, options.MODEL._replace(help="Choose another model (empty: the same as before).")),
+    (_WHO, fast_args.MODEL._replace(help="Choose another model (empty: the same as before).")),
     Intent.START,
 )
 LAUNCH_ALL = ActionSpec(
@@ -124,7 +123,7 @@ HAND_OVER = ActionSpec(
         _WHO._replace(help="Name the participant to reassign; the id stays the same."),
         _PROGRAM,
         _COMMAND,
-        options.MODEL,
+        fast_args.MODEL,
     ),
     Intent.START,
     owner=True,
@@ -133,7 +132,7 @@ NUDGE = ActionSpec(
     names.NUDGE,
     "Send a message",
     "Send a message to a participant's agent, for its turn.",
-    f"{_BINDERS}.messages:bind_nudge",
+    f"{_BINDERS}.steering:bind_nudge",
     (
         _WHO._replace(help="Name the participant.", position=True),
         Field(
@@ -155,7 +154,7 @@ CANCEL = ActionSpec(
     names.CANCEL,
     "Cancel the turn",
     "Cancel what a participant's agent is doing; the loop then waits for you.",
-    f"{_BINDERS}.cancelling:bind_cancel",
+    f"{_BINDERS}.stopping:bind_cancel",
     (_WHO._replace(help="Name the participant.", position=True),),
     Intent.STOP,
     risky=True,
@@ -219,14 +218,14 @@ LOGIN = ActionSpec(
     names.LOGIN,
     "Log in",
     "Show the login command of a participant's agent.",
-    f"{_BINDERS}.messages:bind_login",
+    f"{_BINDERS}.steering:bind_login",
     (_WHO,),
 )
 RAISE = ActionSpec(
     names.RAISE,
     "Raise a budget",
     "Raise a budget that stops a participant's agent.",
-    f"{_BINDERS}.raising:bind_raise",
+    f"{_BINDERS}.steering:bind_raise",
     (
         _WHO,
         Field("budget", "Raise to", "The new limit: scope = amount, such as turn=5usd.",
@@ -239,7 +238,7 @@ ANSWER = ActionSpec(
     names.ANSWER_PERMISSION,
     "Answer a permission request",
     "Allow or reject what an agent asks permission for, once.",
-    f"{_BINDERS}.permissions:bind_answer",
+    f"{_BINDERS}.steering:bind_answer",
     (
         Field("request", "Request", "Choose the request by its id.",
               Kind.CHOICE, position=True, required=True),

@@ -14,9 +14,8 @@ from acp_core.protocols.kit.wording import safe
 from acp_core.stores import asking
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Heard, Lease
-from acp_core.stores.hosts import this_host
+from acp_core.stores.hosts import Silence, this_host
 from acp_core.stores.opening import open_engine
-from acp_core.stores.silence import Silence
 
 _SHOWN = 20  # requests, the latest ones
 

@@ -17,8 +17,7 @@ from acp_core.model.action import Action
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit.schema import fields, inputs
-from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.values import Values, fields, inputs
 
 AS_BEFORE = "as before"
 """The choice of a program that stands for the one that the owner chose before."""
@@ -182,7 +181,7 @@ def _settled(field: Field) -> Any:
 
 
 def _accepted(field: Field) -> list[str]:
-    """The names under which a request gives a field its value (see `acp_core.protocols.kit.schema`)."""
+    """The names under which a request gives a field its value (see `acp_core.protocols.kit.values`)."""
     return [field.name, *(_plain(each) for each in field.aliases)]
 
 

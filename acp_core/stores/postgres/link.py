@@ -1,7 +1,7 @@
 """The connection of this process to a database: one for all collaborations there, made again when it is lost.
 
 Everything that is said goes through `Link.run`, one thread at a time. Who waits for news does not
-hold the connection: it watches the socket (see `acp_core.stores.postgres.news`).
+hold the connection: it watches the socket (see `acp_core.stores.postgres.link`).
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from acp_core.files import owners
 from acp_core.model.text import clean_line
 from acp_core.stores.address import BadAddress
 from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
-from acp_core.stores.postgres import schema, words
-from acp_core.stores.postgres.news import News
-from acp_core.stores.postgres.watchdog import Watchdog
+from acp_core.stores.postgres import schema, sqlstate_messages
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHANNEL = "acp"
+
 EXTRA = "PostgreSQL needs the extra: pip install 'acp-tui[postgres]'"
+
 _DEFAULTS = {
     "connect_timeout": 10,  # seconds
     "keepalives_idle": 15,
@@ -38,6 +40,7 @@ _DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # ms: a network that takes nothing any more is lost
 }
+
 SETTINGS = {
     "client_encoding": "UTF8",
     "idle_in_transaction_session_timeout": "10s",  # a stopped process gives the row free
@@ -45,10 +48,14 @@ SETTINGS = {
     "statement_timeout": "120s",
 }
 """What acp sets in each of its sessions."""
+
 PATIENCE = 150.0
 """Seconds after which an answer is not waited for any more: more than the server may work at one."""
+
 GRACE = 4.0  # seconds in which a server that was there may come again
+
 _STARTING = 30.0  # seconds, where it says that it is just starting
+
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
@@ -82,7 +89,7 @@ class Link:
             try:
                 return self.run_once(work)
             except InDoubt as again:
-                raise words.unreachable(self.url, str(again)) from None
+                raise sqlstate_messages.unreachable(self.url, str(again)) from None
 
     def run_once(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection, once.
@@ -99,11 +106,11 @@ class Link:
                 with self._watchdog.over(connection.fileno()):
                     return work(connection)
             except psycopg.Error as error:
-                if connection.closed or words.was_cut(error):
+                if connection.closed or sqlstate_messages.was_cut(error):
                     self._drop()
-                    raise InDoubt(words.reason(error)) from None
+                    raise InDoubt(sqlstate_messages.reason(error)) from None
                 _roll_back(connection)
-                raise words.refusal(self.url, error) from None
+                raise sqlstate_messages.refusal(self.url, error) from None
             except UnicodeEncodeError as error:
                 _roll_back(connection)
                 raise StoreRefused(f"the store takes no such text: {error.reason}") from None
@@ -154,7 +161,7 @@ class Link:
             except SharingError as error:
                 patience = GRACE if self.made else 0.0
                 if time.monotonic() - began >= (
-                    _STARTING if words.is_starting(error) else patience
+                    _STARTING if sqlstate_messages.is_starting(error) else patience
                 ):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
@@ -173,7 +180,7 @@ class Link:
             connection.execute(f"listen {CHANNEL}")
         except psycopg.Error as error:
             connection.close()
-            raise words.refusal(self.url, error) from None
+            raise sqlstate_messages.refusal(self.url, error) from None
         except BaseException:
             connection.close()
             raise
@@ -203,18 +210,20 @@ def connect(url: str) -> Connection:
     try:
         given = conninfo_to_dict(url)
     except psycopg.Error as error:
-        raise BadAddress(f"{clean_line(url, 200)} is refused: {words.reason(error)}") from None
+        raise BadAddress(
+            f"{clean_line(url, 200)} is refused: {sqlstate_messages.reason(error)}"
+        ) from None
     try:
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
         name = given.get("application_name") or f"acp {owners.host()}"[:60]
         connection = psycopg.connect(url, autocommit=True, application_name=str(name), **missing)
     except psycopg.Error as error:
-        raise words.not_connected(url, error) from None
+        raise sqlstate_messages.not_connected(url, error) from None
     try:
         _set_up(connection)
     except psycopg.Error as error:
         connection.close()
-        raise words.refusal(url, error) from None
+        raise sqlstate_messages.refusal(url, error) from None
     return connection
 
 
@@ -241,6 +250,7 @@ def _roll_back(connection: Connection) -> None:
 
 
 _links: dict[tuple[int, str], tuple[Link, int]] = {}
+
 _guard = threading.Lock()
 
 
@@ -261,3 +271,201 @@ def give_back(link: Link) -> None:
             return
         _links.pop((os.getpid(), link.url), None)
     link.close()
+
+
+class Watchdog:
+    """Shuts a socket down on which an answer takes too long: whoever waits there sees its end.
+
+    Args:
+        patience: how many seconds an answer may take.
+    """
+
+    def __init__(self, patience: Callable[[], float]) -> None:
+        self._patience = patience
+        self._turn = threading.Condition()
+        self._over: tuple[float, int] | None = None  # a deadline, and the socket
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def over(self, fd: int) -> Iterator[None]:
+        """Watch over a socket for as long as this lasts."""
+        outer = self._over
+        with self._turn:
+            self._over = outer or (time.monotonic() + self._patience(), fd)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._watch, name="acp-watchdog", daemon=True
+                )
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._over = outer
+
+    def end(self) -> None:
+        """No more watching; it begins again with the next socket."""
+        with self._turn:
+            self._thread = None
+            self._turn.notify_all()
+
+    def _watch(self) -> None:
+        me = threading.current_thread()
+        with self._turn:
+            while self._thread is me:
+                if self._over is not None and time.monotonic() >= self._over[0]:
+                    _shut_down(self._over[1])
+                    self._over = None
+                self._turn.wait(min(5.0, self._patience() / 4))
+
+
+def _shut_down(fd: int) -> None:
+    """End a connection from both sides; the descriptor stays its owner's."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as same:
+        same.shutdown(socket.SHUT_RDWR)
+
+
+if TYPE_CHECKING:
+    pass
+
+LOOK = 5.0  # seconds between two looks
+
+_SLICE = 1.0  # seconds after which the socket may be another one
+
+_LONGEST = 100  # characters of a payload that is looked at
+
+_MOST = 20_000  # names that an ear keeps
+
+
+class Line(Protocol):
+    """A connection as those who wait need it.
+
+    ``made`` says how often it was made: news may have been missed in between.
+    """
+
+    made: int
+
+    def socket(self) -> int:
+        """The socket on which something may come; a connection is made where there is none."""
+        ...
+
+    def take_in(self) -> bool:
+        """Take in what came, without waiting; False where the connection is lost."""
+        ...
+
+
+class Subscription:
+    """What one waiter heard and has not yet seen to.
+
+    Args:
+        name: the collaboration that matters; None for all.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        self.heard: dict[str, int] = {}  # the revision that was told of, by collaboration
+
+    def takes(self, name: str, revision: int) -> bool:
+        """Keep what was told, if it matters here."""
+        if self.name not in (None, name) or len(self.heard) >= _MOST:
+            return False
+        self.heard[name] = max(revision, self.heard.get(name, 0))
+        return True
+
+    def take(self) -> dict[str, int]:
+        """What was heard, which is seen to from now on."""
+        heard, self.heard = self.heard, {}
+        return heard
+
+
+class News:
+    """The ears of a process for one database.
+
+    Args:
+        line: the connection on which news come.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._ears: set[Subscription] = set()
+        self._turn = threading.Condition()
+        self._watching = False
+
+    def open(self, name: str | None) -> Subscription:
+        """An ear, from now on."""
+        ear = Subscription(name)
+        with self._turn:
+            self._ears.add(ear)
+        return ear
+
+    def close(self, ear: Subscription) -> None:
+        """The ear is not needed any more."""
+        with self._turn:
+            self._ears.discard(ear)
+
+    def tell(self, payload: str) -> None:
+        """Somebody says that a collaboration changed: ``NAME REVISION``; a stranger's words."""
+        name, _, number = payload[:_LONGEST].partition(" ")
+        if not number.isascii() or not number.isdigit() or len(number) > 18:
+            return
+        with self._turn:
+            told = [ear for ear in self._ears if ear.takes(name, int(number))]
+            if told:
+                self._turn.notify_all()
+
+    def wait(self, ear: Subscription, seconds: float) -> dict[str, int]:
+        """Wait until something is heard.
+
+        Returns:
+            The revisions that were told of, by collaboration. Nothing where the time has passed,
+            or where news may have been missed: then it is time to look.
+
+        Raises:
+            SharingError: the connection was lost, and none can be made.
+        """
+        deadline = time.monotonic() + seconds
+        with self._turn:
+            while self._watching and not ear.heard:
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._turn.wait(left):
+                    break
+            if ear.heard or self._watching:
+                return ear.take()
+            self._watching = True
+        try:
+            self._watch(ear, deadline)
+        finally:
+            with self._turn:
+                self._watching = False
+                self._turn.notify_all()  # another one watches now
+                heard = ear.take()
+        return heard
+
+    def _watch(self, ear: Subscription, deadline: float) -> None:
+        made = self._line.made
+        while not ear.heard:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            socket = self._line.socket()
+            if self._line.made != made:
+                return  # whatever was said before this connection was not heard: look
+            poll = select.poll()
+            poll.register(socket, select.POLLIN)
+            poll.poll(min(left, _SLICE) * 1_000)  # at once where another thread has just closed it
+            self._line.take_in()
+
+
+def send(connection: Connection, name: str, revision: int) -> None:
+    """Tell everybody that a collaboration changed; in a transaction of its own, which need not last.
+
+    Never raises: the change is made, and who does not hear of it looks.
+
+    NOTIFY within the transaction of the change would make all changes of the database, of whatever
+    collaboration, follow one another while each waits for the disk.
+    """
+    import psycopg
+
+    notice = f"begin; set local synchronous_commit = off; notify acp, '{name} {revision}'; commit"
+    with contextlib.suppress(psycopg.Error):
+        connection.execute(notice.encode())

@@ -28,9 +28,9 @@ from acp_core.stores.engine import (
     Tip,
     TipMoved,
 )
-from acp_core.stores.postgres import news
-from acp_core.stores.postgres.tips import tip_id
-from acp_core.stores.steps import reach
+from acp_core.stores.fault_points import fault_point
+from acp_core.stores.postgres import link as postgres_link
+from acp_core.stores.postgres.reading import tip_id
 
 if TYPE_CHECKING:
     from acp_core.stores.postgres.link import Connection, Link
@@ -73,12 +73,12 @@ def publish(link: Link, name: str, expected: Tip | None, change: Change) -> Tip:
     """
     written = _written(expected, change)
     work = _Publishing(name, expected, change, written)
-    reach("before publish")
+    fault_point("before publish")
     try:
         tip = link.run_once(work)
     except InDoubt as cut:
         tip = _settled(link, work, str(cut))
-    reach("after publish")
+    fault_point("after publish")
     return tip
 
 
@@ -123,8 +123,8 @@ class _Publishing:
         else:
             self._add(connection, self._expected)
         self.in_doubt = False
-        reach("postgres before notice")
-        news.send(connection, self._name, self._revision)
+        fault_point("postgres before notice")
+        postgres_link.send(connection, self._name, self._revision)
         return self.tip()
 
     def tip(self) -> Tip:
@@ -164,7 +164,7 @@ class _Publishing:
         ).fetchone()  # fmt: skip
         if made is None:
             raise TipMoved(_EXISTS)
-        reach("postgres locked")
+        fault_point("postgres locked")
         self.in_doubt = True
         with connection.pipeline():
             self._write(connection, made[0], 0)
@@ -176,7 +176,7 @@ class _Publishing:
             raise TipMoved(_MOVED)
         if (row.size, row.sha256.hex()) != (expected.size, expected.sha256):
             raise TipMoved("the log in the store is not the one that was read")
-        reach("postgres locked")
+        fault_point("postgres locked")
         self._revision = row.revision + 1
         change, written = self._change, self._written
         self.in_doubt = True

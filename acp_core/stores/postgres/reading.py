@@ -1,9 +1,4 @@
-"""Reading a collaboration from a PostgreSQL store: what changed since a tip, as of one moment.
-
-Nothing of it is loaded before it is certain that it is not too much. A tip that the database does
-not know (it was put back from a copy, say) is no reason to give up: where the log still continues
-what was seen of it, everything is read.
-"""
+"""The id of a tip in a PostgreSQL store: the number of the revision, and the mark that names it for good."""
 
 from __future__ import annotations
 
@@ -23,33 +18,54 @@ from acp_core.stores.engine import (
     put_back,
     rewritten,
 )
-from acp_core.stores.postgres.tips import parts, tip_id
 
 if TYPE_CHECKING:
     from acp_core.stores.postgres.link import Connection
 
+
+def tip_id(revision: int, mark: bytes) -> str:
+    """The id of a tip: which revision, and which of that number."""
+    return f"{revision}-{mark.hex()}"
+
+
+def parts(id: str) -> tuple[int, bytes]:
+    """The number and the mark of a tip's id, which a folder's files say; (0, b"") where it is none."""
+    number, _, mark = id.partition("-")
+    try:
+        return (int(number), bytes.fromhex(mark)) if len(number) < 19 else (0, b"")
+    except ValueError:
+        return 0, b""
+
+
 _MOST_LEASES = 1_000
+
 _BEGIN = "begin isolation level repeatable read read only"
+
 _ROW = (
     "select id, revision, mark, seq, lines, size, sha256, protocol from acp.collab where name = %s"
 )
+
 _SEEN = (
     "select r.number, r.lines, r.size, r.sha256 from acp.revision r join acp.collab c on c.id = r.collab"
     " where c.name = %s and r.number = %s and r.mark = %b"
 )
+
 _LEASES = (
     "select l.participant, l.host, l.boot, l.account, l.epoch, l.since, l.by from acp.lease l"
     f" join acp.collab c on c.id = l.collab where c.name = %s limit {_MOST_LEASES}"
 )
+
 _DOCUMENTS = (
     "select distinct on (d.path) d.path, d.digest, octet_length(b.data) from acp.doc d"
     " left join acp.blob b on b.digest = d.digest where d.collab = %s and d.revision > %s"
     f" order by d.path, d.revision desc limit {MAX_FILES + 1}"
 )
+
 _EARLIER = (
     "select b.data from acp.doc d join acp.collab c on c.id = d.collab left join acp.blob b on b.digest = d.digest"
     " where c.name = %s and d.revision <= %s and d.path = %b order by d.revision desc limit 1"
 )
+
 _LINES = "select line from acp.event where collab = %s and line_number > %s order by line_number"
 
 

@@ -13,8 +13,7 @@ from textual.widgets import Button, OptionList, Static, TextArea
 
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.actions import ActionsScreen
+from acp_tui.screens.action import ActionScreen, ActionsScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.result import ResultScreen
 from tests.protocols.governed import making, multi, playing

@@ -12,13 +12,12 @@ import pytest
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Moved
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.command import Commands
-from acp_core.protocols.kit.parser import Parser
+from acp_core.protocols.kit.command import Commands, Parser
 from acp_core.protocols.kit.values import Values
 
-BY = options.BY._replace(form=True)
+BY = fast_args.BY._replace(form=True)
 ROOM = "tests.protocols.kit.test_groups"
 SCHEMA = "acp.lamp/1"
 
@@ -36,7 +35,7 @@ def lighting(context: Context, now: datetime) -> Action:
 
 
 LIGHTING = ActionSpec(
-    "light", "Light it", "Light the lamp.", f"{ROOM}:lighting", (BY, options.YES),
+    "light", "Light it", "Light the lamp.", f"{ROOM}:lighting", (BY, fast_args.YES),
     command="lamp hall light", aliases=("switch_on",), examples=("acp lamp hall light",),
     moved=(Moved("--all", "blaze"),),
 )  # fmt: skip

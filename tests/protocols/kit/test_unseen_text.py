@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.model import Severity
 from acp_core.model.tracked import TrackedFile
-from acp_core.protocols.kit.unseen_text import UnseenText
+from acp_core.protocols.kit.findings import UnseenText
 from tests.faults import places
 from tests.faults.looking import acp
 

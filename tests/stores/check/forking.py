@@ -252,7 +252,7 @@ def _be(request: Mapping[str, Any]) -> NoReturn:
 def _command(request: Mapping[str, Any]) -> int:
     import tempfile
 
-    from acp_core.stores.steps import reach
+    from acp_core.stores.fault_points import fault_point
     from acp_tui.__main__ import main
     from tests.faults.clocks import jumped
     from tests.stores.process import At
@@ -261,7 +261,7 @@ def _command(request: Mapping[str, Any]) -> int:
     tempfile.tempdir = None
     sys.argv = ["acp", *request["words"]]
     if request["step"]:
-        reach.listener = At(request["step"])
+        fault_point.listener = At(request["step"])
     with jumped(request["clock"]) if request["clock"] else contextlib.nullcontext():
         return main(request["words"])
 

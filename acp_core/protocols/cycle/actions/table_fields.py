@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import PLACE, Field, Kind
 from acp_core.protocols.cycle.schema import AGENTS
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 PROJECT = PLACE._replace(help="The project's folder.")
 NAMED_PROJECT = PROJECT._replace(position=False)
@@ -38,30 +38,30 @@ OTHER_PROGRAMS = tuple(
 )  # fmt: skip
 """What forms ask for; on the command line `PROGRAMS` say the same."""
 PROGRAMS = (
-    options.AGENT._replace(
+    fast_args.AGENT._replace(
         name="presets", flag="--agent",
         help="The program of one agent, or (without NAME) of all others.",
     ),
     Field("commands", help="The command of one agent.", kind=Kind.LIST, flag="--agent-command",
           metavar="NAME=COMMAND", form=False, owner=True),
-    options.MODEL._replace(
+    fast_args.MODEL._replace(
         help="The model that the programs use [default: their own].", form=False
     ),
 )  # fmt: skip
 CONDUCT = (
-    options.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
-    options.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
+    fast_args.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
+    fast_args.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
     Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
           listed=False, owner=True),
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
-    options.JOBS._replace(
+    fast_args.JOBS._replace(
         help="Maximum number of tasks of the plan that CD works on at the same time, if they are "
         "independent [default: 1].",
         form=False,
     ),
-    options.ONCE,
-    options.PERMISSIONS,
-    options.BUDGET._replace(form=False),
+    fast_args.ONCE,
+    fast_args.PERMISSIONS,
+    fast_args.BUDGET._replace(form=False),
     Field("foreground", help="Run the orchestrator in this terminal.", kind=Kind.FLAG, form=False),
     Field("leave", help="Exit when the cycle waits for a person.", kind=Kind.FLAG, form=False),
 )  # fmt: skip

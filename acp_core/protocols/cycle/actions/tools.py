@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import PLACE, Answer, By, Field, Kind, QuerySpec
 from acp_core.protocols.cycle import queries
-from acp_core.protocols.kit.taking_part import WHO
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 
 CHECK_RESULT = QuerySpec(

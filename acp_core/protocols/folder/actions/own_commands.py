@@ -10,7 +10,7 @@ from functools import partial
 from acp_core.agents.live.policy import OwnCommand
 from acp_core.model.action_field import Kind
 from acp_core.protocols.folder.actions.agents import FORCED, PLAIN
-from acp_core.protocols.kit.quick import quick
+from acp_core.protocols.kit.fast_args import quick
 
 
 def own_commands() -> dict[str, OwnCommand]:

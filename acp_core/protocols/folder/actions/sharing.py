@@ -27,12 +27,11 @@ from acp_core.protocols.folder.write.opened import is_shared, open_unlocked, rea
 from acp_core.protocols.folder.write.sharing import Leaving
 from acp_core.protocols.folder.write.synchronizing import Synced
 from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.command import confirmed, say_object, show
 from acp_core.protocols.kit.command_line import say, warn
-from acp_core.protocols.kit.confirmation import confirmed
-from acp_core.protocols.kit.printing import say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
-from acp_core.stores import asking, crowd, hosts
+from acp_core.stores import asking, branch_limit, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.opening import open_engine
 
@@ -159,7 +158,7 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
         said.append("Only acp can append now.")
     if done:
         said.append(_shared_sentence(done))
-        said.append(crowd.advice(done.address))
+        said.append(branch_limit.advice(done.address))
     return safe(" ".join(filter(None, said))), done
 
 

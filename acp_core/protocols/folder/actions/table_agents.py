@@ -11,7 +11,7 @@ from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, Quer
 from acp_core.protocols.folder.actions import agents
 from acp_core.protocols.folder.actions.names import APPEND as APPEND_NAME
 from acp_core.protocols.folder.schema.deliverables import EXTERNAL, INTERNAL, TYPES
-from acp_core.protocols.kit.options import NAMED_FOLDER
+from acp_core.protocols.kit.fast_args import NAMED_FOLDER
 
 _ROOM = "acp_core.protocols.folder.actions"
 _RUN = f"{_ROOM}.agents"

@@ -10,7 +10,7 @@ from acp_core.model.action_field import PARTICIPANTS
 from acp_core.model.action_spec import DONE, PLACE, ActionSpec, Field, Intent, Kind
 from acp_core.protocols.folder.actions.agents import FORCED
 from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _ROOM = "acp_core.protocols.folder"
 REPAIRING = ActionSpec(
@@ -18,7 +18,7 @@ REPAIRING = ActionSpec(
     "Repair",
     "Repair a collaboration's files.",
     f"{_ROOM}.actions.repairing:repairing",
-    (options.YES, FORCED),
+    (fast_args.YES, FORCED),
     Intent.REPAIR,
     command="repair",
     help="Shows the damage and the exact change, asks, keeps a copy, repairs, and validates again. "
@@ -75,8 +75,8 @@ INSTALLATION = ActionSpec(
               Kind.FOLDER, optional=True),
         Field("participant", "Participant", "Participant as which the agent uses the tools.", optional=True,
               metavar="ID", suggests=PARTICIPANTS),
-        options.YES,
-        options.FORCE._replace(help="Replace installed files that were edited since."),
+        fast_args.YES,
+        fast_args.FORCE._replace(help="Replace installed files that were edited since."),
     ),
     command="skill install",
     help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
@@ -97,7 +97,7 @@ REMOVAL = ActionSpec(
     "Remove the skill",
     "Remove the skill and the tools that acp installed for a program.",
     fields=(_PROGRAM._replace(required=True, optional=False, help="Remove them for this program."),
-            _PROJECT, options.YES),
+            _PROJECT, fast_args.YES),
     command="skill remove",
     help="acp removes exactly what it installed. What was changed since stays, and acp names it.",
     examples=("acp skill remove --for claude",),

@@ -10,7 +10,7 @@ from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import DONE, PLACE, Kind
 from acp_core.protocols.folder.actions.names import CREATE
 from acp_core.protocols.folder.actions.table_agents import INIT
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _fields = {each.name: each for each in INIT.fields}
 _OBJECTIVE = _fields.pop("objective")._replace(required=True)
@@ -20,7 +20,7 @@ _PARTICIPANTS = _fields.pop("participants")._replace(
 )  # fmt: skip
 _GATES = _fields.pop("gates")._replace(required=True)
 _fields.pop("resume")
-AGENTS = options.AGENT._replace(
+AGENTS = fast_args.AGENT._replace(
     title="Agents", items=Kind.CHOICE, help="Choose the agent of a participant, or (without NAME) of all others. "
     "Participants without an agent take part by hand.", form=True,
     names_from="participants",

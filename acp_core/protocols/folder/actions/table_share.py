@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.model.action_field import PARTICIPANTS
 from acp_core.model.action_spec import PLACE, ActionSpec, Exits, Field, Kind, QuerySpec
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _ACTIONS = "acp_core.protocols.folder.actions.sharing"
 _EXITS: Exits = (
@@ -34,7 +34,7 @@ SHARING = ActionSpec(
               metavar="GROUP", asked=False),
         Field("exclusive", "Only acp appends", "Make log and protocol.json read-only for scripts that append "
               "without acp.", Kind.FLAG, asked=False),
-        options.YES,
+        fast_args.YES,
     ),
     risky=True,
     command="share",
@@ -98,7 +98,7 @@ UNSHARING = ActionSpec(
     "End sharing",
     "End the sharing of this folder; the folder and the store stay as they are.",
     f"{_ACTIONS}:unsharing",
-    (options.YES,),
+    (fast_args.YES,),
     risky=True,
     command="unshare",
     examples=("acp unshare checkout --yes",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_core.protocols.folder.actions.table_agents import APPEND as APPEND_SPEC
-from acp_core.protocols.kit.taking_part import WAIT
+from acp_core.protocols.kit.tools import WAIT
 
 APPEND = APPEND_SPEC._replace(
     sentence="Append your event to the log, which ends your turn or a step of it.",

@@ -22,7 +22,7 @@ from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.processes import ASKED
-from acp_core.stores import asking, hosts, proof
+from acp_core.stores import asking, hosts
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, SharingError
 
@@ -51,7 +51,7 @@ def against_proven(request: Asked, address: Address) -> str:
     Raises:
         Refused: it cannot be found out.
     """
-    if request.verb not in asking.PROVEN or proof.proven(request, address):
+    if request.verb not in asking.PROVEN or asking.proven(request, address):
         return ""
     return "who asks is not proven, or the owner of this host did not list them (deciders)"
 
@@ -187,7 +187,7 @@ class Requests:
 
     def order(self, request: Asked) -> dict[str, Any]:
         """What is done, as `acp_core.loops.asked` takes it."""
-        name = proof.proven(request, self.address) if request.verb in asking.PROVEN else ""
+        name = asking.proven(request, self.address) if request.verb in asking.PROVEN else ""
         return {
             "folder": self.folder,
             "verb": request.verb,

@@ -11,7 +11,7 @@ from acp_core.model.errors import NotStarted
 from acp_core.protocols.folder.write import Refused, handover, shared_leases
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts, silence
+from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.opening import open_engine
 
@@ -40,7 +40,7 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
         elif take and _is_away(folder):
             _must_answer(folder, address)
     except hosts.LeaseElsewhere as error:
-        return str(silence.advised(error, address))
+        return str(hosts.advised(error, address))
     except (Refused, NotStarted) as error:
         return str(error)
     except OSError as error:

@@ -37,8 +37,8 @@ from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Engine, HostState, StoreUnreachable
+from acp_core.stores.hosts import SIGN_OF_LIFE
 from acp_core.stores.opening import open_engine
-from acp_core.stores.silence import SIGN_OF_LIFE
 
 _STEP = 0.05  # seconds between two looks into the folder
 _LOOK = 1.0  # seconds between two looks at the store

@@ -11,11 +11,10 @@ from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder.write import asking as asked
-from acp_core.protocols.kit.offers import Offer, decoded
-from acp_core.protocols.kit.schema import inputs
-from acp_core.protocols.kit.values import completed
+from acp_core.protocols.kit.mirroring import Offer, decoded
+from acp_core.protocols.kit.values import completed, inputs
 from acp_core.protocols.kit.wording import reason, safe
-from acp_core.stores import asking, hosts, mirror, proof
+from acp_core.stores import asking, hosts, mirror
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked
 from acp_core.stores.mirror import Manifest
@@ -116,7 +115,7 @@ def send(folder: str, request: Asked, wait: float = _WAIT) -> Asked:
     address = manifests.pinned_address(folder)
     if request.verb in asking.PROVEN:
         refuse_inside_a_session()
-        request = proof.signed(request, address)
+        request = asking.signed(request, address)
     with open_engine(address) as engine:
         asking.send(engine, request)
         return asked.answered(engine, request, wait)

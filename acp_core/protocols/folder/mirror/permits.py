@@ -18,7 +18,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.folder.write import asking as asked
 from acp_core.protocols.folder.write.asking import Wanted
-from acp_core.stores import asking, hosts, proof
+from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, HostState
 from acp_core.stores.opening import open_engine
@@ -125,7 +125,7 @@ def answer(folder: str, wanted: Wanted) -> Asked:
             )
         given = {"id": found.id, "digest": found.digest, "message": wanted.text}
         request = asking.about(wanted.host, wanted.verb, found.participant, given, by)
-        request = proof.signed(request._replace(seconds=wanted.seconds), address)
+        request = asking.signed(request._replace(seconds=wanted.seconds), address)
         asking.send(engine, request)
         return asked.answered(engine, request, wanted.wait)
 

@@ -12,7 +12,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit.mirroring import Contents, collect, summary
-from acp_core.stores import asking, hosts, mirror, names
+from acp_core.stores import asking, hosts, mirror, tree
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Change, Engine, HistoryRewritten, Tip, TipMoved
@@ -152,11 +152,11 @@ class Publisher:
         name = os.path.basename(os.path.realpath(self._folder))
         made = Manifest(
             self._mark, before.number + 1 if before else 1, contents.protocol,
-            "collaboration" if names.against(name) else name, host, account,
+            "collaboration" if tree.against(name) else name, host, account,
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(file for file, _ in files),
             summary(contents), contents.acts,
         )  # fmt: skip
-        names.check([mirror.place(made, each.name) for each in made.files], mirror.DOTTED)
+        tree.check([mirror.place(made, each.name) for each in made.files], mirror.DOTTED)
         return made, files
 
     def _change(

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from acp_core.agents import folder_trust, presets, tool_servers
+from acp_core.agents import permissions, presets
+from acp_core.agents import program as agents_program
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
@@ -23,9 +24,9 @@ from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.skill import install, settings_file
 from acp_core.protocols.folder.skill.contents import Incomplete
 from acp_core.protocols.folder.skill.programs import SERVER, Target, entry, target
-from acp_core.protocols.kit import printing
+from acp_core.protocols.kit import command as kit_command
+from acp_core.protocols.kit.command import agreed
 from acp_core.protocols.kit.command_line import say
-from acp_core.protocols.kit.confirmation import agreed
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
 
@@ -82,9 +83,9 @@ def remove_for(given: Values) -> int:
 
 def _carry_out(work: Work, verb: str, given: Values) -> int:
     if given.dry_run:
-        return printing.show(SCHEMA, verb, work.preview, as_json=given.json)
+        return kit_command.show(SCHEMA, verb, work.preview, as_json=given.json)
     if not given.json:
-        printing.say_preview(work.preview)
+        kit_command.say_preview(work.preview)
     if not given.yes and (given.json or not _agreed()):
         if given.json:
             raise Refused("--json needs --yes or --dry-run")
@@ -93,7 +94,7 @@ def _carry_out(work: Work, verb: str, given: Values) -> int:
     sentence = work.do()
     if given.json:
         done = Outcome(OutcomeState.DONE, sentence, done=work.preview)
-        printing.say_object(SCHEMA, verb, done=True, **printing.ended(done))
+        kit_command.say_object(SCHEMA, verb, done=True, **kit_command.ended(done))
     else:
         say(sentence)
     return 0
@@ -151,27 +152,27 @@ def _warnings(place: Target, given: Values) -> tuple[str, ...]:
     if place.program == "claude" and place.settings.endswith(".mcp.json"):
         return ("Claude Code asks you once whether to use the servers of this project",)
     preset = presets.bundled()[place.program]
-    if not (given.collaboration and folder_trust.asks(preset)):
+    if not (given.collaboration and agents_program.asks(preset)):
         return ()
     if given.project:
-        why = folder_trust.missing(preset, os.path.abspath(os.path.expanduser(given.project)))
+        why = agents_program.missing(preset, os.path.abspath(os.path.expanduser(given.project)))
         return (why,) if why else ()
-    return (f"{place.places.title} {folder_trust.EFFECT}: {folder_trust.cure(preset)}",)
+    return (f"{place.places.title} {agents_program.EFFECT}: {agents_program.cure(preset)}",)
 
 
 def _server(given: Values) -> tuple[tuple[str, ...], dict[str, str]]:
     """What starts the server of the tools."""
     from acp_core.agents.background import importable
 
-    if tool_servers.missing():
-        raise Refused(f"the tools need the Python package mcp: {tool_servers.EXTRA}")
+    if permissions.missing():
+        raise Refused(f"the tools need the Python package mcp: {permissions.EXTRA}")
     if not given.participant:
         raise Refused("the tools need --participant: as whom the agent acts")
     folder = os.path.abspath(os.path.expanduser(given.collaboration))
     words = ("mcp", "--folder", folder, "--participant", given.participant)
-    program = tool_servers.program()
+    program = permissions.program()
     more = importable() if len(program) > 1 else {}
-    return (*program, *words), {**tool_servers.variables(), **more}
+    return (*program, *words), {**permissions.variables(), **more}
 
 
 def _inserted(

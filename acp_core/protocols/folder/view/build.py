@@ -195,7 +195,7 @@ def _hosts(folder: str, turns: tuple[Turn, ...]) -> tuple[str, ...]:
         return ()
     from acp_core.protocols.folder.view.listed import hosts_of  # late: most folders are not shared
     from acp_core.stores.base import read_leases
-    from acp_core.stores.listing import Acting
+    from acp_core.stores.engine import Acting
 
     leases = read_leases(folder).values()
     return hosts_of([Acting(each.participant, each.host, each.account) for each in leases], turns)

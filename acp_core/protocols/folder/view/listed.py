@@ -16,7 +16,7 @@ from acp_core.protocols.folder.read.standing import ListState, decode
 from acp_core.protocols.folder.view.participants import ID, names
 from acp_core.protocols.folder.view.problems import turn_needs
 from acp_core.stores.address import Address
-from acp_core.stores.listing import Acting, Listed
+from acp_core.stores.engine import Acting, Listed
 from acp_core.stores.mirror import KINDS
 
 HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop

@@ -21,7 +21,7 @@ from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused, shared
 from acp_core.protocols.folder.write.append import Request
 from acp_core.stores import base as manifests
-from acp_core.stores import names
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.base import digest
 from acp_core.stores.engine import REFUSED, REWRITTEN, UNREACHABLE
 from acp_core.stores.tree import SETTLED, Tree
@@ -70,7 +70,7 @@ def _kept_names(tree: Tree, name: str) -> list[str]:
     Raises:
         Refused: nothing is, or the name is none.
     """
-    if reason := names.against(name):
+    if reason := stores_tree.against(name):
         raise Refused(f"{clean_line(name, 200)} is not shared: {reason}")
     kept = tree.kept_copies(name)
     if not kept:

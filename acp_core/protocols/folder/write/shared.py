@@ -31,15 +31,15 @@ from acp_core.protocols.folder.write.append import (
 )
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 from acp_core.stores import base as manifests
-from acp_core.stores import hosts, silence
+from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import Change, Engine, Lease, StoreUnreachable, Tip, TipMoved
+from acp_core.stores.fault_points import fault_point
 from acp_core.stores.hosts import LeaseElsewhere
-from acp_core.stores.known import Known
 from acp_core.stores.materialise import Done, bring, changed_here
 from acp_core.stores.opening import open_engine
-from acp_core.stores.steps import reach
+from acp_core.stores.tip_cache import Known
 from acp_core.stores.tree import Tree
 
 _TRIES = 20
@@ -94,7 +94,7 @@ def publish(
                 if ready.change is None:
                     return _already(request, ready)
                 before_write()
-                reach("before pending")
+                fault_point("before pending")
                 pending.keep(request._replace(key=ready.prepared.entry.key))
                 tip = engine.publish(ready.done.base.tip, ready.change)
             except TipMoved as error:
@@ -162,7 +162,7 @@ def _ready(
     try:
         change, remarks = _change(request, done, opened, prepared, host)
     except LeaseElsewhere as error:
-        raise silence.advised(error, manifests.pinned_address(folder), engine) from None
+        raise hosts.advised(error, manifests.pinned_address(folder), engine) from None
     prepared = prepared._replace(warnings=(*prepared.warnings, *remarks))
     return Ready(done, opened, prepared, change)
 
@@ -236,18 +236,18 @@ def _write(request: Request, ready: Ready, tip: Tip) -> None:
     prepared, change = ready.prepared, ready.change
     assert change is not None
     for edit in prepared.edits:
-        reach("before document")
+        fault_point("before document")
         edit.apply()
     with lock(request.folder, force=request.force, judged=True) as held:
-        reach("before log")
+        fault_point("before log")
         held.log.append(prepared.line, ready.opened.size)
-        reach("before protocol")
+        fault_point("before protocol")
         write_protocol(request.folder, prepared.protocol)
     files = dict(ready.done.base.files) | _entries(change)
     manifests.write_leases(request.folder, merged(ready.done.commit.leases, change.leases))
-    reach("before base")
+    fault_point("before base")
     manifests.write_base(request.folder, Base(tip, files))
-    reach("after base")
+    fault_point("after base")
     pending.settled(request)
 
 

@@ -18,7 +18,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import deliverables
 from acp_core.protocols.folder.write import review
 from acp_core.protocols.folder.write.opened import Opened
-from acp_core.stores import names
+from acp_core.stores import tree
 
 README = "README.md"
 _NOTES = (".md", ".txt")
@@ -33,7 +33,7 @@ def shared_names(protocol: Mapping[str, Any]) -> frozenset[str]:
     declared = deliverables.declare(dict(protocol))
     inside = declared.mode == deliverables.INTERNAL
     listed = [each.reference for each in declared.all] if inside else []
-    return _ALWAYS | {name for name in listed if not names.against(name)}
+    return _ALWAYS | {name for name in listed if not tree.against(name)}
 
 
 def is_shared_name(protocol: bytes, log: bytes) -> Callable[[str], bool]:
@@ -53,7 +53,7 @@ def is_shared_name(protocol: bytes, log: bytes) -> Callable[[str], bool]:
 
 def is_note(name: str) -> bool:
     """Whether a document may be shared because an event names it."""
-    return name.lower().endswith(_NOTES) and not names.against(name)
+    return name.lower().endswith(_NOTES) and not tree.against(name)
 
 
 def _named(log: bytes) -> set[str]:

@@ -34,7 +34,8 @@ from acp_core.protocols.folder.write.opened import (
 )
 from acp_core.stores import address as addresses
 from acp_core.stores import base as manifests
-from acp_core.stores import exclusive, hosts, mirror, names
+from acp_core.stores import hosts, mirror
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import (
@@ -119,7 +120,7 @@ def leaving(folder: str, url: str, id: str) -> Leaving:
     }
     there = tree.files()
     files = {name: data for name in sorted(listed) if (data := tree.read(name)) is not None}
-    names.check(files)
+    stores_tree.check(files)
     protocol = {schema.PROTOCOL_FILE, schema.LOG_FILE}
     staying = tuple(name for name in there if name not in files and name not in protocol)
     return Leaving(address, files, staying, opened)
@@ -239,7 +240,7 @@ def judged(commit: Commit, folder: str) -> Opened:
     if len(commit.added) > schema.MAX_LOG:
         raise Refused("the store's log is too large")
     may = documents.is_shared_name(commit.protocol, commit.added)
-    names.check(path for path in commit.documents if may(path))
+    stores_tree.check(path for path in commit.documents if may(path))
     opened = take(folder, protocol, commit.added)
     _refuse_external(folder, opened)
     return opened
@@ -315,7 +316,7 @@ def protect(folder: str) -> None:
     refuse_group(folder)
     with manifests.held(folder):
         manifests.pin(folder, address, only_acp=True)
-        exclusive.protect(folder)
+        stores_tree.protect(folder)
 
 
 def refuse_group(folder: str) -> None:
@@ -367,7 +368,7 @@ def unshare(folder: str) -> tuple[str, ...]:
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that this machine left: {error}",)
     if manifests.is_exclusive(folder):
-        exclusive.release(folder)
+        stores_tree.release(folder)
     for name in (manifests.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))

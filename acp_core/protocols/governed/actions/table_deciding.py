@@ -9,7 +9,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.schema import MARKS
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _ROOM = "acp_core.protocols.governed.actions"
 APPROVAL = ActionSpec(
@@ -17,7 +17,7 @@ APPROVAL = ActionSpec(
     "Approve the gate",
     "Approve the pending gate, to the next phase or to completion. Only a human can.",
     f"{_ROOM}.gates:approval",
-    (given.COMMENT._replace(help="Comment to record with the approval."), given.BY, options.YES),
+    (given.COMMENT._replace(help="Comment to record with the approval."), given.BY, fast_args.YES),
     Intent.DECIDE,
     command="governed approve-gate",
     examples=('acp governed approve-gate --comment "Agreed"',),
@@ -47,7 +47,7 @@ GATE_REJECTION = ActionSpec(
         Field("comment", "What is missing", "Describe what is missing, for the next agent.",
               Kind.LINES, metavar="TEXT", needed=True),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.DECIDE,
     command="governed reject-gate",
@@ -62,10 +62,10 @@ ESCALATION = ActionSpec(
     "Block the run until a human has resolved the reason.",
     f"{_ROOM}.deciding:escalation",
     (
-        options.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
+        fast_args.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
         Field("detail", "Detail", "Details about the reason.", Kind.LINES, flag="--comment"),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.STOP_EVERYTHING,
     risky=True,
@@ -84,7 +84,7 @@ UNBLOCKING = ActionSpec(
         Field("drop_turn", "Abandon the turn", "Abandon the turn; the next step assigns a new one.",
               Kind.FLAG),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.CONTINUE,
     command="governed unblock",
@@ -105,7 +105,7 @@ OBJECTION = ActionSpec(
               default="resolved_by_human"),
         given.COMMENT._replace(help="How, or why; recorded in the ledger."),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.ANSWER,
     command="governed mark-objection",
@@ -186,7 +186,7 @@ TRUSTING = ActionSpec(
     "Allow hooks and services",
     "Allow the hooks and external services that the configuration names.",
     f"{_ROOM}.upkeep:trusting",
-    (given.BY._replace(form=False), options.YES),
+    (given.BY._replace(form=False), fast_args.YES),
     risky=True,
     command="governed trust",
     help="acp shows them first; your permission lasts until one of them changes.",
@@ -201,7 +201,7 @@ MIGRATION = ActionSpec(
     "Migrate the run",
     "Migrate a run of an earlier version to this version.",
     f"{_ROOM}.upkeep:migration",
-    (given.BY, options.YES),
+    (given.BY, fast_args.YES),
     Intent.REPAIR,
     command="governed migrate",
     help="Adds missing schema versions, mandatory objections, and a state that initiatives can link. "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import Exits, Field, Kind
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
-RUN = options.FOLDER._replace(help="The run's repository.")
-INITIATIVE = options.FOLDER._replace(help="The initiative's folder.")
-BY = options.BY._replace(
+RUN = fast_args.FOLDER._replace(help="The run's repository.")
+INITIATIVE = fast_args.FOLDER._replace(help="The initiative's folder.")
+BY = fast_args.BY._replace(
     title="Who decides", help="Who decides; recorded.", form=True, aliases=("--as",)
 )
 COMMENT = Field("comment", "Comment", "The reason; recorded.", Kind.LINES)

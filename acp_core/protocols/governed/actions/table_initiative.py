@@ -9,7 +9,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpe
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _ROOM = "acp_core.protocols.governed.coordinator"
 _BARRIER = Field("barrier", "Barrier", "The barrier [default: the one with the open gate].", Kind.CHOICE,
@@ -36,7 +36,7 @@ STARTING = ActionSpec(
               kind=Kind.LIST, flag="--barrier", metavar="NAME=PHASE", form=False),
         Field("description", help="The objective of the initiative.", form=False),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.START,
     command="governed coordinator init",
@@ -88,7 +88,7 @@ APPROVAL = ActionSpec(
         given.COMMENT._replace(help="The reason; every agent reads it."),
         _BARRIER,
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.DECIDE,
     command="governed coordinator approve-barrier",
@@ -112,7 +112,7 @@ REJECTION = ActionSpec(
               Kind.LINES, metavar="TEXT", needed=True),
         _BARRIER,
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.DECIDE,
     command="governed coordinator reject-barrier",
@@ -146,7 +146,7 @@ MENDING = ActionSpec(
         Field("workstream", "Workstream", "The workstream to repair.", Kind.CHOICE,
               required=True, metavar="NAME"),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.REPAIR,
     command="governed coordinator mend-workstream",
@@ -160,7 +160,7 @@ MENDING_STATE = ActionSpec(
     "Repair the coordinator's state",
     "Rebuild the coordinator's lost state from its ledger; the damaged file is kept.",
     f"{_ROOM}.actions:mending_state",
-    (given.BY, options.YES),
+    (given.BY, fast_args.YES),
     Intent.REPAIR,
     command="governed coordinator mend-state",
     examples=("acp governed coordinator mend-state",),
@@ -172,7 +172,7 @@ TRUST_HOOKS = ActionSpec(
     "Trust the hooks",
     "Allow the scripts that the configuration names; review them first.",
     f"{_ROOM}.actions:trusting",
-    (given.BY._replace(form=False), options.YES),
+    (given.BY._replace(form=False), fast_args.YES),
     risky=True,
     command="governed coordinator trust-hooks",
     aliases=("trust",),

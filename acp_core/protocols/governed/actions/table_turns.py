@@ -9,7 +9,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpe
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 _ROOM = "acp_core.protocols.governed.actions"
 _QUERIES = "acp_core.protocols.governed.queries"
@@ -55,7 +55,7 @@ STEPPING = ActionSpec(
         Field("role", "Role", "The role that takes the turn [default: the next one].", Kind.CHOICE,
               metavar="ROLE"),
         Field("no_run", help="Write the bundle without starting a program.", kind=Kind.FLAG, form=False),
-        options.BUDGET._replace(form=False),
+        fast_args.BUDGET._replace(form=False),
     ),
     Intent.START,
     command="governed step",
@@ -146,7 +146,7 @@ REJECTION = ActionSpec(
         Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,
               aliases=("--comment",), metavar="TEXT", needed=True),
         given.BY,
-        options.YES,
+        fast_args.YES,
     ),
     Intent.REJECT,
     command="governed reject-turn",

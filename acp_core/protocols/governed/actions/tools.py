@@ -16,7 +16,7 @@ from acp_core.protocols.governed.state import turns_of
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.taking_part import WHO
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 
 _HERE = "acp_core.protocols.governed.actions.tools"

@@ -38,10 +38,10 @@ from acp_core.protocols.governed.write import guard
 from acp_core.protocols.governed.write.checkpoint import RUNS
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above
 from acp_core.protocols.governed.write.seals import SEAL
+from acp_core.protocols.kit.consistent_read import steadily
 from acp_core.protocols.kit.documents import kind_of, loaded
+from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import with_parts_of
-from acp_core.protocols.kit.steady import steadily
-from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.wire.network import secrets
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
@@ -126,14 +126,14 @@ AGENT = ActionSpec(
               metavar="COMMAND", optional=True, suggests=PRESETS),
         Field("workdir", "Working folder", "Working folder of that program [default: here].", Kind.FOLDER,
               optional=True),
-        options.MODEL,
-        options.JOBS._replace(help="Maximum number of answers in progress at the same time.",
+        fast_args.MODEL,
+        fast_args.JOBS._replace(help="Maximum number of answers in progress at the same time.",
                               default=4, least=1, most=999_999, aliases=("--at-once",)),
-        options.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
+        fast_args.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
                                  most=999_999, aliases=("--time-limit",)),
-        options.PERMISSIONS._replace(help="Decide what a live session of that program may do without asking. "
+        fast_args.PERMISSIONS._replace(help="Decide what a live session of that program may do without asking. "
                                      "Others' messages make it ask.", default="none"),
-        options.ONCE._replace(help="Start the program for each answer, even if it can hold a live session."),
+        fast_args.ONCE._replace(help="Start the program for each answer, even if it can hold a live session."),
         Field("sync", "Durability", "Make acknowledged messages survive a power loss (full) or only "
               "a crash (normal).", Kind.CHOICE, ("full", "normal"), default="full"),
     ),
@@ -169,7 +169,7 @@ BRIDGE = ActionSpec(
     command="bridge",
     examples=("acp bridge checkout", "acp bridge checkout --allow block"),
     exits=_ENDS,
-    place=options.FOLDER._replace(default=None, required=True),
+    place=fast_args.FOLDER._replace(default=None, required=True),
     dry_run=False,
     run="acp_core.protocols.wire.bridge.command:run",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from acp_core.model.action_spec import PLACE, Answer, By
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
 from acp_core.protocols.kit.binding import Context, Location
-from acp_core.protocols.kit.taking_part import WHO
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values, completed
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.wire import queries

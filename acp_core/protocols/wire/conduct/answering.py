@@ -17,21 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from acp_core.agents import budgets, caps, ledger, record, shielded, shim, spending, streams
-from acp_core.agents.attempt import Attempt
+from acp_core.agents import budgets, detached_run, ledger, session, shim, spending, streams
 from acp_core.agents.budgets import Cap, Spent, Use
+from acp_core.agents.detached_run import OUT, Ended
 from acp_core.agents.ending import GRACE
 from acp_core.agents.identity import myself
-from acp_core.agents.live import command as live_commands
+from acp_core.agents.live import binding
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
+from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.agents.output import Output
-from acp_core.agents.place import LoopRunning, Place
 from acp_core.agents.presets import Preset
 from acp_core.agents.program import Program
-from acp_core.agents.shielded import OUT, Ended
-from acp_core.agents.spawn import Command, SpawnError
+from acp_core.agents.spawn import Attempt, Command, SpawnError
 from acp_core.agents.spending import LOOK
 from acp_core.agents.state import Run
 from acp_core.files import atomic, modes
@@ -234,7 +233,7 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                begun = (folder / shielded.OUT).exists()  # it is seen to its end
+                begun = (folder / detached_run.OUT).exists()  # it is seen to its end
                 if not begun and (over := await asyncio.to_thread(self._costs.over)):
                     return answer_jobs.failed_outcome(over)
                 ended = await self._measured_run(job, material, folder, is_live)
@@ -256,7 +255,7 @@ class Answering:
 
     async def _measured_run(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> shielded.Ended:
+    ) -> detached_run.Ended:
         """Run the program for one attempt, as long as the day's budget lasts, and count its cost."""
         watch = asyncio.create_task(self._watch(job, folder, is_live))
         try:
@@ -286,7 +285,7 @@ class Answering:
 
     async def _run_once(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> shielded.Ended:
+    ) -> detached_run.Ended:
         """Run the program for one attempt."""
         told, prompt = self._tell(folder, material)
         seconds, why = self._setup.seconds, partial(self._reason, job)
@@ -296,19 +295,19 @@ class Answering:
         if self._program.live and self._setup.permissions == Policy.NONE and not is_begun:
             raise SpawnError(_UNBOUND)
         command = self._command(folder, told, prompt)
-        return await shielded.run(folder, command, seconds, self._setup.grace, why)
+        return await detached_run.run(folder, command, seconds, self._setup.grace, why)
 
-    def _is_tried_again(self, folder: Path, ended: shielded.Ended, is_live: bool) -> bool:
+    def _is_tried_again(self, folder: Path, ended: detached_run.Ended, is_live: bool) -> bool:
         """Whether an attempt says nothing of its job: nobody saw its end, or its session crashed."""
         if ended.stopped:
             return False
         if not is_live:
             return ended.exit.code is None and ended.exit.signal is None
-        if why := live_turns.unusable(folder / shielded.OUT):
+        if why := live_turns.unusable(folder / detached_run.OUT):
             logger.warning(_NOT_LIVE, why)
             self._live = live_turns.only_now(why)
             return True
-        return live_turns.crashed(folder / shielded.OUT)
+        return live_turns.crashed(folder / detached_run.OUT)
 
     def _reason(self, job: Job) -> str:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")
@@ -474,7 +473,7 @@ _TRIES = 1_000  # more attempts at one job than there ever are
 class _Session:
     """A session of this process: its place, which is held; how many work in it, and since when none does."""
 
-    where: Place
+    where: LoopDirectory
     held: contextlib.ExitStack
     busy: int = 0
     used: float = 0.0
@@ -566,8 +565,10 @@ class Sessions:
         """End all sessions, with everything that their programs started."""
         await asyncio.gather(*map(self._end, list(self._sessions)), return_exceptions=True)
 
-    def _place(self, name: str) -> Place:
-        return Place(self._folder / hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32])
+    def _place(self, name: str) -> LoopDirectory:
+        return LoopDirectory(
+            self._folder / hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32]
+        )
 
     async def _hold(self, name: str) -> _Session:
         """The session of this name: as long as its place is held, it stays between messages.
@@ -588,7 +589,7 @@ class Sessions:
         return self._sessions[name]
 
     def _begin(
-        self, where: Place, job: Job, material: Material, folder: Path, prompt: Path
+        self, where: LoopDirectory, job: Job, material: Material, folder: Path, prompt: Path
     ) -> LiveTurn:
         journal, number = folder / OUT, _number(job)
         runner = live_turns.begun(where, number)
@@ -596,14 +597,14 @@ class Sessions:
             return live_turns.adopt(where, runner, journal)
         return live_turns.start(where, self._command(where, material, prompt), number, journal)
 
-    def _command(self, where: Place, material: Material, prompt: Path) -> LiveCommand:
+    def _command(self, where: LoopDirectory, material: Material, prompt: Path) -> LiveCommand:
         sender = clean_name(material.sender, 64)
         scope = TurnScope(
             f"answer {sender}" if sender else "answer a message",
             folders=(self._program.workdir,),
             permissions=self._permissions,
         )
-        made = live_commands.command(self._program, where, self._name, str(prompt), {}, scope=scope)
+        made = binding.command(self._program, where, self._name, str(prompt), {}, scope=scope)
         return replace(made, order=replace(made.order, folder=self._key))
 
     async def _end(self, name: str) -> None:
@@ -654,7 +655,7 @@ class Meter:
 
     def __init__(self, folder: Path, preset: Preset, *, live: bool) -> None:
         stream = streams.LIVE if live else preset.stream
-        self._output = Output(folder / shielded.OUT, folder / shielded.ERR, stream)
+        self._output = Output(folder / detached_run.OUT, folder / detached_run.ERR, stream)
         self._prices = (preset.price_in, preset.price_out)
         self._run = Run(0, myself(), utc_now(), live=live)
 
@@ -669,7 +670,7 @@ class Meter:
         return self._measured()
 
     def _measured(self) -> Run:
-        return record.measured(self._run, self._output, self._prices, utc_now())
+        return session.measured(self._run, self._output, self._prices, utc_now())
 
 
 class Costs:
@@ -685,7 +686,7 @@ class Costs:
 
     def __init__(self, key: str, name: str, preset: Preset) -> None:
         self._key, self._name, self._preset = key, name, preset
-        self._caps = caps.in_force(key, name, "", utc_now)
+        self._caps = budgets.in_force(key, name, "", utc_now)
         self._lock = threading.Lock()
         self._running: dict[Path, Spent] = {}  # what attempts took that have not ended
         self._said: set[tuple[str, float, bool]] = set()

@@ -7,7 +7,7 @@ Handoffs".
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
 from acp_core.protocols.workspaces.actions.names import AGAIN, CREATE, DISPATCH, MORE, STOP
@@ -95,12 +95,12 @@ DISPATCHING = ActionSpec(
     f"{_ROOM}.dispatching:dispatching",
     (
         given.PROGRAM_FIELDS[0],
-        options.JOBS._replace(
+        fast_args.JOBS._replace(
             name="limit", flag="--jobs", title="Agents at the same time",
             help="Maximum number of agents at the same time; the others start as agents finish.", least=1, most=64,
         ),
         *given.PROGRAM_FIELDS[1:],
-        options.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
+        fast_args.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
         Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False,
               owner=True),
         given.TIMEOUT._replace(
@@ -109,10 +109,10 @@ DISPATCHING = ActionSpec(
         Field("again", help="Rerun one agent.", metavar="AGENT", form=False),
         Field("feedback", help="With --again: feedback for its next prompt.", form=False),
         Field("go_on", help="With --again: continue from its earlier output.", kind=Kind.FLAG, form=False),
-        options.ONCE,
-        options.PERMISSIONS,
-        options.BUDGET._replace(form=False),
-        options.DETACH,
+        fast_args.ONCE,
+        fast_args.PERMISSIONS,
+        fast_args.BUDGET._replace(form=False),
+        fast_args.DETACH,
     ),
     Intent.START,
     command="workspaces dispatch",

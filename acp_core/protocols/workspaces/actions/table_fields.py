@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_core.model.action_spec import Field, Kind
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 
 NO_CHANNEL = "A running sub-agent takes no messages: feedback goes into its next prompt."
 
@@ -15,7 +15,7 @@ ALIKE = Field("alike", "Apply to all conflicts on this topic", kind=Kind.FLAG,
                help="Apply to all other conflicts on its topic.")  # fmt: skip
 CONFLICT = Field("conflict", "Conflict", "Name the conflict by its id.", Kind.CHOICE,
                   required=True, position=True, metavar="ID")  # fmt: skip
-TIMEOUT = options.TIMEOUT._replace(
+TIMEOUT = fast_args.TIMEOUT._replace(
     title="Time limit per agent, in seconds", help="Stop an agent after this time.", most=1e7 - 1
 )
 PROGRAM_FIELDS = (
@@ -27,6 +27,6 @@ PROGRAM_FIELDS = (
         "{prompt} or {prompt_file}.",
         listed=False, owner=True,
     ),
-    options.MODEL._replace(help="Choose the model [default: the program's own]."),
+    fast_args.MODEL._replace(help="Choose the model [default: the program's own]."),
 )  # fmt: skip
 """The program that works: a form asks for a preset or a command; see `actions.programs`."""

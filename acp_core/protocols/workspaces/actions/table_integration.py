@@ -6,7 +6,7 @@ Source: agent workspaces specification, "Integration Step Protocol" and "Conflic
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved, QuerySpec
-from acp_core.protocols.kit import options
+from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
 from acp_core.protocols.workspaces.actions.names import (
@@ -71,8 +71,8 @@ TRIAGING = ActionSpec(
             required=True,
             position=True,
         ),
-        options.REASON._replace(help="Recorded with the decision."),
-        options.BY,
+        fast_args.REASON._replace(help="Recorded with the decision."),
+        fast_args.BY,
         given.START,
     ),
     Intent.DECIDE,
@@ -104,7 +104,7 @@ COMPARISON = ActionSpec(
     "Compare",
     "Compare the outputs and record differences as hints.",
     f"{_ROOM}.judging:comparison",
-    (options.BY,),
+    (fast_args.BY,),
     command="workspaces compare",
     help="A hint blocks nothing: resolve it, dismiss it, or leave it; unresolved hints are listed in the "
     "final output. `dispute` turns it into a conflict, which must be resolved before the integration.",
@@ -129,7 +129,7 @@ DISPUTE = ActionSpec(
             required=True,
         ),
         Field("between", help="Both agents, in one option.", metavar="A,B", form=False),
-        options.BY,
+        fast_args.BY,
     ),
     command="workspaces dispute",
     aliases=("add_conflict",),
@@ -156,7 +156,7 @@ RESOLUTION = ActionSpec(
             Kind.CHOICE, schema.GROUNDS,
         ),
         given.ALIKE._replace(help="Apply to all conflicts on its topic that involve the kept agent."),
-        options.BY,
+        fast_args.BY,
     ),
     Intent.DECIDE,
     command="workspaces resolve",
@@ -172,7 +172,7 @@ DISMISSAL = ActionSpec(
         given.CONFLICT,
         Field("reason", "Reason", "Why this is not a conflict."),
         given.ALIKE,
-        options.BY,
+        fast_args.BY,
     ),
     Intent.DECIDE,
     command="workspaces dismiss",
@@ -236,7 +236,7 @@ SYNTHESIS = ActionSpec(
         given.PROGRAM_FIELDS[0]._replace(listed=True, flag="--agent", metavar="PRESET",
                              help="Choose the program that writes the draft."),
         *given.PROGRAM_FIELDS[1:],
-        options.DETACH,
+        fast_args.DETACH,
     ),
     Intent.START,
     command="workspaces synthesise",
@@ -258,7 +258,7 @@ FINISHING = ActionSpec(
             Kind.LIST,
             flag="--gap",
         ),
-        options.BY._replace(help="Who approves [default: you]."),
+        fast_args.BY._replace(help="Who approves [default: you]."),
     ),
     Intent.ACCEPT,
     command="workspaces finish",

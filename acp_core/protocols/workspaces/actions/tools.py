@@ -8,9 +8,9 @@ from pathlib import Path
 from acp_core.model import Document
 from acp_core.model.action_spec import PLACE, Answer, By, Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
-from acp_core.protocols.kit import taking_part
+from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.diagnosis import safe_id
-from acp_core.protocols.kit.taking_part import WHO
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import queries
 from acp_core.protocols.workspaces.rules.runs import required_inputs
@@ -18,7 +18,7 @@ from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write.layout import layout
 
 _HERE = "acp_core.protocols.workspaces.actions.tools"
-READ = taking_part.READ._replace(
+READ = tools.READ._replace(
     sentence="Read your prompt, a required input of it, or a file of your workspace. Without a document: list them.",
     answer=f"{_HERE}:read",
 )
@@ -51,7 +51,7 @@ def read(values: Values) -> Answer:
     def is_meant(document: Document) -> bool:
         return document.path is not None and os.path.abspath(document.path) in meant
 
-    return taking_part.read(values, is_meant)
+    return tools.read(values, is_meant)
 
 
 def check_return(values: Values) -> Answer:
