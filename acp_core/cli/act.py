@@ -26,9 +26,10 @@ from acp_core.model.action_spec import Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import command
-from acp_core.protocols.kit.command import Commands, Parser, agreed, parse
+from acp_core.protocols.kit import parser as kit_parser
+from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.command_line import asks_for_json, run
+from acp_core.protocols.kit.parser import Parser, agreed, parse
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.act/1"
@@ -46,7 +47,7 @@ class ActCommand(Commands):
 
     def main(self, arguments: Sequence[str]) -> int:
         """Run the command; the exit code."""
-        on_error = command.say_error if asks_for_json(list(arguments)) else None
+        on_error = kit_parser.say_error if asks_for_json(list(arguments)) else None
         return run(lambda: act(list(arguments)), on_error=on_error)
 
     def parser(self) -> Parser:

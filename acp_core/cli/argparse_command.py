@@ -30,7 +30,8 @@ class ArgparseCommand(click.Command):
         if ctx.resilient_parsing:
             parser: argparse.ArgumentParser = registry.load(self._parser)()
             from acp_core.cli import described  # late: the map of commands needs none of these
-            from acp_core.protocols.kit.command import GroupParser, Parser
+            from acp_core.protocols.kit.command import GroupParser
+            from acp_core.protocols.kit.parser import Parser
 
             if isinstance(parser, Parser | GroupParser):
                 self.params, rest = described.parameters(parser, args)

@@ -8,7 +8,7 @@ from acp_core.loops.boot import Entry
 from acp_core.model import Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
-from acp_core.protocols.kit.command import confirmed
+from acp_core.protocols.kit.parser import confirmed
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.boot/1"

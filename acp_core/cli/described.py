@@ -11,7 +11,8 @@ from acp_core.model.action_spec import ActionSpec, Field, Kind, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.kit.binding import bind, located
-from acp_core.protocols.kit.command import GroupParser, Parser, fields_of
+from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import Parser, fields_of
 
 _PLACES = ("folder", "folders", "collaboration", "paths")
 """Inputs that name the collaboration; other folders are where something else is."""

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from acp_core.model import Action
 from acp_core.model.action_spec import ActionSpec, Field
-from acp_core.protocols.kit import fast_args
-from acp_core.protocols.kit import values as kit_values
-from acp_core.protocols.kit.values import Values, fields
+from acp_core.protocols.kit import fast_args, schema
+from acp_core.protocols.kit.schema import fields
+from acp_core.protocols.kit.values import Values
 
 RESERVED = frozenset({"help", "dry_run", "matter", "yes", "json"})
 """Names of options that every act has."""
@@ -38,7 +38,7 @@ def given(action: Action, values: Values) -> dict[str, Any]:
 
 def problem(error: ValidationError) -> str:
     """What is wrong with the inputs, on one line."""
-    said = kit_values.problems(error)
+    said = schema.problems(error)
     return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
 
 

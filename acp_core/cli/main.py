@@ -180,13 +180,12 @@ def _names_here() -> list[str]:
 
 def _complain(arguments: list[str], message: str, code: int) -> int:
     """Say on one line why nothing, or no more, was done; where JSON was asked for, as JSON too."""
-    from acp_core.protocols.kit import command as kit_command
-    from acp_core.protocols.kit import command_line
+    from acp_core.protocols.kit import command_line, parser
 
     with contextlib.suppress(OSError):
         command_line.complain(message)
         if command_line.asks_for_json(arguments):
-            kit_command.say_error(message, code)
+            parser.say_error(message, code)
     return code
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from acp_core.cli import table
 from acp_core.protocols import registry
-from acp_core.protocols.kit.command import Page, page_of
+from acp_core.protocols.kit.parser import Page, page_of
 
 HELP = ("-h", "--help")
 

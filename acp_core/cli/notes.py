@@ -23,7 +23,7 @@ from acp_core.model import Action, Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit import command
+from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 
@@ -71,7 +71,7 @@ def _about_needs(
     action = bind(noted, utc_now())
     schema = f"acp.{action.name}/1"
     if given.dry_run:
-        return command.show(schema, action.name, action.preview(given), as_json=given.json)
+        return parser.show(schema, action.name, action.preview(given), as_json=given.json)
     outcome = _done(action.perform(given)) if open else None
     texts, data = (outcome.done.notes, outcome.done.data) if outcome and outcome.done else ((), {})
     if given.json:
@@ -108,7 +108,7 @@ def archive(given: Values) -> int:
         noted = _noted(folder)
         action = bind_archive(noted, utc_now())
         if given.dry_run:
-            command.show("acp.archive/1", "archive", action.preview(given), as_json=given.json)
+            parser.show("acp.archive/1", "archive", action.preview(given), as_json=given.json)
             continue
         _done(action.perform(given))
         done.append(noted.key)
@@ -127,7 +127,7 @@ def unarchive(given: Values) -> int:
         noted = Noted(key)
         action = bind_unarchive(noted, utc_now())
         if given.dry_run:
-            command.show("acp.unarchive/1", "unarchive", action.preview(given), as_json=given.json)
+            parser.show("acp.unarchive/1", "unarchive", action.preview(given), as_json=given.json)
             continue
         done[key] = noted.attention.is_archived(key)
         _done(action.perform(given))

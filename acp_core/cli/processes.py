@@ -29,7 +29,8 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.paths import key_of
 from acp_core.protocols.kit.binding import Context, located
-from acp_core.protocols.kit.command import note, show
+from acp_core.protocols.kit.command import note
+from acp_core.protocols.kit.parser import show
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.ps/1"

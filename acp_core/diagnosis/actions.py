@@ -30,7 +30,7 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.binding import Location, bind_all, bind_named
 from acp_core.protocols.kit.diagnosis import safe_id
-from acp_core.protocols.kit.values import fields
+from acp_core.protocols.kit.schema import fields
 
 _NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
 _LOOK = 0.1

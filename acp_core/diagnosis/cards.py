@@ -18,7 +18,7 @@ from acp_core.model.action_spec import Intent
 from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.values import fields
+from acp_core.protocols.kit.schema import fields
 
 _DECIDING = frozenset({Intent.ANSWER, Intent.DECIDE, Intent.ACCEPT, Intent.REJECT})
 

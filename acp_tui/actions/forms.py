@@ -22,8 +22,8 @@ from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from acp_core.model import action_spec as spec
 from acp_core.model.action_spec import Kind
-from acp_core.protocols.kit import values as kit_values
-from acp_core.protocols.kit.values import fields as described
+from acp_core.protocols.kit import schema
+from acp_core.protocols.kit.schema import fields as described
 from acp_tui import text
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def value_of(choices: Iterable[Any], labels: Mapping[str, str], value: object) -
 def errors_by_field(error: ValidationError) -> dict[str, str]:
     """What is wrong, by field ("" where it is about the whole), the first for each."""
     problems: dict[str, str] = {}
-    for name, problem in kit_values.problems(error):
+    for name, problem in schema.problems(error):
         problems.setdefault(name, problem)
     return problems
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from acp_core import model
 from acp_core.cli import inputs
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit.command import Parser
+from acp_core.protocols.kit.parser import Parser
 from tests.cli.support import Acp
 from tests.protocols.folder.support import make_v1
 from tests.support import toy

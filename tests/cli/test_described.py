@@ -12,7 +12,8 @@ import pytest
 
 from acp_core.cli import table
 from acp_core.model.action_field import Kind
-from acp_core.protocols.kit.command import GroupParser, Parser
+from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.registry import load
 from tests.cli.support import Acp
 from tests.support import toy

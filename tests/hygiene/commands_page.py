@@ -9,7 +9,8 @@ from unittest import mock
 
 from acp_core.cli import manual, table
 from acp_core.protocols import registry
-from acp_core.protocols.kit.command import USUAL, GroupParser
+from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import USUAL
 from tests.hygiene.commands import Parsed, commands
 from tests.hygiene.sources import ROOT
 

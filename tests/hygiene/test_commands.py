@@ -16,7 +16,8 @@ import pytest
 
 from acp_core.cli import manual
 from acp_core.person.settings import Settings, load
-from acp_core.protocols.kit.command import GroupParser, Parser
+from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import Parser
 from tests.hygiene.commands import Parsed, commands, problem
 from tests.hygiene.pages import PAGES, lines
 from tests.hygiene.sources import ROOT

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from acp_core.protocols.kit.command import Parser
+from acp_core.protocols.kit.parser import Parser
 from acp_tui import keys
 from tests.hygiene.commands import Parsed, commands
 from tests.hygiene.pages import PAGES, anchors, lines, quoted, text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.cli import manual
-from acp_core.protocols.kit.command import Parser
+from acp_core.protocols.kit.parser import Parser
 from acp_tui import keys
 from tests.hygiene import commands_page, keys_page, man_page
 from tests.hygiene.commands import commands

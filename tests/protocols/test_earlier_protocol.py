@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from acp_core import model
 from acp_core.cli import inputs, protocol_checks
-from acp_core.protocols.kit.values import fields
+from acp_core.protocols.kit.schema import fields
 from acp_tui.actions import forms
 from tests.support import toy
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field, Kind
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit.values import NUMBERS, Values, completed, inputs
+from acp_core.protocols.kit.schema import inputs
+from acp_core.protocols.kit.values import NUMBERS, Values, completed
 from acp_core.protocols.kit.wording import reason, safe
 from acp_core.protocols.registry import load
 

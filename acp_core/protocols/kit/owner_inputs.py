@@ -17,7 +17,8 @@ from acp_core.model.action import Action
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit.values import Values, fields, inputs
+from acp_core.protocols.kit.schema import fields, inputs
+from acp_core.protocols.kit.values import Values
 
 AS_BEFORE = "as before"
 """The choice of a program that stands for the one that the owner chose before."""

@@ -32,7 +32,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean
 from acp_core.protocols import locations
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import values
+from acp_core.protocols.kit import schema
 from acp_core.protocols.kit.binding import Context, Location, bind, bound
 from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.findings import lines_of
@@ -90,7 +90,7 @@ def asked(spec: Spec) -> tuple[Field, ...]:
 
 def input_schema(spec: Spec) -> dict[str, Any]:
     """The JSON schema of a tool's inputs."""
-    made = values.model(spec.name, asked(spec)).model_json_schema()
+    made = schema.model(spec.name, asked(spec)).model_json_schema()
     properties = {name: _plain(each) for name, each in made.get("properties", {}).items()}
     required = {"required": made["required"]} if made.get("required") else {}
     return {
@@ -153,9 +153,9 @@ def checked(name: str, fields: Iterable[Field], arguments: Mapping[str, Any]) ->
         raise Refused("; ".join([*unknown, f"it has {', '.join(known) or 'none'}"]))
     given = {each: value for each, value in arguments.items() if value is not None}
     try:
-        made = values.model(name, wanted).model_validate(given)
+        made = schema.model(name, wanted).model_validate(given)
     except ValidationError as error:
-        wrong = (f"{field}: {what}" if field else what for field, what in values.problems(error))
+        wrong = (f"{field}: {what}" if field else what for field, what in schema.problems(error))
         raise Refused("; ".join(wrong)) from None
     return made.model_dump()
 

@@ -13,8 +13,8 @@ from acp_core.files import interrupts
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit.command import say_object
 from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface, need_libraries

@@ -18,7 +18,7 @@ from acp_core.protocols.cycle.actions import programs, table
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
 from acp_core.protocols.cycle.schema import AGENTS
-from acp_core.protocols.kit.command import Parser
+from acp_core.protocols.kit.parser import Parser
 from tests.protocols.cycle import making
 from tests.protocols.cycle import test_cards as cards
 from tests.protocols.cycle.conducting import ID, acp, done, refused, state

@@ -19,7 +19,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.sentence import sentence_case
 from acp_core.person import paths
 from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
-from acp_core.protocols.kit.values import fields
+from acp_core.protocols.kit.schema import fields
 from tests.protocols.cycle.conducting import acp, diagnosed
 from tests.protocols.cycle.reaching import CYCLES, make
 from tests.support.examples import MANY, PATIENT

@@ -14,8 +14,8 @@ from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions.agents import PLAIN
 from acp_core.protocols.folder.actions.table_agents import SPECS
-from acp_core.protocols.kit.command import fields_of, parse
 from acp_core.protocols.kit.fast_args import quick
+from acp_core.protocols.kit.parser import fields_of, parse
 
 VALUES = ("/tmp/x", "ana", "", "a b", "-x", "--", "-1", "7", "007", "+7", "٣", "blocked",
           "review_submitted", "primary", "1_0", " 7 ", "--json", "=", "2.5", ".5", "5.", ".", "1.2.3",

@@ -13,7 +13,8 @@ from acp_core.model.action_field import Field, Kind
 from acp_core.model.action_spec import ActionSpec, QuerySpec
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Location, bound, words_of
-from acp_core.protocols.kit.command import Commands, Parser
+from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values, completed, require
 from acp_core.protocols.kit.wording import DIFFERENCE, difference
 from acp_core.protocols.wire.acts import table

@@ -14,7 +14,8 @@ from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Moved
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.command import Commands, Parser
+from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values
 
 BY = fast_args.BY._replace(form=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from acp_core.protocols.kit.values import problems
+from acp_core.protocols.kit.schema import problems
 
 
 class Answers(BaseModel):

@@ -27,7 +27,8 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Patience
-from acp_core.protocols.kit.values import Values, fields
+from acp_core.protocols.kit.schema import fields
+from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY, REPAIR, STOP
 from acp_core.protocols.workspaces.queries import status as query
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces

@@ -26,9 +26,9 @@ from acp_core.protocols.cycle.schema import AGENTS, text
 from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.command import say_object
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.guard import check
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 
 _AGAIN = "Restart the orchestrator: it resumes and repeats nothing."

@@ -98,13 +98,13 @@ def _run(name: str, arguments: Sequence[str], body: Callable[[Any], int]) -> int
 
 
 def _parsed(name: str, arguments: Sequence[str]) -> Values:
-    from acp_core.protocols.kit.command import parse
+    from acp_core.protocols.kit.parser import parse
 
     return parse(load(f"{TABLE}:SPECS")[name], program(name), arguments)
 
 
 def _say_error(message: str, code: int) -> None:
-    from acp_core.protocols.kit.command import say_error
+    from acp_core.protocols.kit.parser import say_error
 
     say_error(message, code)
 
@@ -197,7 +197,7 @@ def request_of(values: Values) -> Request:
 
 
 def _show(name: str, preview: Preview, values: Values) -> int:
-    from acp_core.protocols.kit.command import show
+    from acp_core.protocols.kit.parser import show
 
     return show(f"acp.{name}/1", name, preview, as_json=values.json)
 

@@ -15,8 +15,9 @@ from acp_core.protocols.folder.write import asking as requests
 from acp_core.protocols.folder.write.asking import Wanted
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.command import note, say_object, show
+from acp_core.protocols.kit.command import note
 from acp_core.protocols.kit.command_line import say, warn
+from acp_core.protocols.kit.parser import say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.stores import asking, hosts

@@ -14,8 +14,8 @@ from acp_core.protocols.folder.actions.table_files import CONTINUATION
 from acp_core.protocols.folder.write import Refused, continuation
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
-from acp_core.protocols.kit.command import show
 from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.parser import show
 from acp_core.protocols.kit.starting import followed, starter, with_start
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe

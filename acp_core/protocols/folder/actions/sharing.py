@@ -27,8 +27,8 @@ from acp_core.protocols.folder.write.opened import is_shared, open_unlocked, rea
 from acp_core.protocols.folder.write.sharing import Leaving
 from acp_core.protocols.folder.write.synchronizing import Synced
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.command import confirmed, say_object, show
 from acp_core.protocols.kit.command_line import say, warn
+from acp_core.protocols.kit.parser import confirmed, say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.stores import asking, branch_limit, hosts

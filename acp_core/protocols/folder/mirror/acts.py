@@ -12,7 +12,8 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder.write import asking as asked
 from acp_core.protocols.kit.mirroring import Offer, decoded
-from acp_core.protocols.kit.values import completed, inputs
+from acp_core.protocols.kit.schema import inputs
+from acp_core.protocols.kit.values import completed
 from acp_core.protocols.kit.wording import reason, safe
 from acp_core.stores import asking, hosts, mirror
 from acp_core.stores import base as manifests

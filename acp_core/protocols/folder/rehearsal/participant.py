@@ -23,7 +23,7 @@ from acp_core.model.errors import AcpError
 from acp_core.protocols.folder.rehearsal import writing
 from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
-from acp_core.protocols.kit.command import parse
+from acp_core.protocols.kit.parser import parse
 
 ACP = (sys.executable, "-P", "-m", "acp_core")
 SLICE = 20  # seconds of one `acp wait`: nothing that outlives its participant does so for longer

@@ -24,9 +24,9 @@ from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.skill import install, settings_file
 from acp_core.protocols.folder.skill.contents import Incomplete
 from acp_core.protocols.folder.skill.programs import SERVER, Target, entry, target
-from acp_core.protocols.kit import command as kit_command
-from acp_core.protocols.kit.command import agreed
+from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.parser import agreed
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
 
@@ -83,9 +83,9 @@ def remove_for(given: Values) -> int:
 
 def _carry_out(work: Work, verb: str, given: Values) -> int:
     if given.dry_run:
-        return kit_command.show(SCHEMA, verb, work.preview, as_json=given.json)
+        return parser.show(SCHEMA, verb, work.preview, as_json=given.json)
     if not given.json:
-        kit_command.say_preview(work.preview)
+        parser.say_preview(work.preview)
     if not given.yes and (given.json or not _agreed()):
         if given.json:
             raise Refused("--json needs --yes or --dry-run")
@@ -94,7 +94,7 @@ def _carry_out(work: Work, verb: str, given: Values) -> int:
     sentence = work.do()
     if given.json:
         done = Outcome(OutcomeState.DONE, sentence, done=work.preview)
-        kit_command.say_object(SCHEMA, verb, done=True, **kit_command.ended(done))
+        parser.say_object(SCHEMA, verb, done=True, **parser.ended(done))
     else:
         say(sentence)
     return 0

@@ -14,8 +14,9 @@ from acp_core.protocols.governed.conduct.adapters.task import TakenTurn
 from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.dispatch import Dispatched
 from acp_core.protocols.governed.write.opened import read_unlocked
-from acp_core.protocols.kit.command import perform, say_object
+from acp_core.protocols.kit.command import perform
 from acp_core.protocols.kit.command_line import say, warn
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 
 

@@ -22,8 +22,8 @@ from acp_core.protocols.governed.write import migrate
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents, who
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import perform as perform_act
-from acp_core.protocols.kit.command import say_object
 from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 

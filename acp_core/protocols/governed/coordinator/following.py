@@ -17,8 +17,9 @@ from acp_core.protocols.governed.coordinator import trust
 from acp_core.protocols.governed.coordinator.deciding import Done
 from acp_core.protocols.governed.coordinator.plan import read_plan
 from acp_core.protocols.governed.write.opened import refuse_agents
-from acp_core.protocols.kit.command import perform, say_object
+from acp_core.protocols.kit.command import perform
 from acp_core.protocols.kit.command_line import say, warn
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 
 

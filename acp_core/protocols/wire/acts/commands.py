@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from acp_core.model.action import Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit import command
+from acp_core.protocols.kit import command, parser
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.acts import sending, table
 from acp_core.protocols.wire.queries import Object, ask, say_answer
@@ -154,7 +154,7 @@ def _end(values: Values, spec: ActionSpec, facts: Mapping[str, Any], lines: Sequ
 
 def _show(spec: ActionSpec, preview: Preview, values: Values) -> int:
     if values.json:
-        command.say_object(SCHEMA, spec.name, done=False, **command.described(preview))
+        parser.say_object(SCHEMA, spec.name, done=False, **parser.described(preview))
     else:
-        command.say_preview(preview)
+        parser.say_preview(preview)
     return 0

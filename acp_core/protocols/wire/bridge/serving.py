@@ -21,7 +21,7 @@ from acp_core.model import Action, Document, DocumentText, Event, OutcomeState, 
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration, Watched
-from acp_core.protocols.kit import owner_inputs, values
+from acp_core.protocols.kit import owner_inputs, schema
 from acp_core.protocols.kit.owner_inputs import open_to_others
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.conduct import tasks
@@ -461,7 +461,7 @@ def perform(action: Action | None, asked: Asked, folder: str) -> Done:
 
 def first_problem(error: ValidationError) -> str:
     """What is wrong with what was asked for, on one line."""
-    name, said = next(values.problems(error))
+    name, said = next(schema.problems(error))
     return clean_line(f"{name or 'inputs'}: {said}", 300)
 
 

@@ -6,8 +6,8 @@ from acp_core.agents import budgets
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.program import Program
 from acp_core.model.clock import utc_now
-from acp_core.protocols.kit.command import say_object
 from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.actions.names import DISPATCH

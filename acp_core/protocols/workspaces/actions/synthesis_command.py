@@ -9,8 +9,8 @@ import time
 
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.binding import Location
-from acp_core.protocols.kit.command import say_object
 from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import open_run
 from acp_core.protocols.workspaces.actions.integrating import begin

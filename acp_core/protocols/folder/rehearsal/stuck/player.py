@@ -18,7 +18,7 @@ from acp_core.protocols.folder.rehearsal.participant import Stuck
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.folder.rehearsal.stuck.part import Part, finish, record, speak
 from acp_core.protocols.folder.rehearsal.stuck.troubles import TROUBLES
-from acp_core.protocols.kit.command import parse
+from acp_core.protocols.kit.parser import parse
 
 STORY = Path(__file__).parent
 
