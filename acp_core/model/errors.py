@@ -16,13 +16,13 @@ library only.
     * WrongRule
     * WrongView
   * NetworkError
+    * AgentError
     * CannotListen
     * ChannelClosed
     * NoMulticast
     * NoPipe
     * PeerRefused
     * ServiceError
-    * WireError
   * NoCollaboration
   * NotStarted
     * AgentRunning
@@ -34,7 +34,6 @@ library only.
       * NoAnswer
       * NoLiveSession
     * SpawnError
-  * Refusal
   * Refused
     * AlreadyThere
     * BadAddress
@@ -74,6 +73,7 @@ library only.
     * StoreError
     * Unreadable
     * WriteError
+  * WireError
 """
 
 from __future__ import annotations

@@ -62,7 +62,8 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     from acp_core.protocols.folder import schema
     from acp_core.protocols.folder.schema import documents
     from acp_core.protocols.governed import schema as governed
-    from acp_core.protocols.wire.schema import Refusal, decode
+    from acp_core.protocols.wire.schema import untrusted_json
+    from acp_core.protocols.wire.schema.basics import WireError
     from acp_core.protocols.workspaces.schema import returns
 
     def text(work: Callable[[str], object]) -> Callable[[bytes], object]:
@@ -77,8 +78,8 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
         return feed
 
     def wire(data: bytes) -> None:
-        with contextlib.suppress(Refusal):
-            decode.decode_object(data)
+        with contextlib.suppress(WireError):
+            untrusted_json.decode_object(data)
 
     def protocol(data: bytes) -> None:
         with contextlib.suppress(ValueError):

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from acp_core.protocols.wire.conduct.agent.config import Config
+from acp_core.protocols.wire.conduct.agent import Config
 from tests.faults.looking import look
 from tests.faults.models import Machine
 from tests.protocols.wire.support import Served

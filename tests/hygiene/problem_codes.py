@@ -117,7 +117,11 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Agents on the network": Room(
-        ("acp_core/protocols/wire/causes.py", "acp_core/protocols/wire/write/guard.py"),
+        (
+            "acp_core/protocols/wire/matters.py",
+            "acp_core/protocols/wire/network/agent_directory.py",
+            "acp_core/protocols/wire/write/guard.py",
+        ),
         {
             "wire-unreachable": ("the agent does not answer", "restart it, or check its address and the network"),
             "wire-stopped": ("the agent is stopped while messages or tasks wait", "restart it"),

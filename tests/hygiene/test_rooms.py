@@ -30,7 +30,7 @@ LEVELS = (
 )
 """From the lowest room to the highest; a room imports from those below it, and from itself."""
 ROOMS = {"schema", "state", "rules", "read", "view", "write", "actions", "causes", "prompts",
-         "conduct", "past", "queries", "commands", "manual"}  # fmt: skip
+         "conduct", "past", "queries", "commands", "manual", "matters", "acts", "collaboration"}  # fmt: skip
 """What every protocol calls its rooms; it leaves out those that it has no use for."""
 OWN_ROOMS = {
     (
@@ -44,7 +44,8 @@ OWN_ROOMS = {
         "coordinator",
     ): "initiatives: several governed runs as one, with files of their own",
     ("wire", "bridge"): "a collaboration of any protocol, served as an agent",
-    ("wire", "network"): "connections: links, HTTP, relays, the local network, identities",
+    ("wire", "serving"): "an agent over HTTP and on the local network; a relay",
+    ("wire", "network"): "connections: links, identities, the client",
 }
 """Rooms that one protocol only has, each with the reason."""
 UPWARDS: dict[str, str] = {}

@@ -101,7 +101,7 @@ def test_a_network_agent_sends_to_its_peers_as_itself(tmp_path: Path) -> None:
 
 
 def home(name: str) -> Path | None:
-    from acp_core.protocols.wire.conduct.agent import place
+    from acp_core.protocols.wire.network import agent_directory
 
-    found = place.find(name)
-    return place.folder_of(name) if found else None
+    found = agent_directory.find_running(name)
+    return agent_directory.folder_of(name) if found else None

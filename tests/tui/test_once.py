@@ -139,7 +139,7 @@ async def test_a_sentence_stands_once_on_the_screen(
 
 @pytest.mark.slow
 async def test_a_question_of_a_peer_stands_once_on_the_screen(tmp_path: Path) -> None:
-    from acp_core.protocols.wire.conduct.agent.place import folder_of
+    from acp_core.protocols.wire.network.agent_directory import folder_of
     from tests.protocols.wire.support import Process
     from tests.protocols.wire.test_cards import WORDS as QUESTION
     from tests.protocols.wire.test_cards import ask, text

@@ -24,7 +24,7 @@ from acp_core.files.newer import NEWER, is_newer
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.history import durations
 from acp_core.model.errors import Refused
-from acp_core.protocols.wire.read.remote.log import FILE, Reader, Writer, folder_of
+from acp_core.protocols.wire.read.known import FILE, Reader, Writer, recording_folder
 from acp_core.stores import mirror
 from acp_core.stores.engine import StoreRefused
 from tests.upgrade import places
@@ -90,7 +90,7 @@ def test_what_a_newer_program_heard_of_an_agent_is_kept(
 ) -> None:
     monkeypatch.setenv("ACP_STATE", str(tmp_path))
     key = "http://127.0.0.1:9"
-    place = folder_of(key) / FILE
+    place = recording_folder(key) / FILE
     place.parent.mkdir(parents=True)
     content = b'{"schema": "acp.wire-log/2", "key": "' + key.encode() + b'"}\n{"all": "new"}\n'
     place.write_bytes(content)

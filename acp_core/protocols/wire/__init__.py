@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from acp_core.protocols.registry import Protocol, group
 
-_TABLE = "acp_core.protocols.wire.actions.table"
+_TABLE = "acp_core.protocols.wire.acts.table"
 
 PROTOCOL = Protocol(
     name="wire",
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
     manual=f"{_TABLE}:MANUAL",
-    tools="acp_core.protocols.wire.actions.tools:TOOLS",
-    detect="acp_core.protocols.wire.read.collaboration:detect",
-    open="acp_core.protocols.wire.read.collaboration:open_agent",
+    tools="acp_core.protocols.wire.acts.tools:TOOLS",
+    detect="acp_core.protocols.wire.collaboration:detect",
+    open="acp_core.protocols.wire.collaboration:open_agent",
     schemes=("acp", "http", "https"),
-    locate="acp_core.protocols.wire.read.remote.location:locate",
-    running="acp_core.protocols.wire.read.remote.running:running",
+    locate="acp_core.protocols.wire.read.location:locate",
+    running="acp_core.protocols.wire.read.location:running",
     commands=(
         group("agent", "Run a network agent", f"{_TABLE}:RUN_AGENT"),
         group(

@@ -16,20 +16,17 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.wire.actions.names import SCHEMA
-from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.network.libraries import need_libraries
-from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface
-from acp_core.protocols.wire.schema import lenient, senders
-from acp_core.protocols.wire.schema.parts import shown_text
-from acp_core.protocols.wire.schema.peers import PeerReport
-from acp_core.protocols.wire.schema.senders import People
+from acp_core.protocols.wire.network import agent_directory
+from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface, need_libraries
+from acp_core.protocols.wire.schema import people, untrusted_json
+from acp_core.protocols.wire.schema.basics import SCHEMA
+from acp_core.protocols.wire.schema.bodies import shown_text
+from acp_core.protocols.wire.schema.people import PeerReport, People
 from acp_core.protocols.wire.schema.tasks import Content, Task
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.network.answers import Event
-    from acp_core.protocols.wire.network.client import Client
-    from acp_core.protocols.wire.network.lan.datagram import Neighbour
+    from acp_core.protocols.wire.network.client import Client, Event
+    from acp_core.protocols.wire.network.lan import Neighbour
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -53,8 +50,7 @@ def ask(
 
     need_libraries()
     from acp_core.protocols.wire.network import trust
-    from acp_core.protocols.wire.network.answers import WireError
-    from acp_core.protocols.wire.network.client import Client
+    from acp_core.protocols.wire.network.client import AgentError, Client
 
     trust.also(values.ca)
 
@@ -64,7 +60,7 @@ def ask(
 
     try:
         return interrupts.run_loop(asked)
-    except WireError as error:
+    except AgentError as error:
         why = instead.get(error.code, str(error))
         raise Refused(why, 1 if error.status else 2) from None
 
@@ -96,13 +92,13 @@ def _line(text: str) -> str:
 
 def agents(values: Values) -> Answer:
     """This user's agents that run."""
-    running = place.running()
+    running = agent_directory.running()
     listed = [
         {
             "name": each.name,
             "pid": each.pid,
             "url": each.http_url,
-            "folder": str(place.folder_of(each.name)),
+            "folder": str(agent_directory.folder_of(each.name)),
         }
         for each in running
     ]
@@ -116,9 +112,9 @@ def token(values: Values) -> Answer:
     Raises:
         Refused: none of that name runs.
     """
-    found = place.find(values.agent)
+    found = agent_directory.find_running(values.agent)
     if found is None:
-        raise Refused(place.nobody(values.agent))
+        raise Refused(agent_directory.no_such_agent(values.agent))
     return Answer({"token": found.owner_token, "url": found.http_url}, (found.owner_token,))
 
 
@@ -130,7 +126,7 @@ def tasks(values: Values) -> Answer:
 
 
 def _task_line(task: Object) -> str:
-    known = lenient.read(Task, task)
+    known = untrusted_json.read_as(Task, task)
     return _line(f"{known.id}  {known.status}  {known.input.text}")
 
 
@@ -141,7 +137,7 @@ def peers(values: Values) -> Answer:
 
 
 def _peer_line(peer: Object) -> str:
-    known = lenient.read(PeerReport, peer)
+    known = untrusted_json.read_as(PeerReport, peer)
     here = "connected" if known.connected else f"away {known.trouble}".rstrip()
     counts = f"{known.sent} sent, {known.received} received, {known.queued} wait"
     return _line(f"{known.id}  {known.name}  {here}  {counts}")
@@ -179,7 +175,7 @@ def stream(values: Values) -> int:
 def _say_event(event: Event, as_json: bool) -> None:
     if as_json:
         is_message = event.data.get("parts") is not None
-        data = senders.handed_on(event.data, event.data, People()) if is_message else event.data
+        data = people.handed_on(event.data, event.data, People()) if is_message else event.data
         say_json({"seq": event.seq, "event": event.kind, "data": data})
     else:
         say(_line(f"{event.seq:>6}  {event.kind:<13} {_summary(event.data)}"))
@@ -189,10 +185,10 @@ def _say_event(event: Event, as_json: bool) -> None:
 def _summary(data: Object) -> str:
     """An event in a few words."""
     if data.get("parts") is not None:
-        missing = f" ({unsigned})" if (unsigned := senders.unsigned(data)) else ""
-        return f"{senders.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
+        missing = f" ({unsigned})" if (unsigned := people.unsigned(data)) else ""
+        return f"{people.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
     if data.get("artifact") is not None:
-        return f"{data.get('task_id')}: {lenient.read(Content, data['artifact']).text}"
+        return f"{data.get('task_id')}: {untrusted_json.read_as(Content, data['artifact']).text}"
     names = ("task_id", "name", "state", "event", "error", "agent")
     return " ".join(str(data[name]) for name in names if data.get(name))
 
@@ -203,19 +199,19 @@ def discover(values: Values) -> int:
     if not 0 < values.seconds <= _DAY:
         raise Refused("--seconds: more than 0, and no more than a day")
     need_libraries()
-    from acp_core.protocols.wire.network.lan import network
-    from acp_core.protocols.wire.network.lan.datagram import Heard
+    from acp_core.protocols.wire.network.lan import Heard
+    from acp_core.protocols.wire.serving import lan
 
     heard = Heard()
-    listener = network.Listener(heard, None if values.json else _say_neighbour)
+    listener = lan.Listener(heard, None if values.json else _say_neighbour)
 
     async def work() -> None:
-        async with network.listening(listener, values.interface):
+        async with lan.listening(listener, values.interface):
             await asyncio.sleep(values.seconds)
 
     try:
         interrupts.run_loop(work)
-    except network.NoMulticast as error:
+    except lan.NoMulticast as error:
         raise Refused(str(error)) from None
     known = heard.listed(time.time())
     if values.json:

@@ -2,28 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
-from acp_core.protocols.wire.schema import invalid
-
-
-class TaskState(str, Enum):
-    """Where a task stands (core specification, section 3.2)."""
-
-    SUBMITTED = "submitted"
-    WORKING = "working"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    INPUT_REQUIRED = "input_required"
-    CANCELED = "canceled"
-
-    @property
-    def terminal(self) -> bool:
-        """Whether nothing can follow."""
-        return self in TERMINAL
-
-
-TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED})
+from acp_core.protocols.wire.schema.basics import TaskState, invalid
 
 _NEXT: dict[TaskState, frozenset[TaskState]] = {
     TaskState.SUBMITTED: frozenset({TaskState.WORKING, TaskState.CANCELED}),

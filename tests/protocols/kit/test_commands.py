@@ -17,7 +17,7 @@ from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values, completed, require
 from acp_core.protocols.kit.wording import DIFFERENCE, difference
-from acp_core.protocols.wire.actions import table as wire
+from acp_core.protocols.wire.acts import table
 from acp_core.protocols.workspaces.actions.table import COMMANDS
 from tests.hygiene.sources import PROTOCOLS, protocol_names
 
@@ -59,10 +59,10 @@ def value(field: Field) -> st.SearchStrategy[Any]:
 
 SPECS = (
     SPEC,
-    wire.AGENT,
-    wire.BRIDGE,
-    wire.RELAY,
-    *wire.COMMANDS.specs.values(),
+    table.AGENT,
+    table.BRIDGE,
+    table.RELAY,
+    *table.COMMANDS.specs.values(),
     *COMMANDS.specs.values(),
 )
 ACTS = [spec for spec in SPECS if isinstance(spec, ActionSpec)]

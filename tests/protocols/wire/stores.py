@@ -12,12 +12,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from acp_core.protocols.wire.conduct.agent.place import folder_of
-from acp_core.protocols.wire.conduct.agent.tasks import DELEGATED, LOCAL, RECEIVED
-from acp_core.protocols.wire.schema import Json, time_text
-from acp_core.protocols.wire.schema.decode import encode
-from acp_core.protocols.wire.schema.parts import text_part
-from acp_core.protocols.wire.write import keep, messages, peers, tasks
+from acp_core.protocols.wire.conduct.tasks import DELEGATED, LOCAL, RECEIVED
+from acp_core.protocols.wire.network.agent_directory import folder_of
+from acp_core.protocols.wire.read import store as read_store
+from acp_core.protocols.wire.schema.basics import Json, time_text
+from acp_core.protocols.wire.schema.bodies import text_part
+from acp_core.protocols.wire.schema.untrusted_json import encode
+from acp_core.protocols.wire.write import records
 from acp_core.protocols.wire.write.database import Tx, connect
 
 Spec = dict[str, Any]
@@ -75,7 +76,7 @@ def make(name: str, spec: Spec) -> Path:
             _task(tx, f"task_{number}", each)
         for number, each in enumerate(spec["messages"]):
             _message(tx, f"m{number}", each, len(spec["tasks"]))
-        keep.put(
+        records.keep_value(
             tx, "card", encode({"name": name, "instance_id": "i", "acp_version": "0.8"}).decode()
         )
         db.execute("COMMIT")
@@ -93,22 +94,24 @@ def _at(ago: float) -> str:
 
 
 def _peer(tx: Tx, each: Spec) -> None:
-    number = len(peers.every(tx.db)) + 1
-    row = peers.add(tx, f"identity {number}" if each["met"] else None, each["name"], None, False)
+    number = len(read_store.all_peers(tx.db)) + 1
+    row = records.add_peer(
+        tx, f"identity {number}" if each["met"] else None, each["name"], None, False
+    )
     if each["on"] != "never":
         off = _at(each["age"]) if each["on"] == "ended" else None
         row = row._replace(connected_at=_at(each["age"] + 60), disconnected_at=off)
-    peers.save(tx, row._replace(card={"name": each["name"]} if each["met"] else None))
+    records.save_peer(tx, row._replace(card={"name": each["name"]} if each["met"] else None))
     for one in range(each["queue"] if each["met"] else 0):
         id = f"f{number}_{one}"
-        peers.push(tx, row.id, id, frame(id), counts=True)
+        records.queue_frame(tx, row.id, id, frame(id), counts=True)
     tx.db.execute(
         "UPDATE outgoing SET at = ? WHERE peer_id = ?", (time.time() - each["age"], row.id)
     )
     if each["stranger"]:
         said = {"event": "refused", "peer_id": row.id, "name": each["name"], "reason": "another key",
                 "ts": _at(each["age"])}  # fmt: skip
-        messages.log(tx, "acp.peer", said)
+        records.add_log_entry(tx, "acp.peer", said)
 
 
 def _task(tx: Tx, id: str, each: Spec) -> None:
@@ -122,9 +125,9 @@ def _task(tx: Tx, id: str, each: Spec) -> None:
     }  # fmt: skip
     if each.get("artifact"):
         made["artifact"] = {"parts": [text_part(each["artifact"])]}
-    tasks.put(tx, made)
+    records.save_task(tx, made)
     body = {"task_id": id, "state": each["status"], "direction": direction, "ts": _at(each["age"])}
-    messages.log(tx, "acp.status", body, id)
+    records.add_log_entry(tx, "acp.status", body, id)
 
 
 def _message(tx: Tx, id: str, each: Spec, known: int) -> None:
@@ -136,7 +139,7 @@ def _message(tx: Tx, id: str, each: Spec, known: int) -> None:
         return {"type": "acp.message", "message_id": id, "server_seq": seq, "ts": ts, "from": "Ben",
                 "role": "user", "parts": [text_part("Hello")], **task}, flags  # fmt: skip
 
-    messages.add(tx, "out" if each["out"] else "in", "Ben", id, None, envelope)
+    records.add_message(tx, "out" if each["out"] else "in", "Ben", id, None, envelope)
 
 
 def _statement(*statements: str) -> Callable[[Path], None]:

@@ -14,10 +14,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from acp_core.protocols.wire.conduct.agent.config import Config
-from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.agent.serve import listening, open_agent
-from acp_core.protocols.wire.conduct.agent.sockets import bind
+from acp_core.protocols.wire.conduct.agent import Agent, Config
+from acp_core.protocols.wire.serving.process import bind, listening, open_agent
 from tests.support import forked
 from tests.support.waiting import until as until
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.network import agent_directory
 from tests.protocols.wire.support import OWNER, PATIENCE, ROOT, START, Process, until
 
 ANY_PORT = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -112,6 +112,6 @@ def team(folder: Path, binding: str, edges: list[tuple[str, str]]) -> Iterator[d
 
 def found(name: str) -> Member:
     """An agent that somebody else has started."""
-    about = until(lambda: place.find(name), f"the start of {name}")
+    about = until(lambda: agent_directory.find_running(name), f"the start of {name}")
     OWNER.learn(about.http_url, about.owner_token)
     return Member(name, about.http_url, about.pid)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.schema.signatures import hmac_of
+from acp_core.protocols.wire.network.identity import hmac_of
 from tests.protocols.wire.support import OWNER, ROOT, Process, until
 from tests.support import forked
 

@@ -31,14 +31,12 @@ from acp_core.model.errors import Refused
 from acp_core.model.sentence import is_said
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.actions.names import ANSWER, CANCEL, FORGET, MOVE
-from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.conduct.agent.config import Config
-from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.agent.serve import listening, open_agent
-from acp_core.protocols.wire.conduct.agent.sockets import bind
+from acp_core.protocols.wire.collaboration import AgentFolder
+from acp_core.protocols.wire.conduct.agent import Agent, Config
+from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.read import folder as reading
-from acp_core.protocols.wire.read.collaboration import AgentFolder
+from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, FORGET, MOVE
+from acp_core.protocols.wire.serving.process import bind, listening, open_agent
 from acp_core.protocols.wire.write import guard as own
 from tests.protocols.wire import stores
 from tests.protocols.wire.support import PATIENCE, ROOT
@@ -87,15 +85,15 @@ class Here:
         try:
             async with listening(agent, bind("127.0.0.1", 0), bind("127.0.0.1", 0)):
                 agent.peers.start()
-                place.announce(self._folder, _about(agent))
+                agent_directory.announce_running(self._folder, _about(agent))
                 self._ready.set()
                 await self._end.wait()
         finally:
             await agent.close()
 
 
-def _about(agent: Agent) -> place.Running:
-    return place.Running(
+def _about(agent: Agent) -> agent_directory.Running:
+    return agent_directory.Running(
         agent.config.name, 1, agent.link or "", agent.http_url or "", agent.owner_token
     )
 
@@ -103,7 +101,7 @@ def _about(agent: Agent) -> place.Running:
 @contextmanager
 def started(name: str) -> Iterator[None]:
     """The agent runs; refused as `acp agent` refuses it."""
-    with place.claimed(name) as folder:
+    with agent_directory.claimed(name) as folder:
         guard.check(own.obstacles(folder, reading.problem(folder)), own.START)
         with Here(name, folder):
             yield
@@ -200,7 +198,7 @@ def mended(name: str, snapshot: Snapshot) -> None:
     command, _, then = obstacle.cure.partition("; ")
     if not then:  # in words: another program wrote it
         assert "another version" in obstacle.sentence
-        command = own.broken(place.folder_of(name), "").cure.partition("; ")[0]
+        command = own.broken(agent_directory.folder_of(name), "").cure.partition("; ")[0]
     else:
         assert shlex.split(then.partition(" then creates")[0]) == ["acp", "agent", "--name", name]
     subprocess.run(["sh", "-c", command], check=True)

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.agents import ledger, presets
 from acp_core.model.clock import utc_now
-from acp_core.protocols.wire.conduct.answering.costs import USED_UP, Costs
+from acp_core.protocols.wire.conduct.answering import USED_UP, Costs
 from tests.agents.support import end_what_runs
 from tests.protocols.wire.support import served, until
 from tests.protocols.wire.test_answering import settled, task_of

@@ -16,9 +16,9 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.state import MARK
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
-from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.conduct.answering import sessions
-from acp_core.protocols.wire.conduct.answering.setup import Setup
+from acp_core.protocols.wire.conduct import answering
+from acp_core.protocols.wire.conduct.answering_setup import Setup
+from acp_core.protocols.wire.network import agent_directory
 from tests.agents.live.commands import acp, configure
 from tests.agents.live.support import words
 from tests.agents.support import end_what_runs, is_gone
@@ -81,7 +81,7 @@ def test_a_conversation_is_one_warm_session_and_no_other_sender_is_in_it(tmp_pat
 def test_what_belongs_to_no_conversation_leaves_no_session_and_only_some_stay_warm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "WARM", 1)
+    monkeypatch.setattr(answering, "WARM", 1)
     with served(tmp_path, on_message=live(tmp_path / "a")) as agent:
         assert said(ask(agent, "hello")["reply"]) == "1 prompts in s0, mode default"
         done = settled(agent, task_of(agent, "do it")["id"])
@@ -151,7 +151,7 @@ def test_a_request_is_a_need_of_the_agent_and_outlives_it(tmp_path: Path) -> Non
     configure(tmp_path / "a", "true", behaviour="ask")
     options = ("--port", "0", "--http-port", "0", "--on-message", "mine", "--permissions", "ask", "--workdir", str(tmp_path))  # fmt: skip
     with Process("Writer", *options) as agent, served(tmp_path, "Asker") as asker:
-        folder = place.folder_of("Writer")
+        folder = agent_directory.folder_of("Writer")
         peer = asker.post("/peers/connect", {"link": agent.link}).json()["peer_id"]
         until(lambda: asker.get(f"/peer/{peer}")["connected"], "the connection")
         task = asker.post("/tasks", {"text": "touch it", "delegate": True}).json()

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from acp_core.protocols.wire.network.identity import load_or_make
-from acp_core.protocols.wire.schema.signatures import sign
+from acp_core.protocols.wire.network.identity import load_or_make, sign_message
 from tests.protocols.wire.rogue import reply, rogue
 from tests.protocols.wire.support import Process, refused, served, until
 from tests.protocols.wire.teams import ANY_PORT, BINDINGS, Member, found, team
@@ -105,7 +104,7 @@ def test_over_http_alone_envelopes_tasks_and_artifacts_arrive_unchanged(tmp_path
                 "ts": "2026-03-21T07:00:00Z", "from": sender, "role": "user", "task_id": "t1",
                 "context_id": "plan", "parts": [{"type": "data", "content": {"é": [1.0, None]}}],
             }  # fmt: skip
-            signed = sign(envelope, "shared", identity)
+            signed = sign_message(envelope, "shared", identity)
             for _ in range(2):  # asked again, it arrives once
                 assert receiver.post("/message:send", **signed)["task"]["id"] == "t1"
             (kept,) = receiver.arrived()

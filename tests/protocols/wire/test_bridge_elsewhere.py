@@ -20,8 +20,8 @@ from acp_core.model import Intent, OutcomeState, Snapshot, SourceState
 from acp_core.model.errors import Refused
 from acp_core.protocols import locations
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.bridge.acting import Asked, carry_out
-from acp_core.protocols.wire.read.remote.agent import RemoteAgent
+from acp_core.protocols.wire.bridge.serving import Asked, carry_out
+from acp_core.protocols.wire.collaboration import RemoteAgent
 from tests.loops import support as loops
 from tests.protocols.wire.support import PATIENCE, ROOT, until
 from tests.protocols.wire.test_bridge import Bridge, propose

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.screens.card import CardScreen
 from tests.protocols.wire.support import Process, acp, until
 from tests.protocols.wire.test_remote import OPTIONS, post

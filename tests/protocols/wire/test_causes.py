@@ -18,11 +18,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from acp_core.model import Cause, OutcomeState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire import causes as rules
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire import collaboration, matters
+from acp_core.protocols.wire.collaboration import open_agent
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_core.protocols.wire.network.links import parse
-from acp_core.protocols.wire.read.collaboration import open_agent
-from acp_core.protocols.wire.read.remote import agent as elsewhere
 from tests.protocols.wire.support import OWNER, PATIENCE, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -39,7 +38,7 @@ def a() -> Iterator[Process]:
 def seen(a: Process, request: pytest.FixtureRequest) -> Iterator[Collaboration]:
     """A as its owner sees it: by its folder, and by its address."""
     by_folder = request.param == "folder"
-    found = open_agent(str(folder_of("A"))) if by_folder else elsewhere.RemoteAgent(a.url)
+    found = open_agent(str(folder_of("A"))) if by_folder else collaboration.RemoteAgent(a.url)
     try:
         yield found
     finally:
@@ -148,7 +147,7 @@ def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Col
             post(a, "/message:send", text=f"{n}", message_id=f"m{n}")
         until(lambda: shown(seen, lambda cells: cells[6].startswith("3")), "the queue")
         assert why(seen) == {}
-        assert why(seen, rules.UNREAD - 10) == {}
+        assert why(seen, matters.UNREAD - 10) == {}
         (cause,) = why(seen, 2 * MINUTE).values()
         assert cause.code == "wire-queue"
         assert cause.headline == "Slow is connected but acknowledges nothing: 3 messages wait"
@@ -262,7 +261,7 @@ def test_a_task_without_progress(a: Process, seen: Collaboration) -> None:
             return panel.rows[0].cells[1] if panel.rows else ""
 
         until(lambda: state() == "working", "the news")
-        assert why(seen, rules.STILL - MINUTE) == {}
+        assert why(seen, matters.STILL - MINUTE) == {}
         (cause,) = why(seen, HOUR).values()
         assert (cause.code, cause.participant, cause.certain) == ("wire-task-still", "B", False)
         assert cause.headline == f"B has not reported on {task} (working)"
@@ -279,7 +278,9 @@ def test_what_mends_a_cause_is_offered_as_long_as_the_cause_is_shown(
     until(lambda: why(seen, HOUR), "the task")
     later = datetime.now(UTC) + timedelta(seconds=HOUR)
     snapshot = seen.refresh(datetime.now(UTC))
-    other = open_agent(str(folder_of("A"))) if seen.key != a.url else elsewhere.RemoteAgent(a.url)
+    other = (
+        open_agent(str(folder_of("A"))) if seen.key != a.url else collaboration.RemoteAgent(a.url)
+    )
     other.subscribe(lambda: None)
     post(a, f"/tasks/{task}:cancel")
     try:  # it is known here by now that nothing has to be done; what is shown is of before
@@ -294,7 +295,7 @@ def test_what_mends_a_cause_is_offered_as_long_as_the_cause_is_shown(
 
 @pytest.mark.slow
 def test_an_agent_that_does_not_answer(a: Process) -> None:
-    seen = elsewhere.RemoteAgent(a.url)
+    seen = collaboration.RemoteAgent(a.url)
     try:
         port, where = a.link.split(":")[2].split("/")[0], a.url.removeprefix("http://")
         a.options = ("--port", port, "--http-port", a.url.rsplit(":", 1)[1], *OPTIONS[4:])
@@ -303,7 +304,7 @@ def test_an_agent_that_does_not_answer(a: Process) -> None:
         assert why(seen, HOUR) == {}
         a.kill()
         until(lambda: seen.refresh(datetime.now(UTC)).phase == "unreachable", "its end")
-        assert why(seen, rules.UNREACHED - 10) == {}
+        assert why(seen, matters.UNREACHED - 10) == {}
         said = f"cannot reach {where}"
         until(lambda: why(seen, HOUR)["wire-unreachable"].headline == said, "another try")
         (cause,) = why(seen, HOUR).values()
@@ -319,7 +320,7 @@ def test_an_agent_that_does_not_answer(a: Process) -> None:
 
 
 def test_an_address_at_which_nobody_ever_answered() -> None:
-    seen = elsewhere.RemoteAgent("http://127.0.0.1:9")
+    seen = collaboration.RemoteAgent("http://127.0.0.1:9")
     try:
         (cause,) = why(seen, HOUR).values()
         assert cause.headline == "cannot reach 127.0.0.1:9"

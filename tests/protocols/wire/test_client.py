@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire.actions.table import COMMANDS
-from acp_core.protocols.wire.network.answers import Event, WireError
-from acp_core.protocols.wire.network.client import Client
+from acp_core.protocols.wire.acts.table import COMMANDS
+from acp_core.protocols.wire.network.client import AgentError, Client, Event
 from tests.protocols.wire.support import Process, Served, served, until
 
 
@@ -70,7 +69,7 @@ async def test_a_question_waits_for_its_answer(two: tuple[Served, Served]) -> No
         await answering
         assert receipt.reply
         assert receipt.reply["parts"] == [{"type": "text", "content": "42"}]
-        with pytest.raises(WireError) as late:
+        with pytest.raises(AgentError) as late:
             await here.send("and now?", wait=0)
         assert (late.value.code, late.value.status) == ("ERR_TIMEOUT", 408)
 
@@ -78,20 +77,20 @@ async def test_a_question_waits_for_its_answer(two: tuple[Served, Served]) -> No
 async def test_what_goes_wrong_is_told_in_one_line(two: tuple[Served, Served]) -> None:
     a, _ = two
     async with Client(a.url) as client:
-        with pytest.raises(WireError, match="no such") as error:
+        with pytest.raises(AgentError, match="no such") as error:
             await client.task("none/../x")
         assert (error.value.code, error.value.status) == ("ERR_NOT_FOUND", 404)
     async with Client(a.url, token="wrong") as client:
-        with pytest.raises(WireError, match="not a token"):
+        with pytest.raises(AgentError, match="not a token"):
             await client.card()
-        with pytest.raises(WireError, match="not a token"):
+        with pytest.raises(AgentError, match="not a token"):
             await anext(aiter(client.stream()))
     async with Client("http://127.0.0.1:9") as client:
-        with pytest.raises(WireError, match="cannot be reached") as gone:
+        with pytest.raises(AgentError, match="cannot be reached") as gone:
             await client.card()
         assert gone.value.status == 0
     for location in ("acp://x", "ftp://x/", "http://", "Nobody"):
-        with pytest.raises(WireError):
+        with pytest.raises(AgentError):
             Client(location)
 
 

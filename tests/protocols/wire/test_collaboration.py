@@ -18,9 +18,9 @@ from acp_core.model import OutcomeState, Snapshot, SourceState, Status, Verdict
 from acp_core.person.paths import state_folder
 from acp_core.protocols.discovery import discover
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.collaboration import AgentFolder, detect, open_agent
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_core.protocols.wire.read import folder
-from acp_core.protocols.wire.read.collaboration import AgentFolder, detect, open_agent
 from acp_core.protocols.wire.rules import RULES
 from acp_core.protocols.wire.write.database import connect
 from acp_tui.widgets.lines import text_of

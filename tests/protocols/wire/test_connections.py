@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
+from acp_core.protocols.wire.conduct.agent import Limits
 from tests.protocols.wire.support import PATIENCE, Served, served, until
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from acp_core.person import journal
-from acp_core.protocols.wire.actions.table import COMMANDS
-from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.acts.table import COMMANDS
+from acp_core.protocols.wire.network import agent_directory
 from tests.cli.support import Acp
 from tests.protocols.wire.support import Process
 
@@ -43,7 +43,7 @@ def test_what_commands_do_counts_as_what_is_done_on_the_screen(
         assert COMMANDS.main(said) == 0
         assert COMMANDS.main(("send", here.url, "hello", "--from", "me")) == 0
         assert COMMANDS.main(("forget", "Here", "nobody")) == 1
-    folder = place.folder_of("Here")
+    folder = agent_directory.folder_of("Here")
     noted = journal.read(str(folder))
     assert [each.action for each in noted] == ["connect", "send", "send"]
     secret = there.link.rpartition("/")[2]
@@ -54,7 +54,7 @@ def test_what_commands_do_counts_as_what_is_done_on_the_screen(
 def test_a_deleted_agent_is_not_charged_to_the_next_one_of_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = place.folder_of("Here")
+    folder = agent_directory.folder_of("Here")
     for acts in (1, 2):
         with Process("Here", *ON):
             for _ in range(acts):
@@ -73,4 +73,4 @@ def test_an_agent_that_is_started_again_keeps_its_figures(
     for _ in range(2):
         with Process("Here", *ON):
             assert COMMANDS.main(("send", "Here", "hello", "--from", "me")) == 0
-    assert stats(place.folder_of("Here"), tmp_path)["human_acts"] == 2
+    assert stats(agent_directory.folder_of("Here"), tmp_path)["human_acts"] == 2

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
+from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.network.links import LinkError, parse
 from tests.hygiene.sources import ROOT
 from tests.protocols.wire.support import Served, refused, served, until

@@ -19,9 +19,10 @@ import httpx
 import pytest
 
 from acp_core.agents import presets
-from acp_core.protocols.wire.conduct.answering.setup import Setup
+from acp_core.protocols.wire.conduct.answering_setup import Setup
+from acp_core.protocols.wire.network import identity
 from acp_core.protocols.wire.network.identity import of_seed
-from acp_core.protocols.wire.schema import Json, now_text, signatures
+from acp_core.protocols.wire.schema.basics import Json, now_text
 from tests.protocols.wire.support import PATIENCE, ROOT, Served, acp, served, until
 from tests.protocols.wire.test_lines import Lines
 
@@ -130,7 +131,7 @@ def test_whoever_says_that_it_is_another_is_shown_as_who_it_is(tmp_path: Path) -
         post(a, {**bare, "parts": changed})
         post(a, frame("as-itself", "A"))
         post(a, frame("as-its-person", "human"))
-        forged = signatures.sign(frame("other-key", "S1"), None, of_seed(bytes(32)))
+        forged = identity.sign_message(frame("other-key", "S1"), None, of_seed(bytes(32)))
         post(a, forged)
         post(a, frame("of-a-new-name", "Dora"))
         post(a, frame("the end", "Dora"))
@@ -219,7 +220,7 @@ def test_two_peers_of_one_name_are_told_apart_and_one_may_say_who_it_is_by_its_k
     ):
         s1.meet(a)
         assert s1.agent.identity is not None
-        post(a, signatures.sign(frame("by-its-key", "S1"), None, s1.agent.identity))
+        post(a, identity.sign_message(frame("by-its-key", "S1"), None, s1.agent.identity))
         with stranger(a, "S1x") as other:
             other.say(frame("mine", "S1x"))
             arrived(a, "mine")

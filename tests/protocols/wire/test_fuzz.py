@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
-from acp_core.protocols.wire.network.http.table import PLACES
+from acp_core.protocols.wire.conduct.agent import Limits
+from acp_core.protocols.wire.serving.application import ENDPOINTS
 from tests.protocols.wire.support import Served, served
 
 NAMES = [
@@ -53,8 +53,8 @@ VALUE = st.recursive(
 BODY = st.dictionaries(st.sampled_from(NAMES), VALUE, max_size=6)
 RAW = st.binary(max_size=30) | BODY.map(lambda body: json.dumps(body).encode())
 IDS = ["peer_001", "m1", "none", "%00", "%ff", "%F0%9F%98%80", "..%2f", "a" * 400]
-POSTS = sorted({path for place in PLACES if place.method == "POST" for path in place.paths})
-GETS = sorted({p for place in PLACES if place.method == "GET" for p in place.paths})
+POSTS = sorted({path for place in ENDPOINTS if place.method == "POST" for path in place.paths})
+GETS = sorted({p for place in ENDPOINTS if place.method == "GET" for p in place.paths})
 SETTINGS = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -16,8 +16,8 @@ import pytest
 from acp_core.diagnosis import engine
 from acp_core.diagnosis.actions import actions
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.conduct.agent.place import folder_of
-from acp_core.protocols.wire.read.collaboration import open_agent
+from acp_core.protocols.wire.collaboration import open_agent
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from tests.protocols.wire.support import OWNER, Process, acp, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
+from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.network.links import parse
-from acp_core.protocols.wire.schema.skills import from_option
+from acp_core.protocols.wire.schema.agent_card import skill_from_option
 from tests.protocols.wire.support import OWNER, Served, refused, served, until
 
 TEXT = {"text": "hello"}
@@ -21,7 +21,7 @@ PARTS = {"parts": [{"type": "text", "content": "hello"}], "role": "user"}
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    skills = from_option("summarize,translate")
+    skills = skill_from_option("summarize,translate")
     with served(tmp_path_factory.mktemp("alone"), "A", skills=skills) as one:
         yield one
 

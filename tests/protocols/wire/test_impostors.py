@@ -14,13 +14,13 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire import rules
-from acp_core.protocols.wire.causes import causes
-from acp_core.protocols.wire.conduct.agent import proof
+from acp_core.protocols.wire.matters import causes
+from acp_core.protocols.wire.network import identity
 from acp_core.protocols.wire.network.identity import new_seed, of_seed
 from acp_core.protocols.wire.network.links import parse
 from acp_core.protocols.wire.read.folder import Reading, Source
-from acp_core.protocols.wire.schema import Refusal
 from acp_core.protocols.wire.schema import agent_card as cards
+from acp_core.protocols.wire.schema.basics import WireError
 from acp_core.protocols.wire.view.build import snapshot
 from tests.protocols.wire.support import PATIENCE, Served, served, until
 
@@ -86,8 +86,8 @@ def test_a_copied_card_is_not_enough(tmp_path: Path) -> None:
         async def own_key(socket: ClientConnection, first: dict[str, Any]) -> Any:
             await say(socket, "acp.agent_card", card=card)
             stranger = of_seed(bytes(32))
-            other = cards.read(first["card"])
-            given = proof.signatures_for(first["nonce"], card, other, stranger, stranger)
+            other = cards.read_card(first["card"])
+            given = identity.signatures_for(first["nonce"], card, other, stranger, stranger)
             await say(socket, "acp.proof", **given)
             return await heard(socket, "error", "acp.message")
 
@@ -109,14 +109,14 @@ def test_a_copied_card_is_not_enough(tmp_path: Path) -> None:
 
 def test_a_proof_serves_once_and_for_one_asker() -> None:
     seed = new_seed()
-    instance = proof.instance_of(seed)
-    own = {"instance_id": proof.instance_id(instance), "session_id": "s", "name": "B"}
+    instance = identity.instance_of(seed)
+    own = {"instance_id": identity.instance_id(instance), "session_id": "s", "name": "B"}
     asker = {"instance_id": "ed25519_other", "session_id": "t", "name": "A"}
-    nonce = proof.nonce()
-    given = proof.signatures_for(nonce, own, cards.read(asker), instance)
-    proof.check(given, nonce, asker, cards.read(own))
+    nonce = identity.nonce()
+    given = identity.signatures_for(nonce, own, cards.read_card(asker), instance)
+    identity.check_proofs(given, nonce, asker, cards.read_card(own))
     for wrong in (
-        (given, proof.nonce(), asker, own),
+        (given, identity.nonce(), asker, own),
         (given, nonce, {**asker, "instance_id": "ed25519_me"}, own),
         (given, nonce, {**asker, "session_id": "later"}, own),
         (given, nonce, asker, {**own, "session_id": "later"}),
@@ -125,9 +125,9 @@ def test_a_proof_serves_once_and_for_one_asker() -> None:
         (given, nonce, asker, {**own, "instance_id": "ed25519_short"}),
         (given, nonce, asker, {**own, "identity": {"public_key": of_seed(bytes(32)).public_text}}),
     ):
-        with pytest.raises(Refusal, match="did not prove"):
-            proof.check(*wrong[:3], cards.read(wrong[3]))
-    assert not proof.owes(cards.read({"name": "Old", "instance_id": "anything"}))
+        with pytest.raises(WireError, match="did not prove"):
+            identity.check_proofs(*wrong[:3], cards.read_card(wrong[3]))
+    assert not identity.owes(cards.read_card({"name": "Old", "instance_id": "anything"}))
 
 
 def test_another_key_for_a_known_peer_is_refused_and_told(tmp_path: Path) -> None:

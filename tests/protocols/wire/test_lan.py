@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.protocols.wire.network.lan import datagram
-from acp_core.protocols.wire.network.lan.datagram import Announcement, Heard
-from acp_core.protocols.wire.network.lan.network import GROUP, PORT
-from acp_core.protocols.wire.schema import is_name
+from acp_core.protocols.wire.network import lan
+from acp_core.protocols.wire.network.lan import Announcement, Heard
+from acp_core.protocols.wire.schema.basics import is_name
+from acp_core.protocols.wire.serving.lan import GROUP, PORT
 from tests.protocols.wire.support import OWNER, PATIENCE, ROOT, Process, until
 
 HERE = ("--host", "0.0.0.0", "--mdns-interface", "127.0.0.1")
@@ -65,12 +65,12 @@ def named(agent: Process, name: str) -> dict[str, Any] | None:
 
 def test_the_datagram_is_the_specified_one() -> None:
     said = Announcement("A", "tok_1", 7801, 7901)
-    assert datagram.write(said) == SPECIFIED
-    assert datagram.read(SPECIFIED) == said
-    assert datagram.read(SPECIFIED[:-1] + b',"more":[1]}') == said  # what is unknown is ignored
+    assert lan.write_datagram(said) == SPECIFIED
+    assert lan.read_datagram(SPECIFIED) == said
+    assert lan.read_datagram(SPECIFIED[:-1] + b',"more":[1]}') == said  # what is unknown is ignored
     long = Announcement("\U0001f600" * 64, "t" * 128, 65535, 65535)
-    assert len(datagram.write(long)) <= datagram.LARGEST
-    assert datagram.read(datagram.write(long)) == long
+    assert len(lan.write_datagram(long)) <= lan.LARGEST
+    assert lan.read_datagram(lan.write_datagram(long)) == long
 
 
 def test_agents_hear_of_each_other_and_tokens_stay_at_home(ears: socket.socket) -> None:
@@ -165,7 +165,7 @@ def test_a_neighbour_is_forgotten_and_nobody_fills_the_table() -> None:
     heard = Heard()
 
     def say(name: str, port: int, address: str, now: float) -> object:
-        return heard.add(datagram.write(Announcement(name, "", port, 1)), address, now)
+        return heard.add(lan.write_datagram(Announcement(name, "", port, 1)), address, now)
 
     assert say("Good", 7801, "10.0.0.1", 0.0)
     assert say("Good", 7801, "10.0.0.1", 1.0) is None  # nothing new
@@ -173,19 +173,19 @@ def test_a_neighbour_is_forgotten_and_nobody_fills_the_table() -> None:
     for n in range(1000):
         say("Flood", 1000 + n, "10.0.0.2", 3.0)
     told = heard.listed(4.0)
-    assert len(told) == 1 + datagram.MOST_OF_ONE
+    assert len(told) == 1 + lan.MOST_OF_ONE
     assert told[0]["name"] == "Renamed"
     for n in range(1000):
         say("Many", 7801, f"10.1.{n // 250}.{n % 250}", 5.0)
-    assert len(heard.listed(6.0)) == datagram.MOST
+    assert len(heard.listed(6.0)) == lan.MOST
     assert heard.listed(6.0)[0]["name"] == "Renamed"
     assert heard.listed(200.0) == []
 
 
 @given(st.one_of(st.binary(max_size=1100), st.binary(max_size=200).map(lambda b: b"ACP1" + b)))
 def test_whatever_comes_is_read_or_passed_over(data: bytes) -> None:
-    said = datagram.read(data)
-    assert said is None or datagram.read(datagram.write(said)) == said
+    said = lan.read_datagram(data)
+    assert said is None or lan.read_datagram(lan.write_datagram(said)) == said
 
 
 @given(
@@ -195,7 +195,7 @@ def test_whatever_comes_is_read_or_passed_over(data: bytes) -> None:
     )
 )
 def test_whatever_the_fields_hold(fields: dict[str, Any]) -> None:
-    said = datagram.read(b"ACP1" + json.dumps(fields).encode())
+    said = lan.read_datagram(b"ACP1" + json.dumps(fields).encode())
     if said is not None:
         assert 0 < said.ws_port < 65536
         assert is_name(said.name)

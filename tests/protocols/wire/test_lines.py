@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
+from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.network.links import LinkError, parse
 from tests.protocols.wire.support import PATIENCE, Served, served, until
 

@@ -16,9 +16,9 @@ from websockets.sync.server import ServerConnection, serve
 
 from acp_core.model import OutcomeState
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.actions.table import COMMANDS
-from acp_core.protocols.wire.conduct.agent.place import folder_of
-from acp_core.protocols.wire.read.collaboration import open_agent
+from acp_core.protocols.wire.acts.table import COMMANDS
+from acp_core.protocols.wire.collaboration import open_agent
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from tests.protocols.wire.support import Process, refused, served, until
 from tests.protocols.wire.teams import Member
 

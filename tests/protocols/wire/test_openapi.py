@@ -15,8 +15,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from acp_core.protocols.wire.conduct.agent.config import Limits
-from acp_core.protocols.wire.network.http.table import PLACES
+from acp_core.protocols.wire.conduct.agent import Limits
+from acp_core.protocols.wire.serving.application import ENDPOINTS
 from tests.protocols.wire.support import Served, served
 
 _CHECKS = (
@@ -73,7 +73,7 @@ def _is_refused(timeout: object) -> bool:
 def test_every_endpoint_is_described_and_nothing_else(agent: Served) -> None:
     told = agent.get("/openapi.json")
     paths = {(path, method.upper()) for path, each in told["paths"].items() for method in each}
-    assert paths == {(path, place.method) for place in PLACES for path in place.paths}
+    assert paths == {(path, place.method) for place in ENDPOINTS for path in place.paths}
     ids = [each["operationId"] for path in told["paths"].values() for each in path.values()]
     assert len(ids) == len(set(ids))
     assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)

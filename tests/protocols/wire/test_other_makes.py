@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.model import SourceState, Verdict
-from acp_core.protocols.wire.actions.table import COMMANDS
+from acp_core.protocols.wire.acts.table import COMMANDS
 from acp_core.protocols.wire.network.client import Client
-from acp_core.protocols.wire.read.remote import session
+from acp_core.protocols.wire.read import session
 from acp_core.protocols.wire.schema import shapes
 from tests.protocols.wire.others import First, Newest, running
 from tests.protocols.wire.support import until

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.actions.table import COMMANDS
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.acts.table import COMMANDS
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from tests.protocols.wire.support import OWNER, ROOT, START, Process, acp, refused, served, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")

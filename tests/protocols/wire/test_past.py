@@ -13,10 +13,10 @@ from acp_core.history.past import Past, Then
 from acp_core.model import Snapshot, Status
 from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.wire import PROTOCOL
+from acp_core.protocols.wire.collaboration import open_agent
 from acp_core.protocols.wire.read import folder as reading
-from acp_core.protocols.wire.read.collaboration import open_agent
-from acp_core.protocols.wire.schema import Json
-from acp_core.protocols.wire.write import messages, peers, tasks
+from acp_core.protocols.wire.schema.basics import Json
+from acp_core.protocols.wire.write import records
 from acp_core.protocols.wire.write.database import Tx, connect
 from tests.cli.support import Acp
 
@@ -33,7 +33,9 @@ class Store:
 
     def log(self, kind: str, minute: float, **fields: Any) -> int:
         task = fields.get("task_id")
-        return messages.log(self.tx, kind, {"type": kind, "ts": text(minute), **fields}, task)
+        return records.add_log_entry(
+            self.tx, kind, {"type": kind, "ts": text(minute), **fields}, task
+        )
 
     def message(self, minute: float, direction: str, peer: str, said: str, **more: Any) -> int:
         def make(seq: int) -> tuple[Json, Json]:
@@ -41,7 +43,7 @@ class Store:
             body = {"type": "acp.message", "message_id": f"m{seq}", "ts": text(minute)}
             return {**body, "from": "B", "role": "agent", "parts": parts, **more}, {}
 
-        seq = messages.add(self.tx, direction, "o", f"{said}{minute}", peer, make).seq
+        seq = records.add_message(self.tx, direction, "o", f"{said}{minute}", peer, make).seq
         at = (START + timedelta(minutes=minute)).timestamp()
         self.db.execute("UPDATE messages SET at = ? WHERE seq = ?", (at, seq))
         return seq
@@ -56,7 +58,7 @@ class Store:
             "input": asked, "created_at": history[0]["at"], "updated_at": last["at"],
             "status": last["status"], "history": history, **fields,
         }  # fmt: skip
-        tasks.put(self.tx, task)
+        records.save_task(self.tx, task)
         return task
 
     def step(self, minute: float, state: str, **fields: Any) -> int:
@@ -73,8 +75,8 @@ def agent(tmp_path: Path) -> Path:
     """Met, asked to work, asking back, done; then alone."""
     folder = tmp_path / "A"
     store = Store(folder)
-    row = peers.add(store.tx, "id-b", "B", None, False)
-    peers.save(store.tx, row._replace(connected_at=text(0), disconnected_at=text(20)))
+    row = records.add_peer(store.tx, "id-b", "B", None, False)
+    records.save_peer(store.tx, row._replace(connected_at=text(0), disconnected_at=text(20)))
     common = {"peer_id": "peer_001", "name": "B"}
     store.log("acp.peer", 0, event="connected", peer_count=1, **common)
     # its clock is years ahead: that the message says so must move nothing
@@ -222,7 +224,7 @@ def test_hostile_entries_keep_nobody_from_the_past(agent: Path) -> None:
 
 
 def test_a_large_log_is_told_within_bounds(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acp_core.protocols.wire.past.derive.BYTES", 800)
+    monkeypatch.setattr("acp_core.protocols.wire.past.BYTES", 800)
     last = moments(agent)[-1].snapshot
     assert len(last.events) == 10
     assert last.events[1].kind.startswith("message to ")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire.conduct.agent import serve, sockets
-from acp_core.protocols.wire.conduct.agent.config import Config
-from acp_core.protocols.wire.conduct.agent.place import Running
-from acp_core.protocols.wire.schema import HTTP_OFFSET
+from acp_core.protocols.wire.conduct.agent import Config
+from acp_core.protocols.wire.network.agent_directory import Running
+from acp_core.protocols.wire.schema.basics import HTTP_OFFSET
+from acp_core.protocols.wire.serving import process
 
 
 @pytest.mark.parametrize(
@@ -34,17 +34,18 @@ async def test_a_port_that_the_system_chose_is_chosen_again_where_its_neighbour_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
+    really = process.bind
 
     def bind(host: str, port: int) -> socket.socket:
         if port and not taken:  # the first one for HTTP
             taken.append(port)
             raise OSError(errno.EADDRINUSE, "Address already in use")
-        return sockets.bind(host, port)
+        return really(host, port)
 
-    monkeypatch.setattr(serve, "bind", bind)
-    agent = await serve.open_agent(Config(name="A", port=0, sync="normal"), tmp_path)
+    monkeypatch.setattr(process, "bind", bind)
+    agent = await process.open_agent(Config(name="A", port=0, sync="normal"), tmp_path)
     try:
-        peers, web = await serve._sockets(agent)
+        peers, web = await process._sockets(agent)
         with peers, web:
             assert web.getsockname()[1] == peers.getsockname()[1] + HTTP_OFFSET
         assert taken

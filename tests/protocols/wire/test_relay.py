@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from acp_core.protocols.wire.network.links import LinkError, parse, parse_any, relay_at
-from acp_core.protocols.wire.network.relay.rooms import Bounds, Rooms
-from acp_core.protocols.wire.schema import Refusal
+from acp_core.protocols.wire.schema.basics import WireError
+from acp_core.protocols.wire.serving.relay import Bounds, Rooms
 from tests.protocols.wire.support import PATIENCE, Process, refused, until
 from tests.protocols.wire.teams import ANY_PORT, Member, found, relay
 
@@ -183,25 +183,25 @@ def test_bounds_hold_and_refuse_before_anything_is_taken() -> None:
     rooms = Rooms(Bounds(rooms=2, members=3, frames=4, bytes=100, rate=10, silent=60, idle=100))
     one, _ = rooms.open("room-1", "k", 0.0)
     rooms.open("room-2", None, 0.0)
-    with pytest.raises(Refusal, match="too many rooms"):
+    with pytest.raises(WireError, match="too many rooms"):
         rooms.open("room-3", None, 0.0)
     host, guest, other = (one.join("x", key, 0.0) for key in ("k", None, None))
-    with pytest.raises(Refusal, match="full"):
+    with pytest.raises(WireError, match="full"):
         one.join("y", None, 0.0)
     host.after(99, 9)
     for n in range(4):
         one.send(guest, host.id, f"{n}", 0.0)
-    with pytest.raises(Refusal, match="too many frames"):
+    with pytest.raises(WireError, match="too many frames"):
         one.send(guest, host.id, "4", 0.0)
     one.send(guest, other.id, "x" * 200, 0.0)  # one large frame is taken, a second one is not
-    with pytest.raises(Refusal, match="too many frames"):
+    with pytest.raises(WireError, match="too many frames"):
         one.send(guest, other.id, "x", 0.0)
     assert [entry.text for entry in host.after(0, 9)] == ["0", "1", "2", "3"]
     host.after(host.waiting[-1].seq, 9)
     for n in range(5):
         one.send(guest, host.id, f"{n}", 0.0) if n < 4 else None
         host.after(one.seq, 9)
-    with pytest.raises(Refusal, match="a second"):
+    with pytest.raises(WireError, match="a second"):
         for _ in range(4):
             one.send(guest, host.id, "fast", 0.0)
             host.after(one.seq, 9)

@@ -24,10 +24,9 @@ from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from acp_core.protocols import locations
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.locations import BadLocation
+from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
-from acp_core.protocols.wire.read.collaboration import open_agent
-from acp_core.protocols.wire.read.remote.agent import RemoteAgent
-from acp_core.protocols.wire.read.remote.log import folder_of
+from acp_core.protocols.wire.read.known import recording_folder
 from tests.protocols.wire.support import OWNER, ROOT, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -207,7 +206,7 @@ LOOKED = """
 import atexit, sys, threading
 atexit.register(lambda: print([each.name for each in threading.enumerate()]))
 from datetime import UTC, datetime
-from acp_core.protocols.wire.read.remote.agent import RemoteAgent
+from acp_core.protocols.wire.collaboration import RemoteAgent
 agent = RemoteAgent(sys.argv[1])
 print(agent.refresh(datetime.now(UTC)).source.state.value)
 agent.close()
@@ -283,7 +282,7 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
         assert not panel(first, "tasks")
     finally:
         past.close()
-    record = open_agent(str(folder_of(key)))
+    record = open_agent(str(recording_folder(key)))
     later = record.refresh(datetime.now(UTC) + timedelta(hours=1))
     assert (later.phase, later.status, later.needs) == ("not known", Status.UNKNOWN, ())
     assert later.doubt.startswith("the last contact was ")
@@ -300,7 +299,7 @@ def test_what_is_known_survives_a_line_that_was_cut_short(two: tuple[Process, Pr
     with opened(a.url) as here:
         count = len(look(here).events)
     a.kill()
-    file = folder_of(a.url) / "wire-log.jsonl"
+    file = recording_folder(a.url) / "wire-log.jsonl"
     with file.open("ab") as log:
         log.write(b'[1]\n\xff\n{"what":"entry","seq":"x"}\n{"what":"entry","seq":99,"ki')
     with opened(a.url) as again:

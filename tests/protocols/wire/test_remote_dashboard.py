@@ -16,7 +16,7 @@ from acp_core.model.errors import CommandError
 from acp_core.person.settings import Settings
 from acp_core.protocols import locations
 from acp_core.protocols.locations import RUNNING
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen

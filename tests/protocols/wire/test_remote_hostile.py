@@ -14,10 +14,9 @@ import pytest
 
 from acp_core.model import Snapshot, SourceState
 from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.network import transfer
-from acp_core.protocols.wire.read.collaboration import open_agent
-from acp_core.protocols.wire.read.remote import known, session
-from acp_core.protocols.wire.read.remote.agent import RemoteAgent
+from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
+from acp_core.protocols.wire.network import client as network_client
+from acp_core.protocols.wire.read import known, session
 from tests.protocols.wire.rogue import HOSTILE, Rogue, begin, event, plain, reply, rogue, told
 from tests.protocols.wire.support import until
 from tests.protocols.wire.test_remote import look, opened, panel
@@ -87,9 +86,9 @@ def test_a_log_of_odd_things_is_shown_as_it_is() -> None:
 
 
 def test_what_has_no_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "LARGEST", 100_000)
-    monkeypatch.setattr(transfer.body, "__defaults__", (100_000,))
-    monkeypatch.setattr(transfer.lines, "__defaults__", (100_000,))
+    monkeypatch.setattr(network_client, "LARGEST", 100_000)
+    monkeypatch.setattr(network_client.read_body, "__defaults__", (100_000,))
+    monkeypatch.setattr(network_client.read_lines, "__defaults__", (100_000,))
     monkeypatch.setattr(session, "TIMEOUT", 1.0)
     hosts: list[Rogue] = []
 

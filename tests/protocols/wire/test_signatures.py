@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.wire.collaboration import open_agent as open_wire
+from acp_core.protocols.wire.network import identity as network_identity
 from acp_core.protocols.wire.network.identity import IdentityError, load_or_make, of_seed, verifies
-from acp_core.protocols.wire.read.collaboration import open_agent as open_wire
-from acp_core.protocols.wire.schema import Json, keys, now_text, signatures
+from acp_core.protocols.wire.schema import basics
+from acp_core.protocols.wire.schema.basics import Json, now_text
 from tests.protocols.wire.support import served
 
 # RFC 8032, section 7.1, tests 1 to 3: seed, public key, message, signature.
@@ -60,7 +62,7 @@ def signed(signature: str, **changes: object) -> Json:
 def test_the_vectors_of_rfc_8032(seed: str, key: str, message: str, signature: str) -> None:
     identity = of_seed(bytes.fromhex(seed))
     data = bytes.fromhex(message)
-    assert keys.from_base64(identity.public_text) == bytes.fromhex(key)
+    assert basics.from_base64(identity.public_text) == bytes.fromhex(key)
     assert identity.sign(data).hex() == signature
     assert verifies(bytes.fromhex(key), bytes.fromhex(signature), data)
     assert not verifies(bytes.fromhex(key), bytes.fromhex(signature), data + b"x")
@@ -102,31 +104,39 @@ RFC_4231 = [
 
 @pytest.mark.parametrize(("key", "data", "expected"), RFC_4231)
 def test_the_vectors_of_rfc_4231(key: str, data: str, expected: str) -> None:
-    assert signatures.hmac_sha256(bytes.fromhex(key), bytes.fromhex(data)) == expected
+    assert network_identity.hmac_sha256(bytes.fromhex(key), bytes.fromhex(data)) == expected
 
 
 def test_the_hmac_is_the_one_that_openssl_computes() -> None:
     # printf 'msg_7a3f9c2b:2026-03-21T07:00:00Z' | openssl dgst -sha256 -hmac shared-key
     expected = "c5fa20bc42af8f4ec811ba51d4088617e58c3778607aeaa2e567382e5d7a7181"
     message = {"message_id": "msg_7a3f9c2b", "ts": "2026-03-21T07:00:00Z", "parts": []}
-    assert signatures.hmac_of("shared-key", message) == expected
-    assert signatures.sign(message, "shared-key", None)["sig"] == expected
-    assert signatures.check({**message, "sig": expected}, "shared-key") == {"_sig_verified": True}
-    assert signatures.check({**message, "sig": expected}, "other") == {"_sig_invalid": True}
-    assert signatures.check({**message, "sig": 5}, "shared-key") == {"_sig_invalid": True}
-    assert signatures.check(message, "shared-key") == {"_sig_missing": True}
-    assert signatures.check({**message, "sig": expected}, None) == {}
+    assert network_identity.hmac_of("shared-key", message) == expected
+    assert network_identity.sign_message(message, "shared-key", None)["sig"] == expected
+    assert network_identity.check_signatures({**message, "sig": expected}, "shared-key") == {
+        "_sig_verified": True
+    }
+    assert network_identity.check_signatures({**message, "sig": expected}, "other") == {
+        "_sig_invalid": True
+    }
+    assert network_identity.check_signatures({**message, "sig": 5}, "shared-key") == {
+        "_sig_invalid": True
+    }
+    assert network_identity.check_signatures(message, "shared-key") == {"_sig_missing": True}
+    assert network_identity.check_signatures({**message, "sig": expected}, None) == {}
 
 
 def test_a_signature_is_the_one_that_openssl_makes() -> None:
-    assert signatures.sign(MESSAGE, None, of_seed(SEED)) == signed(PLAIN)
+    assert network_identity.sign_message(MESSAGE, None, of_seed(SEED)) == signed(PLAIN)
 
 
 @pytest.mark.parametrize("signature", [PLAIN, ASCII, PLAIN + "=="])
 def test_both_spellings_of_the_canonical_json_verify(signature: str) -> None:
-    assert signatures.check(signed(signature), None, KEY) == {"_ed25519_verified": True}
+    assert network_identity.check_signatures(signed(signature), None, KEY) == {
+        "_ed25519_verified": True
+    }
     claimed = signed(signature, _ed25519_verified=True, _sig_invalid=True)
-    assert signatures.check(claimed, None) == {"_ed25519_verified": True}
+    assert network_identity.check_signatures(claimed, None) == {"_ed25519_verified": True}
 
 
 @pytest.mark.parametrize(
@@ -143,20 +153,20 @@ def test_both_spellings_of_the_canonical_json_verify(signature: str) -> None:
     ],
 )
 def test_what_was_changed_or_is_no_signature_is_told(message: Json) -> None:
-    assert signatures.check(message, None) == {"_ed25519_invalid": True}
+    assert network_identity.check_signatures(message, None) == {"_ed25519_invalid": True}
 
 
 def test_the_key_of_somebody_else_is_told() -> None:
     other = of_seed(bytes.fromhex(RFC_8032[1][0])).public_text
-    flags = signatures.check(signed(PLAIN), None, other)
+    flags = network_identity.check_signatures(signed(PLAIN), None, other)
     assert flags == {"_ed25519_invalid": True, "_ed25519_other_key": True}
 
 
 def test_both_signatures_hold_together() -> None:
-    message = signatures.sign(MESSAGE, "secret", of_seed(SEED))
-    flags = signatures.check(message, "secret", KEY)
+    message = network_identity.sign_message(MESSAGE, "secret", of_seed(SEED))
+    flags = network_identity.check_signatures(message, "secret", KEY)
     assert flags == {"_sig_verified": True, "_ed25519_verified": True}
-    spoiled = signatures.check(message, "other", KEY)
+    spoiled = network_identity.check_signatures(message, "other", KEY)
     assert spoiled == {"_sig_invalid": True, "_ed25519_verified": True}
 
 
@@ -197,7 +207,7 @@ def test_a_message_of_long_ago_is_verified_and_marked_as_old(tmp_path: Path) -> 
                 "role": "user",
                 "parts": text,
             }
-            sig = signatures.hmac_of("k", message) if id != "m3" else "0" * 64
+            sig = network_identity.hmac_of("k", message) if id != "m3" else "0" * 64
             body = {**message, "sig": sig}
             headers = {"authorization": f"Bearer {agent.agent.token}"}
             assert agent.post("/message:send", body, headers=headers).status_code == 200

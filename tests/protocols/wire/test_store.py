@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from acp_core.protocols.wire.schema import Json
-from acp_core.protocols.wire.write import keep, messages, peers, tasks
-from acp_core.protocols.wire.write.database import Database, Entry, StoreError, Tx, connect
-from acp_core.protocols.wire.write.messages import Filter, Stored
-from acp_core.protocols.wire.write.tasks import TaskFilter
+from acp_core.protocols.wire.read import store as read_store
+from acp_core.protocols.wire.read.store import MessageFilter, StoredMessage, TaskFilter
+from acp_core.protocols.wire.schema.basics import Json, LogEntry
+from acp_core.protocols.wire.write import records
+from acp_core.protocols.wire.write.database import Database, StoreError, Tx, connect
 
-added: list[Entry] = []
+added: list[LogEntry] = []
 PATIENCE = 60.0
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -38,11 +38,13 @@ async def store(tmp_path: Path) -> AsyncIterator[Database]:
     await database.close()
 
 
-def message(tx: Tx, id: str, direction: str = "out", origin: str = "o", **fields: Any) -> Stored:
+def message(
+    tx: Tx, id: str, direction: str = "out", origin: str = "o", **fields: Any
+) -> StoredMessage:
     def make(seq: int) -> tuple[Json, Json]:
         return {"type": "acp.message", "message_id": id, "server_seq": seq, **fields}, {}
 
-    return messages.add(tx, direction, origin, id, fields.get("peer"), make)
+    return records.add_message(tx, direction, origin, id, fields.get("peer"), make)
 
 
 async def test_an_id_stands_for_one_message(store: Database) -> None:
@@ -60,7 +62,7 @@ async def test_writes_that_come_together_keep_their_order(store: Database) -> No
     stored = await asyncio.gather(*futures)
     assert [each.seq for each in stored] == list(range(1, 1001))
     assert [entry.seq for entry in added] == list(range(1, 1001))
-    read = await store.read(lambda db: messages.after(db, 990, 100))
+    read = await store.read(lambda db: read_store.entries_after(db, 990, 100))
     assert read == added[990:]
     assert json.loads(read[0].body)["_seq"] == 991
 
@@ -75,7 +77,7 @@ async def test_writes_that_come_together_are_brought_to_the_disk_together(tmp_pa
         go_on.wait(PATIENCE)
 
     def entry(number: int, tx: Tx) -> int:
-        return messages.log(tx, "acp.peer", {"n": number})
+        return records.add_log_entry(tx, "acp.peer", {"n": number})
 
     blocking = store.submit(first)
     await asyncio.to_thread(busy.wait, PATIENCE)
@@ -100,8 +102,8 @@ async def test_a_write_that_fails_leaves_nothing_and_spoils_no_other(store: Data
     ]
     a, lost, b = await asyncio.gather(*futures, return_exceptions=True)
     assert isinstance(lost, ValueError)
-    assert isinstance(a, Stored) and isinstance(b, Stored)
-    kept, total = await store.read(lambda db: messages.page(db, Filter(), 10))
+    assert isinstance(a, StoredMessage) and isinstance(b, StoredMessage)
+    kept, total = await store.read(lambda db: read_store.find_messages(db, MessageFilter(), 10))
     assert (total, [each["message_id"] for each in kept]) == (2, ["a", "b"])
     assert [json.loads(entry.body)["message_id"] for entry in added] == ["a", "b"]
 
@@ -117,7 +119,7 @@ async def test_a_lone_write_that_fails_leaves_nothing(store: Database, undone: b
     with pytest.raises(ValueError):
         await store.write(failing)
     kept = await store.write(lambda tx: message(tx, "kept"))
-    found, total = await store.read(lambda db: messages.page(db, Filter(), 10))
+    found, total = await store.read(lambda db: read_store.find_messages(db, MessageFilter(), 10))
     assert (total, [each["message_id"] for each in found]) == (1, ["kept"])
     assert [entry.seq for entry in added] == [kept.seq]
 
@@ -129,16 +131,18 @@ async def test_messages_are_found_by_what_they_are(store: Database) -> None:
 
     await store.write(fill)
     for wanted, expected in [
-        (Filter(context_id="c0"), [0, 3, 6, 9]),
-        (Filter(context_id="c0", direction="in"), [3, 9]),
-        (Filter(since_seq=8), [8, 9]),
-        (Filter(role="agent"), []),
-        (Filter(received_after=0.0, context_id="c2"), [2, 5, 8]),
+        (MessageFilter(context_id="c0"), [0, 3, 6, 9]),
+        (MessageFilter(context_id="c0", direction="in"), [3, 9]),
+        (MessageFilter(since_seq=8), [8, 9]),
+        (MessageFilter(role="agent"), []),
+        (MessageFilter(received_after=0.0, context_id="c2"), [2, 5, 8]),
     ]:
-        found, total = await store.read(lambda db, f=wanted: messages.page(db, f, 100))
+        found, total = await store.read(lambda db, f=wanted: read_store.find_messages(db, f, 100))
         assert [int(each["message_id"][1:]) for each in found] == expected
         assert total == len(expected)
-    found, total = await store.read(lambda db: messages.page(db, Filter(), 3, 2, newest=True))
+    found, total = await store.read(
+        lambda db: read_store.find_messages(db, MessageFilter(), 3, 2, newest=True)
+    )
     assert ([each["message_id"] for each in found], total) == (["m7", "m6", "m5"], 10)
 
 
@@ -149,40 +153,40 @@ async def test_polling_gives_each_message_that_arrived_once(store: Database) -> 
             message(tx, f"o{n}")
 
     await store.write(fill)
-    first, left = await store.write(lambda tx: messages.polled(tx, 3))
-    rest, none = await store.write(lambda tx: messages.polled(tx, 50))
+    first, left = await store.write(lambda tx: records.take_unpolled(tx, 3))
+    rest, none = await store.write(lambda tx: records.take_unpolled(tx, 50))
     assert [each["id"] for each in first + rest] == ["m0", "m1", "m2", "m3", "m4"]
     assert (left, none) == (2, 0)
-    assert await store.write(lambda tx: messages.polled(tx, 50)) == ([], 0)
+    assert await store.write(lambda tx: records.take_unpolled(tx, 50)) == ([], 0)
 
 
 async def test_what_a_peer_has_not_acknowledged_waits_in_order(store: Database) -> None:
-    row = await store.write(lambda tx: peers.add(tx, "instance:x", "B", "acp://h/t", True))
+    row = await store.write(lambda tx: records.add_peer(tx, "instance:x", "B", "acp://h/t", True))
     assert row.id == "peer_001"
 
     def fill(tx: Tx) -> None:
         for n in range(5):
-            peers.push(tx, row.id, f"m{n}", "{}", counts=n != 1)
+            records.queue_frame(tx, row.id, f"m{n}", "{}", counts=n != 1)
 
     await store.write(fill)
-    waiting = await store.read(lambda db: peers.waiting(db, row.id, 0, 10))
+    waiting = await store.read(lambda db: read_store.outgoing_after(db, row.id, 0, 10))
     assert [each.frame_id for each in waiting] == ["m0", "m1", "m2", "m3", "m4"]
     done = [each.id for each in waiting[:3]]
-    await store.write(lambda tx: peers.arrived(tx, row.id, done))
-    await store.write(lambda tx: peers.arrived(tx, row.id, done))
-    assert (await store.read(peers.counters))[row.id] == (2, 0)
-    assert (await store.read(peers.depths))[row.id][0] == 2
-    assert await store.read(lambda db: peers.is_waiting(db, row.id, "m3"))
-    await store.write(lambda tx: peers.remove(tx, row))
-    assert await store.read(lambda db: peers.depth(db, row.id)) == 0
-    other = await store.write(lambda tx: peers.add(tx, None, "C", None, False))
+    await store.write(lambda tx: records.acknowledge_frames(tx, row.id, done))
+    await store.write(lambda tx: records.acknowledge_frames(tx, row.id, done))
+    assert (await store.read(read_store.count_traffic))[row.id] == (2, 0)
+    assert (await store.read(read_store.queue_depths))[row.id][0] == 2
+    assert await store.read(lambda db: read_store.is_unacknowledged(db, row.id, "m3"))
+    await store.write(lambda tx: records.remove_peer(tx, row))
+    assert await store.read(lambda db: read_store.queue_depth(db, row.id)) == 0
+    other = await store.write(lambda tx: records.add_peer(tx, None, "C", None, False))
     assert other.id == "peer_002"  # an id is never given twice
 
 
 async def test_tasks_are_paged_by_time(store: Database) -> None:
     def fill(tx: Tx) -> None:
         for n in range(10):
-            tasks.put(tx, {
+            records.save_task(tx, {
                 "id": f"t{n}", "status": "working" if n % 2 else "completed", "direction": "local",
                 "created_at": f"2026-03-21T07:00:0{n}Z", "updated_at": f"2026-03-21T08:00:0{9 - n}Z",
             })  # fmt: skip
@@ -192,35 +196,37 @@ async def test_tasks_are_paged_by_time(store: Database) -> None:
     def ids(page: tuple[list[Json], int]) -> list[str]:
         return [task["id"] for task in page[0]]
 
-    found = await store.read(lambda db: tasks.page(db, TaskFilter(status="working"), 3))
+    found = await store.read(lambda db: read_store.find_tasks(db, TaskFilter(status="working"), 3))
     assert (ids(found), found[1]) == (["t1", "t3", "t5"], 5)
-    more = await store.read(lambda db: tasks.page(db, TaskFilter(status="working"), 3, cursor="t5"))
+    more = await store.read(
+        lambda db: read_store.find_tasks(db, TaskFilter(status="working"), 3, cursor="t5")
+    )
     assert ids(more) == ["t7", "t9"]
     newest = await store.read(
-        lambda db: tasks.page(db, TaskFilter(), 2, sort="updated_at", newest=True)
+        lambda db: read_store.find_tasks(db, TaskFilter(), 2, sort="updated_at", newest=True)
     )
     assert ids(newest) == ["t0", "t1"]
-    assert (await store.read(lambda db: tasks.get(db, "t3"))) is not None
-    assert (await store.read(lambda db: tasks.get(db, "none"))) is None
+    assert (await store.read(lambda db: read_store.find_task(db, "t3"))) is not None
+    assert (await store.read(lambda db: read_store.find_task(db, "none"))) is None
 
 
 async def test_the_oldest_goes_first_and_numbers_go_on(store: Database) -> None:
-    kept = keep.Retention(log=10, tasks=2, seen=3, slack=5)
+    kept = records.Retention(log=10, tasks=2, seen=3, slack=5)
 
     def fill(tx: Tx) -> int:
         for n in range(30):
             message(tx, f"m{n}")
         for n in range(10):
-            peers.first_time(tx, "o", f"f{n}")
-        return keep.prune(tx, kept)
+            records.is_first_arrival(tx, "o", f"f{n}")
+        return records.prune(tx, kept)
 
     assert await store.write(fill) == 20
-    assert await store.read(messages.bounds) == (21, 30)
-    assert not await store.write(lambda tx: peers.first_time(tx, "o", "f9"))
-    assert await store.write(lambda tx: peers.first_time(tx, "o", "f0"))
-    await store.write(lambda tx: keep.prune(tx, keep.Retention(log=1, slack=0)))
+    assert await store.read(read_store.log_bounds) == (21, 30)
+    assert not await store.write(lambda tx: records.is_first_arrival(tx, "o", "f9"))
+    assert await store.write(lambda tx: records.is_first_arrival(tx, "o", "f0"))
+    await store.write(lambda tx: records.prune(tx, records.Retention(log=1, slack=0)))
     await store.write(lambda tx: tx.db.execute("DELETE FROM log"))
-    assert await store.read(messages.bounds) == (31, 30)
+    assert await store.read(read_store.log_bounds) == (31, 30)
     assert (await store.write(lambda tx: message(tx, "next"))).seq == 31
 
 
@@ -230,21 +236,21 @@ async def test_of_tasks_that_are_over_the_latest_are_kept_and_all_that_are_open(
     def fill(tx: Tx) -> None:
         for n, word in enumerate(("completed", "working", "failed", "canceled", "completed")):
             at = f"2026-03-21T08:00:0{n}Z"
-            tasks.put(tx, {"id": f"t{n}", "status": word, "direction": "local",
+            records.save_task(tx, {"id": f"t{n}", "status": word, "direction": "local",
                            "created_at": at, "updated_at": at})  # fmt: skip
 
-    kept = keep.Retention(tasks=2, slack=1)
+    kept = records.Retention(tasks=2, slack=1)
     await store.write(fill)
-    await store.write(lambda tx: keep.prune(tx, kept))
-    left, _ = await store.read(lambda db: tasks.page(db, TaskFilter(), 10))
+    await store.write(lambda tx: records.prune(tx, kept))
+    left, _ = await store.read(lambda db: read_store.find_tasks(db, TaskFilter(), 10))
     assert sorted(task["id"] for task in left) == ["t1", "t3", "t4"]
 
 
 async def test_a_card_is_kept_and_read_again(store: Database) -> None:
-    row = await store.write(lambda tx: peers.add(tx, None, "B", "acp://h/t", True))
+    row = await store.write(lambda tx: records.add_peer(tx, None, "B", "acp://h/t", True))
     for card in ({"name": "B", "skills": ["cook"]}, None):
-        await store.write(lambda tx, c=card: peers.save(tx, row._replace(card=c)))
-        (known,) = await store.read(peers.every)
+        await store.write(lambda tx, c=card: records.save_peer(tx, row._replace(card=c)))
+        (known,) = await store.read(read_store.all_peers)
         assert known.card == card
 
 
@@ -257,7 +263,7 @@ async def test_what_is_being_read_is_read_to_its_end_before_the_file_is_let_go_o
     def slow(db: sqlite3.Connection) -> int:
         begun.set()
         never.wait(0.2)  # so that closing comes in between
-        return len(peers.every(db))
+        return len(read_store.all_peers(db))
 
     reading = asyncio.ensure_future(database.read(slow))
     await asyncio.get_running_loop().run_in_executor(None, begun.wait)

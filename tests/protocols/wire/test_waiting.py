@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire.actions.table import COMMANDS
+from acp_core.protocols.wire.acts.table import COMMANDS
 from tests.protocols.wire.support import Process
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.network.agent_directory import folder_of
 from tests.protocols.wire.support import Process, acp, refused, served, until
 from tests.support.private import open_to_others
 
@@ -202,6 +202,6 @@ def test_what_an_agent_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", ["acp.evil", "../../etc"])
 def test_a_name_is_no_path(tmp_path: Path, words: str) -> None:
-    from acp_core.protocols.wire.conduct.agent import place
+    from acp_core.protocols.wire.network import agent_directory
 
-    assert place.folder_of(words).parent == place.folder_of("plain").parent
+    assert agent_directory.folder_of(words).parent == agent_directory.folder_of("plain").parent

@@ -12,18 +12,16 @@ from acp_core.protocols.discovery import identify
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.registry import WATCH, handed_in, installed
-from acp_core.protocols.wire.actions.names import SCHEMA
-from acp_core.protocols.wire.conduct.agent import command
-from acp_core.protocols.wire.network.libraries import need_libraries
-from acp_core.protocols.wire.network.links import check_host
-from acp_core.protocols.wire.schema import is_name
+from acp_core.protocols.wire.network.links import check_host, need_libraries
+from acp_core.protocols.wire.schema.basics import SCHEMA, is_name
+from acp_core.protocols.wire.serving import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from acp_core.protocols.wire.bridge.setup import Allowed
-    from acp_core.protocols.wire.conduct.agent.config import Config
-    from acp_core.protocols.wire.conduct.agent.place import Running
+    from acp_core.protocols.wire.bridge.serving import Allowed
+    from acp_core.protocols.wire.conduct.agent import Config
+    from acp_core.protocols.wire.network.agent_directory import Running
 
 
 def run(values: Values) -> int:
@@ -64,8 +62,8 @@ def _say_allowed(allowed: list[Allowed]) -> list[str]:
 
 
 def _config(values: Values, tell: Callable[[list[Allowed]], object]) -> Config:
-    from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
-    from acp_core.protocols.wire.conduct.agent.config import Config, Limits
+    from acp_core.protocols.wire.bridge.serving import KEPT, TAKEN, BridgeSetup
+    from acp_core.protocols.wire.conduct.agent import Config, Limits
     from acp_core.protocols.wire.network import trust
 
     folder = os.path.abspath(values.folder)

@@ -16,26 +16,22 @@ from urllib.parse import quote
 
 import httpx
 
-from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.network import links, transfer, trust
-from acp_core.protocols.wire.network.answers import (
-    Event,
-    Receipt,
-    WireError,
-    content_of,
-    event_of,
-    listed,
-    refusal,
-)
-from acp_core.protocols.wire.schema import Json, shapes
-from acp_core.protocols.wire.schema.lenient import count, fields_of
-from acp_core.protocols.wire.schema.parts import is_web_address, text_part
+from acp_core.model.errors import NetworkError
+from acp_core.protocols.wire.network import agent_directory, links, trust
+from acp_core.protocols.wire.schema import shapes
+from acp_core.protocols.wire.schema.basics import Json
+from acp_core.protocols.wire.schema.basics import WireError as Refusal
+from acp_core.protocols.wire.schema.bodies import is_web_address, text_part
+from acp_core.protocols.wire.schema.untrusted_json import count, decode, fields_of, objects
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
+
 SILENCE = (
     45.0  # seconds without anything, not even a comment, after which a stream counts as broken
 )
+
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
 _FIELDS = ("id", "event", "data")
 
 
@@ -62,18 +58,18 @@ def address(location: str, token: str | None = None) -> Address:
         try:
             link = links.parse_any(location)
         except links.LinkError as error:
-            raise WireError(str(error)) from None
+            raise AgentError(str(error)) from None
         return Address(link.http, token or link.token)
     if "://" in location:
         if not is_web_address(location):
-            raise WireError("an agent's address is http://HOST:PORT or acp://HOST:PORT/TOKEN")
-        own = place.at(location)
+            raise AgentError("an agent's address is http://HOST:PORT or acp://HOST:PORT/TOKEN")
+        own = agent_directory.running_at(location)
         if own is None:
             return Address(location.rstrip("/"), token)
         return Address(own.http_url, token or own.owner_token, own.tls_cert)
-    running = place.find(location)
+    running = agent_directory.find_running(location)
     if running is None:
-        raise WireError(place.nobody(location))
+        raise AgentError(agent_directory.no_such_agent(location))
     return Address(running.http_url, token or running.owner_token, running.tls_cert)
 
 
@@ -90,7 +86,7 @@ class Client:
 
     def __init__(self, location: str, token: str | None = None, timeout: float = 30.0) -> None:
         self.address = address(location, token)
-        headers = {"accept": "application/json", **transfer.PLAIN}
+        headers = {"accept": "application/json", **PLAIN}
         if self.address.token:
             headers["authorization"] = f"Bearer {self.address.token}"
         self._timeout = timeout
@@ -217,7 +213,7 @@ class Client:
         where = f"/tasks/{quote(id, safe='')}"
         try:
             told = await self._ask("POST", f"{where}:{verb}", body)
-        except WireError as error:
+        except AgentError as error:
             if error.status not in (404, 405):
                 raise
             told = await self._ask("POST", f"{where}/{verb}", body)
@@ -261,7 +257,7 @@ class Client:
         for path, name in (("/messages", "messages"), ("/history", "history")):
             try:
                 found = listed(await self._ask_any("GET", path, query={"limit": limit}), name)
-            except WireError as error:
+            except AgentError as error:
                 if error.status in (400, 403, 404, 405):
                     continue
                 raise
@@ -303,7 +299,7 @@ class Client:
                     yield event
             except httpx.HTTPError as error:
                 if not again:
-                    raise WireError(f"the stream broke: {trust.words(error)}") from None
+                    raise AgentError(f"the stream broke: {trust.words(error)}") from None
             if not again:
                 return
             await asyncio.sleep(PAUSE)
@@ -313,9 +309,9 @@ class Client:
         timeout = httpx.Timeout(self._timeout, read=SILENCE)
         async with self._http.stream("GET", "/stream", params=query, timeout=timeout) as response:
             if response.status_code != 200:
-                raise refusal(response, await transfer.body(response, self._timeout))
+                raise refusal(response, await read_body(response, self._timeout))
             fields: dict[str, str] = {}
-            async for line in transfer.lines(response):
+            async for line in read_lines(response):
                 name, _, value = line.partition(":")
                 if name in _FIELDS:
                     fields[name] = value.removeprefix(" ")
@@ -335,7 +331,7 @@ class Client:
     ) -> Json:
         content = await self._ask_any(method, path, body, query, more)
         if not isinstance(content, dict):
-            raise WireError(f"{self.address.url} does not answer like an agent", status=200)
+            raise AgentError(f"{self.address.url} does not answer like an agent", status=200)
         return content
 
     async def _ask_any(
@@ -351,12 +347,12 @@ class Client:
             async with self._http.stream(
                 method, path, json=body, params=query, timeout=seconds
             ) as response:
-                data = await transfer.body(response, seconds)
+                data = await read_body(response, seconds)
         except httpx.HTTPError as error:
             where = self.address.url
             unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
             said = "does not answer" if unsure else "cannot be reached"
-            raise WireError(
+            raise AgentError(
                 f"the agent at {where} {said}: {trust.words(error)}",
                 unsure=unsure,
                 untrusted=bool(trust.untrusted(error)),
@@ -364,3 +360,156 @@ class Client:
         if not response.is_success:
             raise refusal(response, data)
         return content_of(data)
+
+
+_SAID = 2_000  # characters of what an agent says went wrong
+
+
+class AgentError(NetworkError):
+    """An agent refused, or could not be asked; the message is one line.
+
+    Attributes:
+        code: the error's code (core specification, section 5); "" where none was answered.
+        status: the HTTP status; 0 where there was no answer.
+        unsure: whether the agent may have done what it was asked for all the same.
+        untrusted: somebody answered, whose certificate is not believed.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: str = "",
+        status: int = 0,
+        *,
+        unsure: bool = False,
+        untrusted: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.unsure = unsure
+        self.untrusted = untrusted
+
+
+class Receipt(NamedTuple):
+    """What became of a message. ``queued``: its receiver is away and gets it when it returns."""
+
+    message_id: str
+    server_seq: int
+    queued: bool
+    task: Json | None
+    reply: Json | None
+
+
+class Event(NamedTuple):
+    """An event of a stream. ``seq`` is its place, after which a stream can be taken up again; 0: none
+    is told."""
+
+    seq: int
+    kind: str
+    data: Json
+
+
+def event_of(fields: dict[str, str]) -> Event | None:
+    """The event that these lines of a stream make, if they do."""
+    try:
+        data = decode(fields["data"])
+        seq = count(int(fields["id"][:20])) or 0 if "id" in fields else None
+    except (KeyError, ValueError, Refusal):
+        return None
+    if not isinstance(data, dict):
+        return None
+    kind, told = shapes.event(fields.get("event", "message")[:64], data)
+    return Event(shapes.number(data) if seq is None else seq, kind[:64], told)
+
+
+def refusal(response: httpx.Response, data: bytes) -> AgentError:
+    fields = fields_of(content_of(data))
+    usual = f"the answer was {response.status_code}"
+    if response.is_redirect:
+        usual += ", a redirect, which acp does not follow"
+    said = fields.get("error") or usual
+    return AgentError(
+        str(said)[:_SAID], str(fields.get("error_code", ""))[:64], response.status_code
+    )
+
+
+def content_of(data: bytes) -> Any:
+    try:
+        return decode(data)
+    except Refusal:
+        return None
+
+
+def listed(answer: Any, name: str) -> list[Json]:
+    """The objects of an answer that is a list, or holds one under a name."""
+    return objects(answer if isinstance(answer, list) else fields_of(answer).get(name))
+
+
+LARGEST = 32 << 20  # bytes of an answer
+
+LONGEST_LINE = 8 << 20  # bytes of one line of a stream; a message may have 1 MiB
+
+PLAIN = {"accept-encoding": "identity"}
+
+
+class TooLarge(httpx.HTTPError):
+    """An answer, or a line of it, is larger than anything that an agent says."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"{what} of more than {limit} bytes")
+
+
+async def read_body(response: httpx.Response, seconds: float, limit: int = LARGEST) -> bytes:
+    """The whole of an answer.
+
+    Args:
+        seconds: within which all of it has to arrive.
+        limit: bytes of it at most.
+
+    Raises:
+        TooLarge: it is larger.
+        httpx.ReadTimeout: it did not end in time.
+        httpx.HTTPError: the connection broke.
+    """
+    data = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in _chunks(response):
+                data += chunk
+                if len(data) > limit:
+                    raise TooLarge("an answer", limit)
+    except TimeoutError:
+        raise httpx.ReadTimeout("the answer is endless") from None
+    return bytes(data)
+
+
+async def read_lines(response: httpx.Response, limit: int = LONGEST_LINE) -> AsyncIterator[str]:
+    """The lines of a stream as they come, without their ends.
+
+    Raises:
+        TooLarge: a line is longer than ``limit`` bytes.
+        httpx.HTTPError: the connection broke.
+    """
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in _chunks(response):
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join((*parts, line)).removesuffix(b"\r").decode("utf-8", "replace")
+            parts, size = [], 0
+        if rest:
+            parts.append(rest)
+            size += len(rest)
+        if size > limit:
+            raise TooLarge("a line", limit)
+
+
+async def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise httpx.DecodingError(
+            f"the answer has the encoding {coding[:40]}, which acp did not request"
+        )
+    async for chunk in response.aiter_raw():
+        yield chunk

@@ -3,22 +3,27 @@ relay."""
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from acp_core.model.errors import InvalidInput, Refused
-from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
+from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT, is_host
 
 SCHEMES = ("acp", "tcp")
+
 RELAYS = ("acp+wss", "acp+ws")  # over HTTPS and over HTTP
+
 WEB = {"http": 80, "https": 443}  # over HTTP alone, and the usual port
+
 _TOKEN = re.compile(r"[A-Za-z0-9_\-.~]{1,128}")
+
 _WITH_TOKEN = re.compile(r"https?://[^/?#]+/tok_[A-Za-z0-9_\-.~]{1,124}/?", re.IGNORECASE)
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-_]{0,251}[A-Za-z0-9])?")
 
 TOKEN_VARIABLE = "ACP_WIRE_TOKEN"
+
 """The environment variable with what opens a link that is given as an argument."""
 
 
@@ -182,15 +187,6 @@ def relay_at(address: str, token: str) -> RelayLink:
     return link
 
 
-def is_host(host: str) -> bool:
-    """Whether ``host`` is a name or an address."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return _HOST.fullmatch(host) is not None
-    return True
-
-
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach ``host``."""
     if host.lower() == "localhost":
@@ -228,3 +224,23 @@ def check_interface(option: str, address: str) -> None:
         IPv4Address(address or "0.0.0.0")
     except AddressValueError:
         raise Refused(f"{option}: must be an IPv4 address: {address}") from None
+
+
+NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
+
+
+def need_libraries() -> None:
+    """Say in one line what has to be installed, where something is missing.
+
+    Raises:
+        Refused: something is.
+    """
+    lacking = missing()
+    if lacking:
+        names = ", ".join(lacking)
+        raise Refused(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
+
+
+def missing() -> list[str]:
+    """The libraries of the extra ``wire`` that are not installed."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]

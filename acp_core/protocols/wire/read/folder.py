@@ -20,27 +20,38 @@ from urllib.parse import quote, unquote
 
 from acp_core.files.reading import Unreadable, open_regular, read_head
 from acp_core.model.errors import Unusable
-from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.network import agent_directory
+from acp_core.protocols.wire.network.agent_directory import Running
 from acp_core.protocols.wire.network.links import is_token
-from acp_core.protocols.wire.schema import Json, lenient, time_of
-from acp_core.protocols.wire.schema.keys import from_base64
-from acp_core.protocols.wire.schema.lenient import fields_of
-from acp_core.protocols.wire.schema.peers import PeerSeen
+from acp_core.protocols.wire.read import store
+from acp_core.protocols.wire.read.store import NEWER, STORE_VERSION, PeerRow
+from acp_core.protocols.wire.schema import untrusted_json
+from acp_core.protocols.wire.schema.basics import (
+    Json,
+    LogEntry,
+    from_base64,
+    time_of,
+)
+from acp_core.protocols.wire.schema.people import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
-from acp_core.protocols.wire.write import keep, messages, peers, tasks
-from acp_core.protocols.wire.write.database import Entry
-from acp_core.protocols.wire.write.peers import PeerRow
-from acp_core.protocols.wire.write.tables import NEWER, VERSION
+from acp_core.protocols.wire.schema.untrusted_json import fields_of
 
 FILE = "wire.sqlite3"
+
 EVENTS = 5_000  # of the end of the log
+
 TASKS = 500  # the latest
+
 RUNNING, NOT_KNOWN = "running", "not known"  # whether an agent ran at a moment of its past
+
 _SEED = "A" * 43  # 32 bytes in base64url
+
 _LATEST = 10_000_000_000.0  # seconds since 1970: a later time is none
+
 _MAGIC = b"SQLite format 3\x00"
+
 _FOR_NOW = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN)
+
 _WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
@@ -110,7 +121,7 @@ class Reading:
     name: str
     reach: Reach | None
     card: Json
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LogEntry, ...] = ()
     tasks: tuple[Task, ...] = ()
     peers: tuple[PeerSeen, ...] = ()
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -170,7 +181,7 @@ class Source:
         self._inode = 0
         self._seen: object = None
         self._last: Reading | None = None
-        self._entries: list[Entry] = []
+        self._entries: list[LogEntry] = []
         self._written: dict[int, Placed] = {}
 
     def read(self) -> Reading:
@@ -179,7 +190,7 @@ class Source:
         Raises:
             CannotRead: it cannot be read.
         """
-        running = place.held(self._folder)
+        running = agent_directory.running_in(self._folder)
         try:
             db = self._connected()
             seen = (running, db.execute("PRAGMA data_version").fetchone()[0])
@@ -222,35 +233,35 @@ class Source:
         db.execute("PRAGMA query_only=ON")
         db.execute("PRAGMA trusted_schema=OFF")
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
+        if version != STORE_VERSION:
             raise ValueError(f"written by {NEWER} ({version})")
         return db
 
     def _all(self, db: sqlite3.Connection, running: Running | None) -> Reading:
-        _, last = messages.bounds(db)
+        _, last = store.log_bounds(db)
         known = self._entries[-1].seq if self._entries else 0
         place_now = max(known, last - EVENTS)
-        while new := messages.after(db, place_now, 1000):
+        while new := store.entries_after(db, place_now, 1000):
             self._entries += new
             place_now = new[-1].seq
             self._written |= _written(db, new[0].seq, place_now)
         for gone in self._entries[:-EVENTS]:
             self._written.pop(gone.seq, None)
         del self._entries[:-EVENTS]
-        found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
+        found, _ = store.find_tasks(db, store.TaskFilter(), TASKS, sort="updated_at", newest=True)
         if not _is_usable(db):
             raise ValueError("its key or its tokens are invalid")
-        card = keep.get(db, "card")
+        card = store.find_value(db, "card")
         return Reading(
             name=unquote(self._folder.name),
             reach=Reach(running.http_url, running.owner_token) if running else None,
             card=fields_of(json.loads(card) if card else None),
-            begun=time_of(keep.get(db, keep.BEGUN)),
+            begun=time_of(store.find_value(db, store.BEGUN)),
             entries=tuple(self._entries),
             written=dict(self._written),
-            tasks=tuple(lenient.read(Task, task) for task in found),
-            peers=tuple(_seen(row, running) for row in peers.every(db)),
-            queues={id: Queue(*depth) for id, depth in peers.depths(db).items()},
+            tasks=tuple(untrusted_json.read_as(Task, task) for task in found),
+            peers=tuple(_seen(row, running) for row in store.all_peers(db)),
+            queues={id: Queue(*depth) for id, depth in store.queue_depths(db).items()},
         )
 
 
@@ -279,3 +290,16 @@ def _seen(row: PeerRow, running: Running | None) -> PeerSeen:
         row.id, row.name, connected, on, off, row.sent, row.received,
         signs=bool(row.public_key), met=row.identity is not None,
     )  # fmt: skip
+
+
+def waits_since(peer: PeerSeen, queue: Queue) -> datetime | None:
+    """Since when something waits for a peer, as far as known; at the earliest since it is away."""
+    if queue.since is None:
+        return None if peer.connected else time_of(peer.disconnected_at)
+    return moment(queue.since)
+
+
+def heir(peer: PeerSeen, reading: Reading) -> PeerSeen | None:
+    """The only other peer of this name that is connected: perhaps the same, back with a new link."""
+    same = [p for p in reading.peers if p.connected and p.id != peer.id and p.name == peer.name]
+    return same[0] if len(same) == 1 else None

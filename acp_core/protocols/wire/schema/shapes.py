@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from acp_core.files.decode import flag, text
-from acp_core.protocols.wire.schema import ROLES, Json, lenient, time_of, time_text
-from acp_core.protocols.wire.schema.parts import data_part, text_part
+from acp_core.protocols.wire.schema import untrusted_json
+from acp_core.protocols.wire.schema.basics import ROLES, Json, time_of, time_text
+from acp_core.protocols.wire.schema.bodies import data_part, text_part
 
 PARTIAL = "_partial"  # set on a message of which an event tells only a part
 _DEEP = 4  # payloads inside each other
@@ -34,7 +35,7 @@ class Shape(NamedTuple):
     read: Callable[[Any], Any]
 
 
-_text = lenient.text_that(bool)  # one that says something
+_text = untrusted_json.text_that(bool)  # one that says something
 
 
 def _time(value: Any) -> str | None:
@@ -71,7 +72,7 @@ def _skills(value: Any) -> list[Json] | None:
     if not isinstance(value, list):
         return None
     named = [{"id": each, "name": each} if isinstance(each, str) else each for each in value]
-    return lenient.objects(named)
+    return untrusted_json.objects(named)
 
 
 _PART = (
@@ -223,13 +224,13 @@ def _at(fields: Json, place: str) -> Any:
 
 def card(told: Json) -> Json:
     """An AgentCard, flat; older agents wrap it in ``self``."""
-    fields = lenient.inside(told, "self", unless="name")
+    fields = untrusted_json.inside(told, "self", unless="name")
     return {**fields, **_taken(fields, _CARD)}
 
 
 def task(told: Json) -> Json:
     """A task; some answers wrap it in ``task``."""
-    fields = lenient.inside(told, "task", unless="id")
+    fields = untrusted_json.inside(told, "task", unless="id")
     return {**fields, **_taken(fields, _TASK)}
 
 
@@ -264,4 +265,6 @@ def event(name: str, told: Json) -> tuple[str, Json]:
 
 def number(told: Json) -> int:
     """The place of an event in its agent's log where only its data says it; 0 where nothing does."""
-    return lenient.count(told.get("seq")) or lenient.count(told.get("server_seq")) or 0
+    return (
+        untrusted_json.count(told.get("seq")) or untrusted_json.count(told.get("server_seq")) or 0
+    )

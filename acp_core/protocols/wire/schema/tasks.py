@@ -8,10 +8,9 @@ from datetime import datetime
 
 from acp_core.files.decode import key, whole
 from acp_core.model.text import clean_line
-from acp_core.protocols.wire.schema import time_of
-from acp_core.protocols.wire.schema.lenient import Object, line
-from acp_core.protocols.wire.schema.parts import in_line, shown_text
-from acp_core.protocols.wire.state import TERMINAL, TaskState
+from acp_core.protocols.wire.schema.basics import TERMINAL, TaskState, time_of
+from acp_core.protocols.wire.schema.bodies import in_line, shown_text
+from acp_core.protocols.wire.schema.untrusted_json import Object, line_of
 
 _KNOWN = {state.value for state in TaskState}
 _OVER = {state.value for state in TERMINAL}
@@ -39,9 +38,9 @@ class Task:
         raw: all that it holds.
     """
 
-    id: str = key(read=line(300), default="None")
-    status: str = key(read=line(20), default="None")
-    direction: str = key(read=line(20), default="")
+    id: str = key(read=line_of(300), default="None")
+    status: str = key(read=line_of(20), default="None")
+    direction: str = key(read=line_of(20), default="")
     peer_id: str = ""
     updated_at: str = ""
     error: str = key(read=str, default="")

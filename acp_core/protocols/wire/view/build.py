@@ -17,12 +17,12 @@ from acp_core.model import (
 )
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire import rules
-from acp_core.protocols.wire.actions.names import ANSWER
+from acp_core.protocols.wire.read import log_entries
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reach, Reading
-from acp_core.protocols.wire.schema import time_of
-from acp_core.protocols.wire.schema.peers import PeerSeen
+from acp_core.protocols.wire.schema.basics import ANSWER, time_of
+from acp_core.protocols.wire.schema.people import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
-from acp_core.protocols.wire.view import panels, timeline
+from acp_core.protocols.wire.view import panels
 from acp_core.protocols.wire.view.timeline import Recorded, Timeline
 
 _EVER = datetime.max.replace(tzinfo=UTC)
@@ -37,7 +37,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
     # Nor is there one in what is long past.
     ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
-    asked = timeline.questions(reading.tasks, reading.entries) if ours else {}
+    asked = log_entries.questions(reading.tasks, reading.entries) if ours else {}
     needs = tuple(
         _need(task, names, asked, reading.reach)
         for task in reading.tasks

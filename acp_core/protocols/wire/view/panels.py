@@ -8,12 +8,10 @@ from datetime import datetime
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
+from acp_core.protocols.wire.read import log_entries
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, Queue, Reading, moment
-from acp_core.protocols.wire.schema import time_of
-from acp_core.protocols.wire.schema.lenient import fields_of, objects
-from acp_core.protocols.wire.schema.peers import PeerSeen
-from acp_core.protocols.wire.view import timeline
+from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, time_of
+from acp_core.protocols.wire.schema.untrusted_json import fields_of, objects
 
 _TONES = {
     "input_required": Tone.BLOCKED,
@@ -34,13 +32,6 @@ def panels(reading: Reading, names: dict[str, str]) -> tuple[Panel, ...]:
         *_messages(reading),
         _card(reading),
     )
-
-
-def waits_since(peer: PeerSeen, queue: Queue) -> datetime | None:
-    """Since when something waits for a peer, as far as known; at the earliest since it is away."""
-    if queue.since is None:
-        return None if peer.connected else time_of(peer.disconnected_at)
-    return moment(queue.since)
 
 
 def _peers(reading: Reading) -> Panel:
@@ -69,12 +60,6 @@ def _peers(reading: Reading) -> Panel:
         "id", "name", "state", "since", "sent", "received", "waiting", "identity", "trouble",
     )  # fmt: skip
     return Panel("peers", "Peers", "table", columns, tuple(rows), _nothing(reading, "peer"))
-
-
-def heir(peer: PeerSeen, reading: Reading) -> PeerSeen | None:
-    """The only other peer of this name that is connected: perhaps the same, back with a new link."""
-    same = [p for p in reading.peers if p.connected and p.id != peer.id and p.name == peer.name]
-    return same[0] if len(same) == 1 else None
 
 
 def _waits(queue: Queue | None) -> str:
@@ -130,9 +115,9 @@ def _messages(reading: Reading) -> tuple[Panel, Panel]:
     """Conversations, and whose messages were signed how."""
     contexts: dict[str, _Context] = {}
     senders: dict[str, Counter[str]] = {}
-    people = timeline.people_of(reading)
+    people = log_entries.people_of(reading)
     for entry in reading.entries:
-        message = timeline.message_of(entry, people)
+        message = log_entries.message_of(entry, people)
         if message is None:
             continue
         if message.arrived and (message.who in senders or len(senders) < _LISTED):
@@ -145,7 +130,7 @@ def _messages(reading: Reading) -> tuple[Panel, Panel]:
         contexts[message.context] = context
         context.count += 1
         context.who[message.who] = None
-        context.at = timeline.taken_down(entry, reading.written)
+        context.at = log_entries.taken_down(entry, reading.written)
         context.seq, context.text = entry.seq, message.text
     return _contexts(reading, contexts), _signatures(reading, senders)
 
@@ -169,12 +154,14 @@ def _contexts(reading: Reading, contexts: dict[str, _Context]) -> Panel:
 def _signatures(reading: Reading, senders: dict[str, Counter[str]]) -> Panel:
     rows = []
     for who, counts in senders.items():
-        cells = (who, *(str(counts[kind]) for kind in timeline.KINDS))
-        bad = counts[timeline.WRONG]
-        good = counts[timeline.VERIFIED] and not (counts[timeline.UNSIGNED] or counts[timeline.OLD])
+        cells = (who, *(str(counts[kind]) for kind in log_entries.KINDS))
+        bad = counts[log_entries.WRONG]
+        good = counts[log_entries.VERIFIED] and not (
+            counts[log_entries.UNSIGNED] or counts[log_entries.OLD]
+        )
         tone = Tone.BLOCKED if bad else (Tone.DONE if good else Tone.OTHER)
         rows.append(Row(cells, tone=tone))
-    columns = ("messages of", *timeline.KINDS)
+    columns = ("messages of", *log_entries.KINDS)
     empty = _nothing(reading, "message that arrived")
     return Panel("signatures", "Signatures", "table", columns, tuple(rows), empty)
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from acp_core.files.decode import text
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.model.text import clean_name
+from acp_core.protocols.wire.read import log_entries
 from acp_core.protocols.wire.read.folder import Reading
-from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.state import TERMINAL
-from acp_core.protocols.wire.view import build, timeline
+from acp_core.protocols.wire.schema.basics import TERMINAL, Json, time_of
+from acp_core.protocols.wire.view import build
 
 _WORK = ("submitted", "working")
 _OVER = {state.value for state in TERMINAL}
@@ -35,7 +35,7 @@ def story(reading: Reading) -> Story:
     own = clean_name(reading.name, 64)
     names = {peer.id: build.called(peer, reading) for peer in reading.peers}
     for entry in reading.entries:
-        body = timeline.body_of(entry)
+        body = log_entries.body_of(entry)
         task, state = text(body.get("task_id")), str(body.get("state"))
         if entry.kind != "acp.status" or task is None:
             continue
@@ -76,11 +76,11 @@ def _counts(reading: Reading) -> tuple[Count, ...]:
     """Messages of the entries that are read, and tasks by where they stand."""
     arrived = sent = wrong = 0
     for entry in reading.entries:
-        message = timeline.message_of(entry)
+        message = log_entries.message_of(entry)
         if message is not None:
             arrived += message.arrived
             sent += not message.arrived
-            wrong += message.arrived and message.signed == timeline.WRONG
+            wrong += message.arrived and message.signed == log_entries.WRONG
     tasks = Counter(task.status for task in reading.tasks)
     states = [
         Count(f"tasks {state.replace('_', ' ')}", number)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
-from acp_core.files.decode import text
 from acp_core.model import Event, Tone
 from acp_core.model.format import exact
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.wire.schema import Json, lenient, senders, time_of
-from acp_core.protocols.wire.schema.lenient import fields_of
-from acp_core.protocols.wire.schema.parts import in_line, shown_text, spoken
-from acp_core.protocols.wire.schema.senders import People, Sender
+from acp_core.protocols.wire.schema import people as schema_people
+from acp_core.protocols.wire.schema import untrusted_json
+from acp_core.protocols.wire.schema.basics import Json, LogEntry, time_of
+from acp_core.protocols.wire.schema.bodies import in_line, shown_text
+from acp_core.protocols.wire.schema.people import People, Sender
 from acp_core.protocols.wire.schema.tasks import Content, Task
-from acp_core.protocols.wire.write.database import Entry
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.read.folder import Placed, Reading
+    from acp_core.protocols.wire.read.folder import Placed
 
-FAR = 300.0  # seconds by which a time that somebody says may be off before that is said
+from acp_core.protocols.wire.read.log_entries import (
+    FAR,
+    MESSAGE_KINDS,
+    OLD,
+    body_of,
+    problem,
+    signed,
+)
 
 _STATES = {
     "submitted": Tone.START,
@@ -32,20 +36,6 @@ _STATES = {
     "input_required": Tone.BLOCKED,
     "canceled": Tone.PASS,
 }
-_FLAGS = {
-    "_sig_invalid": "the shared secret's signature is wrong",
-    "_sig_missing": "not signed with the shared secret",
-    "_ed25519_other_key": "signed with another key than before",
-    "_ed25519_invalid": "the Ed25519 signature is wrong",
-}
-SUSPECT = ("refused", "moved")  # another key for a peer; another agent behind its link
-BAD = ("_sig_invalid", "_ed25519_invalid")
-_GOOD = ("_sig_verified", "_ed25519_verified")
-VERIFIED, OLD = "verified", "verified, but old"
-UNSIGNED, WRONG = "not verified", "wrongly signed"
-KINDS = (VERIFIED, OLD, UNSIGNED, WRONG)
-_MESSAGES = ("acp.message", "acp.reply")
-NOBODY_KNOWN = People()
 
 
 class Timeline(Sequence[Event]):
@@ -63,7 +53,7 @@ class Timeline(Sequence[Event]):
 
     def __init__(
         self,
-        entries: tuple[Entry, ...],
+        entries: tuple[LogEntry, ...],
         names: dict[str, str],
         own: str,
         written: Mapping[int, Placed] | None = None,
@@ -71,7 +61,7 @@ class Timeline(Sequence[Event]):
     ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
-        self._people = senders.people(own, names)
+        self._people = schema_people.people(own, names)
         self._written = written or {}
         self._tasks = {task.id: task for task in tasks}
         self._subjects: dict[str, str] = {}
@@ -88,7 +78,7 @@ class Timeline(Sequence[Event]):
             return tuple(map(self._event, self._entries[index]))
         return self._event(self._entries[index])
 
-    def _event(self, entry: Entry) -> Event:
+    def _event(self, entry: LogEntry) -> Event:
         task, worker, about = self._tasks.get(entry.task_id or ""), "", ""
         if task is not None:
             worker = task.peer_id if task.direction == "delegated" else ""
@@ -106,7 +96,7 @@ class Recorded(Timeline):
 
     def __init__(
         self,
-        entries: tuple[Entry, ...],
+        entries: tuple[LogEntry, ...],
         names: dict[str, str],
         own: str,
         written: Mapping[int, Placed] | None = None,
@@ -122,132 +112,14 @@ class Recorded(Timeline):
         return self._lines[index]
 
 
-class Message(NamedTuple):
-    """What is counted of a message. ``context`` is "" where it belongs to none.
-
-    ``claimed``: a name that it bears and that is not its sender's, ``who``.
-    """
-
-    who: str
-    claimed: str
-    arrived: bool
-    signed: str
-    context: str
-    at: datetime | None
-    text: str
-
-
-def people_of(reading: Reading) -> People:
-    """Who is known to an agent."""
-    return senders.people(reading.name, {each.id: each.name for each in reading.peers})
-
-
-@lru_cache(maxsize=20_000)
-def message_of(entry: Entry, people: People = NOBODY_KNOWN) -> Message | None:
-    """What is counted of an entry, where it is a message; ``people``: who is known to its agent."""
-    if entry.kind not in _MESSAGES:
-        return None
-    body = body_of(entry)
-    sender = senders.sender(body, people)
-    return Message(
-        clean_line(sender.name or "?", 64),
-        clean_name(sender.claimed, 64),
-        body.get("_direction") != "out",
-        signed(body),
-        text(body.get("context_id")) or "",
-        time_of(body.get("ts")),
-        clean_line(in_line(shown_text(body.get("parts"))), 200),
-    )
-
-
-def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]:
-    """By the id of each task that waits for an answer of the person here: what is asked.
-
-    That is what was said last in it by who works on it; nothing stands there where nothing was.
-    """
-    wanted = {task.id: task for task in tasks if task.asks_us}
-    answers: dict[str, str] = {}
-    if not wanted:
-        return answers
-    for entry in entries:
-        id = clean_line(entry.task_id or "", 300)
-        if id not in wanted or not is_of_worker(body_of(entry), wanted[id]):
-            continue
-        message = message_of(entry)
-        if message and message.text:
-            said = clean_line(spoken(body_of(entry).get("parts")), 200)
-            answers[id] = said if message.arrived else ""
-    return {id: text for id, text in answers.items() if text}
-
-
-def is_of_worker(body: Json, task: Task) -> bool:
-    """Whether a message in a task is of who works on it, or of the agent itself, as far as that is told."""
-    if body.get("_direction") == "out" or "_peer_id" not in body:
-        return True
-    return (body["_peer_id"] or body.get("_proven")) == (task.peer_id or None)
-
-
-def signed(body: Json) -> str:
-    """How a message that arrived was signed: one of `KINDS`.
-
-    What lacks its sender's usual signature is not verified: the shared secret signs no contents.
-    """
-    if any(body.get(flag) for flag in BAD):
-        return WRONG
-    if senders.unsigned(body) or not any(body.get(flag) for flag in _GOOD):
-        return UNSIGNED
-    return OLD if body.get("_sig_old") else VERIFIED
-
-
-def problem(body: Json) -> str:
-    """What is wrong with a message's signatures, or missing, in words; "" where nothing is."""
-    return "; ".join(filter(None, (mismatch(body), clean_line(senders.unsigned(body), 120))))
-
-
 def _claim(sender: Sender) -> str:
     """The name that a message bears and that is not its sender's, in words; "" where it bears none."""
     return f"says it is {clean_name(sender.claimed, 64)}" if sender.claimed else ""
 
 
-def mismatch(body: Json) -> str:
-    """What is wrong with the signatures that a message has, or should have with a shared secret."""
-    return next((words for flag, words in _FLAGS.items() if body.get(flag)), "")
-
-
-class Suspect(NamedTuple):
-    """That somebody is not who a peer was before. ``name``: the peer's; safe to show."""
-
-    name: str
-    reason: str
-    since: datetime | None
-
-
-def suspect(entry: Entry) -> Suspect | None:
-    """What an entry about a peer says against somebody, or None."""
-    body = body_of(entry)
-    if body.get("event") not in SUSPECT:
-        return None
-    name, reason = (clean_line(str(body.get(key) or ""), 300) for key in ("name", "reason"))
-    return Suspect(name, reason, time_of(body.get("ts")))
-
-
-def taken_down(entry: Entry, written: Mapping[int, Placed]) -> datetime | None:
-    """When an entry was written into the log, as far as known; else when it says that it was."""
-    placed = written.get(entry.seq)
-    return time_of(body_of(entry).get("ts")) if placed is None else placed.time
-
-
-def body_of(entry: Entry) -> Json:
-    """An entry's JSON object; an empty one where it is none."""
-    try:
-        return fields_of(json.loads(entry.body))
-    except (ValueError, RecursionError):
-        return {}
-
-
 @lru_cache(maxsize=20_000)
 def _event(
-    entry: Entry,
+    entry: LogEntry,
     names: tuple[tuple[str, str], ...],
     people: People,
     written: Placed | None,
@@ -257,11 +129,13 @@ def _event(
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
     kind, tone, actor, words = _described(entry, body, peer, people, about)
-    wrong, sender = problem(body), senders.sender(body, people)
+    wrong, sender = problem(body), schema_people.sender(body, people)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
     if said and at and abs((said - at).total_seconds()) > FAR:
-        words += f" · dated {exact(said)} by its {'sender' if entry.kind in _MESSAGES else 'agent'}"
+        words += (
+            f" · dated {exact(said)} by its {'sender' if entry.kind in MESSAGE_KINDS else 'agent'}"
+        )
     return Event(
         id=str(entry.seq),
         order=entry.seq,
@@ -277,7 +151,7 @@ def _event(
 
 
 def _described(
-    entry: Entry, body: Json, peer: str, people: People, about: str
+    entry: LogEntry, body: Json, peer: str, people: People, about: str
 ) -> tuple[str, Tone, str, str]:
     """Kind, tone, actor and words of an entry.
 
@@ -299,7 +173,7 @@ def _described(
         actor = peer if theirs and peer else own
         return f"task {state}", _STATES.get(state, Tone.OTHER), actor, words
     if entry.kind == "acp.artifact":
-        artifact = lenient.read(Content, body.get("artifact"))
+        artifact = untrusted_json.read_as(Content, body.get("artifact"))
         return "artifact", Tone.ACCEPT, peer or own, f"{artifact.text} [{subject}]"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))
@@ -318,6 +192,6 @@ def _described(
     if task and not is_task:
         words += f" [{subject}]"
     words += " · verified, but old" if signed(body) == OLD else ""
-    sender = senders.sender(body, people)
+    sender = schema_people.sender(body, people)
     words = f"{_claim(sender)} · {words}" if sender.claimed else words
     return what, tone, sender.name, words

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from acp_core.model.errors import Unusable
-from acp_core.protocols.wire.write.tables import TABLES, VERSION
+from acp_core.protocols.wire.read.store import STORE_VERSION
+from acp_core.protocols.wire.schema.basics import LogEntry
 
 T = TypeVar("T")
+
 BATCH = 256  # writes in one transaction
 
 
@@ -29,24 +31,12 @@ class StoreError(Unusable):
     """The file cannot be used; the message is one line: file, and what is wrong."""
 
 
-class Entry(NamedTuple):
-    """One entry of the agent's log, which `/stream` tells: ``body`` is a JSON object in UTF-8.
-
-    ``seq`` is the agent's own durable counter.
-    """
-
-    seq: int
-    kind: str
-    task_id: str | None
-    body: bytes
-
-
 @dataclass(slots=True)
 class Tx:
     """A write in progress: its connection, and the entries that it adds to the log."""
 
     db: sqlite3.Connection
-    added: list[Entry] = field(default_factory=list)
+    added: list[LogEntry] = field(default_factory=list)
 
 
 class _Job(NamedTuple):
@@ -72,7 +62,7 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, added: Callable[[list[Entry]], None], sync: str = "full"
+        self, path: Path, added: Callable[[list[LogEntry]], None], sync: str = "full"
     ) -> None:
         self.path = path
         self._added = added
@@ -133,7 +123,7 @@ class Database:
     def _commit(self, batch: list[_Job]) -> None:
         db = self._connection
         done: list[_Done] = []
-        added: list[Entry] = []
+        added: list[LogEntry] = []
         try:
             db.execute("BEGIN IMMEDIATE")
             if len(batch) == 1:
@@ -150,7 +140,7 @@ class Database:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(self._tell, done, added)
 
-    def _do(self, job: _Job, done: list[_Done], added: list[Entry]) -> None:
+    def _do(self, job: _Job, done: list[_Done], added: list[LogEntry]) -> None:
         """Do one of several writes: where it fails, the others stand."""
         tx = Tx(self._connection)
         tx.db.execute("SAVEPOINT job")
@@ -162,7 +152,7 @@ class Database:
             done.append((job.future, None, error))
         tx.db.execute("RELEASE job")
 
-    def _commit_one(self, job: _Job, done: list[_Done], added: list[Entry]) -> None:
+    def _commit_one(self, job: _Job, done: list[_Done], added: list[LogEntry]) -> None:
         """Do the only write of a transaction, which then is its own way back, and commit it."""
         tx = Tx(self._connection)
         try:
@@ -176,7 +166,7 @@ class Database:
         done.append((job.future, value, None))
         added += tx.added
 
-    def _tell(self, done: list[_Done], added: list[Entry]) -> None:
+    def _tell(self, done: list[_Done], added: list[LogEntry]) -> None:
         if added:
             self._added(added)
         for future, value, error in done:
@@ -206,7 +196,7 @@ def connect(path: Path, sync: str = "full") -> sqlite3.Connection:
             if version == 0:
                 for table in TABLES:
                     db.execute(table)
-                db.execute(f"PRAGMA user_version={VERSION}")
+                db.execute(f"PRAGMA user_version={STORE_VERSION}")
             db.execute("COMMIT")
         except BaseException:
             db.close()
@@ -215,7 +205,76 @@ def connect(path: Path, sync: str = "full") -> sqlite3.Connection:
         raise StoreError(f"{path}: {error}") from None
     finally:
         os.umask(before)
-    if version > VERSION:
+    if version > STORE_VERSION:
         db.close()
         raise StoreError(f"{path}: written by a newer acp")
     return db
+
+
+"""What is said of a store that a program of another version wrote."""
+
+TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # Everything that /stream tells, in order. AUTOINCREMENT: a number never comes again,
+    # also when all rows were pruned. The body of a message stands in its own table.
+    """CREATE TABLE log (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,
+        task_id TEXT,
+        body BLOB)""",
+    # direction: "in" or "out". origin: whose message ids these are, or to whom they went.
+    """CREATE TABLE messages (
+        seq INTEGER PRIMARY KEY,
+        direction TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        peer_id TEXT,
+        type TEXT NOT NULL,
+        role TEXT,
+        task_id TEXT,
+        context_id TEXT,
+        correlation_id TEXT,
+        at REAL NOT NULL,
+        envelope TEXT NOT NULL,
+        flags TEXT NOT NULL)""",
+    "CREATE UNIQUE INDEX messages_once ON messages (direction, origin, message_id)",
+    "CREATE INDEX messages_context ON messages (context_id, seq) WHERE context_id IS NOT NULL",
+    "CREATE INDEX messages_task ON messages (task_id, seq) WHERE task_id IS NOT NULL",
+    "CREATE INDEX messages_peer ON messages (peer_id, seq)",
+    "CREATE INDEX messages_reply ON messages (correlation_id) WHERE correlation_id IS NOT NULL",
+    # Other frames that arrived once.
+    "CREATE TABLE seen (id INTEGER PRIMARY KEY, origin TEXT, frame_id TEXT, UNIQUE(origin, frame_id))",
+    # direction: "delegated" (a peer works), "received" (we work for a peer) or "local".
+    """CREATE TABLE tasks (
+        id TEXT PRIMARY KEY,
+        status TEXT NOT NULL,
+        direction TEXT NOT NULL,
+        peer_id TEXT,
+        context_id TEXT,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        content TEXT NOT NULL)""",
+    "CREATE INDEX tasks_created ON tasks (created_at, id)",
+    "CREATE INDEX tasks_updated ON tasks (updated_at, id)",
+    """CREATE TABLE peers (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        identity TEXT UNIQUE,
+        name TEXT NOT NULL,
+        link TEXT,
+        dials INTEGER NOT NULL DEFAULT 0,
+        card TEXT,
+        public_key TEXT,
+        connected_at TEXT,
+        disconnected_at TEXT,
+        sent INTEGER NOT NULL DEFAULT 0,
+        received INTEGER NOT NULL DEFAULT 0)""",
+    # What a peer has not acknowledged yet, in the order in which it has to arrive.
+    """CREATE TABLE outgoing (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        peer_id TEXT NOT NULL,
+        frame_id TEXT NOT NULL,
+        frame TEXT NOT NULL,
+        counts INTEGER NOT NULL,
+        at REAL NOT NULL)""",
+    "CREATE INDEX outgoing_peer ON outgoing (peer_id, id)",
+)

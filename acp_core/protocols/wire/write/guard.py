@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
-from acp_core.protocols.wire.write.tables import NEWER
+from acp_core.protocols.wire.read.store import NEWER
 
 START = "agent"
 """The act that takes a store into use."""
@@ -42,11 +42,3 @@ def _away(folder: Path) -> str:
     place, name = shlex.quote(str(folder)), shlex.quote(unquote(folder.name))
     moved = f"mkdir {place}/broken && mv {place}/wire.sqlite3* {place}/broken/"
     return f"{moved}; acp agent --name {name} then creates a new one, with a new link"
-
-
-def held(folder: Path, name: str, pid: int | None) -> Obstacle:
-    """Another process uses the store."""
-    where, called = clean_line(str(folder), 200), clean_line(repr(name), 80)
-    sentence = f"an agent named {called} is already running ({where})"
-    cure = f"stop it (kill {pid}), or choose another --name" if pid else "choose another --name"
-    return Obstacle("wire-held", sentence, cure, key="obstacle:wire-held")

@@ -1,1 +1,0 @@
-"""Answering messages and tasks by running a program: ``acp agent --on-message``."""

@@ -1,0 +1,345 @@
+"""How an agent gets stuck: it or a peer is gone, a queue or a task stands still, a signature is wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core.model import Cause
+from acp_core.model.format import count, dated
+from acp_core.model.text import clean_line, clean_name
+from acp_core.protocols.kit.diagnosis import Case, mark
+from acp_core.protocols.kit.wording import without_retry
+from acp_core.protocols.wire.read import folder, log_entries
+from acp_core.protocols.wire.read.folder import Queue, Reading, moment
+from acp_core.protocols.wire.schema.basics import CANCEL, FORGET, MOVE, LogEntry, time_of
+from acp_core.protocols.wire.schema.people import PeerSeen
+from acp_core.protocols.wire.schema.tasks import Task
+
+AWAY = 300.0  # seconds that a peer is away before that is said
+
+UNREAD = 60.0  # seconds in which a peer that is connected acknowledges nothing
+
+UNREACHED = 60.0  # seconds in which an agent elsewhere does not answer
+
+STILL = 1800.0  # seconds in which a task that is worked on says nothing
+
+RECENT = 86_400.0  # seconds after which a peer for whom nothing waits has simply left
+
+_LATEST = 200  # messages whose signatures are looked at
+
+_OWN = "this agent"
+
+_NAMED = 5  # peers, or tasks, that are named
+
+
+def causes(reading: Reading, case: Case) -> Iterator[Cause]:
+    """Why it does not go on, as far as the agent's own store, or its answers, tell."""
+    if reading.reach is None:  # of its queues and tasks nothing is known now, or all waits for it
+        yield from unreachable(reading, case) if reading.remote else _stopped(reading)
+    else:
+        yield from _peers(reading, case)
+        yield from _orphans(reading)
+        yield from _tasks(reading, case)
+    yield from _signatures(reading)
+    yield from _strangers(reading)
+
+
+def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
+    """It does not answer, and has not for a while."""
+    since = reading.lost
+    if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
+        return
+    open_ones = [task for task in reading.tasks if task.is_open]
+    yield Cause(
+        "wire-unreachable",
+        clean_line(without_retry(reading.away)),
+        advice="restart the agent, or check its address and the network",
+        evidence=(
+            "acp keeps trying",
+            f"last contact {dated(reading.heard)}"
+            if reading.heard
+            else "the agent has never answered",
+            *_named([f"open at the last contact: {task.sentence}" for task in open_ones]),
+        ),
+        since=since,
+        key=f"unreachable:{since.timestamp() if since else ''}",
+    )
+
+
+def _stopped(reading: Reading) -> Iterator[Cause]:
+    """The agent of this folder does not run, and something waits for it."""
+    open_ones = [task for task in reading.tasks if task.is_open]
+    waiting = {peer: reading.queues[peer.id] for peer in reading.peers if peer.id in reading.queues}
+    if not open_ones and not waiting:
+        return
+    number = sum(queue.waiting for queue in waiting.values())
+    said = [count(number, "message")] if number else []
+    said += [count(len(open_ones), "open task")] if open_ones else []
+    one = number + len(open_ones) == 1
+    since = min((at for each in waiting.items() if (at := folder.waits_since(*each))), default=None)
+    name = clean_name(reading.name, 64)
+    about = mark((*(task.id for task in open_ones), *(peer.id for peer in waiting)))
+    yield Cause(
+        "wire-stopped",
+        f"{' and '.join(said)} {'waits' if one else 'wait'} until the agent runs again",
+        advice=f"restart it: acp agent --name {shlex.quote(name)}; waiting messages are sent then",
+        evidence=(
+            *_named(
+                [f"{_waits(queue.waiting)} for {_name(peer)}" for peer, queue in waiting.items()]
+            ),
+            *_named([f"open: {task.sentence}" for task in open_ones]),
+        ),
+        since=since,
+        key=f"stopped:{since.timestamp() if since else ''}:{about}",
+    )
+
+
+def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
+    """Peers that do not take what is sent to them, and peers that are gone."""
+    idle: list[tuple[datetime, PeerSeen]] = []
+    for peer in reading.peers:
+        queue = reading.queues.get(peer.id)
+        if peer.connected:
+            if queue is not None:
+                yield from _unread(peer, queue, case)
+        elif queue is not None:
+            yield from _queue(peer, queue, case, folder.heir(peer, reading))
+        else:
+            shared = [task for task in reading.tasks if task.is_open and task.peer_id == peer.id]
+            since = time_of(peer.disconnected_at)
+            if not case.clock.over(since, case.patience.scaled(AWAY)) or since is None:
+                continue
+            if shared:
+                yield _left(peer, since, shared)
+            elif not case.clock.over(since, RECENT):
+                idle.append((since, peer))
+    yield from _idle(idle)
+
+
+def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
+    """It is connected, and takes nothing: what waits for it grows."""
+    times = (moment(queue.stalled or queue.since), time_of(peer.connected_at))
+    since = max((at for at in times if at), default=None)
+    if not case.clock.over(since, case.patience.scaled(UNREAD)):
+        return
+    name = _name(peer)
+    yield Cause(
+        "wire-queue",
+        f"{name} is connected but acknowledges nothing: " + _waits(queue.waiting),
+        advice=f"check what {name} is doing, or restart it to have everything sent again; "
+        "or forget it with its waiting messages",
+        evidence=(
+            f"no acknowledgement since {dated(since)}" if since else "no acknowledgement on record",
+            f"connected {dated(at)}" if (at := times[1]) else "time of connection unknown",
+            count(peer.sent, "message") + " acknowledged before",
+        ),
+        certain=False,
+        participant=name,
+        remedy=FORGET,
+        given=(("peer", clean_line(peer.id, 64)),),
+        since=since,
+        key=f"unread:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
+    )
+
+
+def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> Iterator[Cause]:
+    """It is away, and something waits for it."""
+    since, sent, name = folder.waits_since(peer, queue), moment(queue.since), _name(peer)
+    if not case.clock.over(since, case.patience.scaled(AWAY)):
+        return
+    yield Cause(
+        "wire-peer-away",
+        f"{_waits(queue.waiting)} for {name}, which is away",
+        advice=f"move it to {_called(heir)}, if that is the same agent; or forget it with its waiting messages"
+        if heir
+        else "restart that agent to have them sent; or forget it with its waiting messages",
+        evidence=(
+            *((f"{_called(heir)} has the same name and is connected",) if heir else ()),
+            f"the oldest was sent {dated(sent)}" if sent else "sending time unknown",
+            *_ended(peer),
+        ),
+        participant=name,
+        remedy=MOVE if heir else FORGET,
+        given=(
+            ("peer", clean_line(peer.id, 64)),
+            *((("to", clean_line(heir.id, 64)),) if heir else ()),
+        ),
+        others=(FORGET,) if heir else (),
+        since=since,
+        key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
+    )
+
+
+def _left(peer: PeerSeen, since: datetime, shared: list[Task]) -> Cause:
+    """It is away, nothing waits for it, and it has work that is not done."""
+    name = _name(peer)
+    first = next((task.id for task in shared if task.is_whole), None)
+    return Cause(
+        "wire-peer-gone",
+        f"{name} is away with " + count(len(shared), "open task"),
+        advice="restart that agent, or cancel its tasks",
+        evidence=(*_ended(peer), *_named([f"open: {task.sentence}" for task in shared])),
+        participant=name,
+        remedy=CANCEL if first else None,
+        given=(("task", first),) if first else (),
+        since=since,
+        key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
+    )
+
+
+def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Cause]:
+    """Peers that are away though nothing waits for them: told, and no need of anybody's."""
+    if not away:
+        return
+    away.sort(key=lambda each: each[0], reverse=True)
+    since, latest = away[0]
+    alone = len(away) == 1
+    yield Cause(
+        "wire-peer-gone",
+        f"{_name(latest)} is away" if alone else f"{len(away)} peers are away",
+        advice="no messages are waiting for it" if alone else "no messages are waiting for them",
+        evidence=tuple(_named([f"{_name(peer)}: {_ended(peer)[0]}" for _, peer in away])),
+        wanted=False,
+        participant=_name(latest) if alone else None,
+        since=since,
+        key=f"left:{clean_line(latest.id, 64)}:{since.timestamp()}",
+    )
+
+
+def _ended(peer: PeerSeen) -> tuple[str, ...]:
+    at = time_of(peer.disconnected_at)
+    said = f"the connection ended {dated(at)}" if at else "no end of the connection recorded"
+    return (said, f"last attempt to connect: {trouble}") if (trouble := _trouble(peer)) else (said,)
+
+
+def _trouble(peer: PeerSeen) -> str:
+    return clean_line(peer.trouble, 120)
+
+
+def _orphans(reading: Reading) -> Iterator[Cause]:
+    """Tasks that went to a peer who was forgotten since: nobody will report on them."""
+    for task in reading.tasks:
+        if not task.is_orphan(reading.met):
+            continue
+        yield Cause(
+            "wire-task-orphan",
+            f"no agent is working on {task.id}: its peer is unknown",
+            advice="cancel it and send it to another peer",
+            evidence=(task.sentence,),
+            remedy=CANCEL if task.is_whole else None,
+            given=(("task", task.id),) if task.is_whole else (),
+            since=task.since,
+            key=f"orphan:{task.id}",
+        )
+
+
+def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
+    names = {peer.id: _name(peer) for peer in reading.peers}
+    gone = {
+        peer.id
+        for peer in reading.peers
+        if not peer.connected and peer.disconnected_at and peer.id not in reading.queues
+    }
+    for task in reading.tasks:
+        since = task.since
+        if not task.is_open or task.asks_us or task.is_orphan(reading.met):
+            continue  # a need, or said already
+        if task.peer_id in gone:
+            continue  # said of the peer
+        if not case.clock.over(since, case.patience.scaled(STILL)):
+            continue
+        who = _at_it(task, names)
+        yield Cause(
+            "wire-task-still",
+            f"{who} has not reported on {task.id} ({task.status})",
+            advice=f"ask {who}, or cancel it"
+            if who != _OWN
+            else "check why the agent is not working on it, or cancel it",
+            evidence=(
+                f"last change {dated(since)}" if since else "",
+                f"task: {task.about}",
+            ),
+            certain=False,
+            participant=who,
+            remedy=CANCEL if task.is_whole else None,
+            given=(("task", task.id),) if task.is_whole else (),
+            since=since,
+            key=f"still:{task.id}:{clean_line(task.updated_at, 64)}",
+        )
+
+
+def _at_it(task: Task, names: dict[str, str]) -> str:
+    """Who is to say something of a task next."""
+    peer = names.get(task.peer_id, "another agent")
+    received = task.direction == "received"
+    if task.status == "input_required":
+        return peer if received else "a person"
+    return peer if task.direction == "delegated" else _OWN
+
+
+def _waits(number: int) -> str:
+    return count(number, "message waits", "messages wait")
+
+
+def _called(peer: PeerSeen) -> str:
+    return f"{_name(peer)} ({clean_line(peer.id, 64)})"
+
+
+def _name(peer: PeerSeen) -> str:
+    return clean_name(peer.name, 64)
+
+
+def _named(lines: list[str]) -> list[str]:
+    more = len(lines) - _NAMED
+    return lines if more <= 0 else [*lines[:_NAMED], f"and {more} more"]
+
+
+def _signatures(reading: Reading) -> Iterator[Cause]:
+    people = log_entries.people_of(reading)
+    latest = [
+        (entry, message)
+        for entry in reading.entries[-_LATEST:]
+        if (message := log_entries.message_of(entry, people)) and message.arrived
+    ]
+    wrong = [each for each in latest if each[1].signed == log_entries.WRONG]
+    if not wrong:
+        return
+    entry, message = wrong[-1]
+    yield Cause(
+        "wire-signature",
+        f"a message claiming to be from {message.claimed or message.who} has a wrong signature",
+        advice="do not trust it; compare the secret or the key with its sender's",
+        evidence=(
+            f"message {entry.seq}: {log_entries.problem(log_entries.body_of(entry))}",
+            f"text: {message.text or 'none'}",
+            f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
+        ),
+        since=log_entries.taken_down(entry, reading.written),
+        key=f"signature:{entry.seq}",
+        event=str(entry.seq),
+    )
+
+
+def _strangers(reading: Reading) -> Iterator[Cause]:
+    """Peers of whom the last thing heard is that somebody else came in their place."""
+    last: dict[str, LogEntry] = {}
+    for entry in reading.entries:
+        if entry.kind == "acp.peer":
+            last[str(log_entries.body_of(entry).get("peer_id"))] = entry
+    known = {each.id for each in reading.peers}
+    for peer, entry in last.items():
+        if peer in known and (told := log_entries.suspect(entry)):
+            yield Cause(
+                "wire-stranger",
+                f"another agent connected in place of {told.name}",
+                advice="find out who it is; if the change is intended, forget the peer and connect again",
+                evidence=(f"event {entry.seq}: {told.reason}",),
+                participant=told.name,
+                remedy=FORGET,
+                given=(("peer", clean_line(peer, 64)),),
+                since=told.since,
+                key=f"stranger:{entry.seq}",
+                event=str(entry.seq),
+            )

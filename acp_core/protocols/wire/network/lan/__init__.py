@@ -1,1 +1,0 @@
-"""Finding agents on the local network (core specification, section 6.4)."""

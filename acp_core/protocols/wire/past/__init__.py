@@ -1,1 +1,0 @@
-"""What was not recorded, as far as an agent's own log tells it."""

@@ -1,0 +1,564 @@
+"""A folder on another machine, asked of its bridge: its state, its texts, and what may be done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from itertools import islice
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+
+from acp_core.files.decode import text
+from acp_core.model import (
+    Action,
+    Document,
+    DocumentText,
+    Event,
+    Heading,
+    Link,
+    Outcome,
+    OutcomeState,
+    Preview,
+    Snapshot,
+    SourceState,
+)
+from acp_core.model.action import Change, Intent
+from acp_core.model.errors import InvalidInput
+from acp_core.model.sentence import continued, names_in
+from acp_core.model.text import clean, clean_line
+from acp_core.protocols.wire.network.client import AgentError, Client
+from acp_core.protocols.wire.schema.basics import Json, time_text
+from acp_core.protocols.wire.schema.bodies import data_part
+from acp_core.protocols.wire.schema.untrusted_json import fields_of, objects
+
+T = TypeVar("T")
+
+Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]
+
+"""Asks the bridge something from any thread and waits; raises `WireError`."""
+
+WAIT = 60  # seconds for an action
+
+_MOST = 200  # actions, inputs of one, and changes that it would make
+
+_DIFF = 100_000  # characters of one of these
+
+_KINDS: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "array": list[str],
+}
+
+
+def is_bridge(card: Json) -> bool:
+    """Whether an agent's card says that it tells of a folder."""
+    return isinstance(card.get("bridge"), dict)
+
+
+class Elsewhere:
+    """What is known of the folder behind a bridge. From any thread.
+
+    Args:
+        key: by which the collaboration is known here.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._mirror = Mirror(key)
+        self._lock = threading.Lock()
+        self.trouble = ""  # why its last answer could not be taken over
+        self._allowed: frozenset[str] = frozenset()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The latest that was told."""
+        return self._mirror.snapshot
+
+    @property
+    def limits(self) -> str:
+        """What may be done here at all, and who allows more."""
+        names = ", ".join(clean_line(name, 60) for name in sorted(self._allowed))
+        return (
+            f"This bridge allows reading and these actions: {names or 'none'}."
+            " Its owner can allow an action: acp bridge FOLDER --allow NAME."
+        )
+
+    def refusal(self, name: str) -> str:
+        """Why an act of this name is not offered."""
+        if name in self._allowed:
+            return "the bridge allows this action, but it is not possible in the folder now"
+        return self.limits
+
+    async def ask(self, client: Client, card: Json) -> None:
+        """Ask for its state; what is no answer is said, and changes nothing.
+
+        Raises:
+            WireError: it does not answer.
+        """
+        allowed = frozenset(_texts(fields_of(card.get("bridge")).get("allowed")))
+        told = await client.bridge("snapshot", **self._mirror.query)
+        with self._lock:
+            try:
+                self._mirror.take(told, allowed)
+                self._allowed, self.trouble = allowed, ""
+            except Unfit as unfit:
+                self.trouble = str(unfit)
+
+    def load(self, asking: Asking, id: str) -> DocumentText:
+        """The text of a document, asked for now.
+
+        Raises:
+            KeyError: there is no such document.
+        """
+        try:
+            return self._mirror.text(asking(lambda client: client.bridge("document", id=id)))
+        except Unfit as unfit:
+            return DocumentText(id, "", "", note=str(unfit))
+        except AgentError as error:
+            if error.status == 404:
+                raise KeyError(id) from None
+            return DocumentText(id, "", "", note=clean_line(str(error)))
+
+    def raw(self, asking: Asking, id: str) -> str:
+        """An event as the folder holds it; "" where it cannot be had."""
+        try:
+            raw = asking(lambda client: client.bridge("event", id=id)).get("raw")
+        except AgentError:
+            return ""
+        return clean(text(raw) or "")
+
+    def actions(self, asking: Asking) -> Sequence[Action]:
+        """What may be asked for now; none where the bridge does not answer."""
+        try:
+            found = asking(lambda client: client.bridge("actions")).get("actions")
+        except AgentError:
+            return ()
+        made = [_action(each, asking) for each in objects(found)[:_MOST]]
+        return [each for each in made if each is not None]
+
+
+def _action(told: Json, asking: Asking) -> Action | None:
+    """An action that a bridge offers; None where its inputs cannot be asked for here."""
+    name, schema = told.get("name"), told.get("inputs")
+    if not isinstance(name, str) or not name.isprintable() or not isinstance(schema, dict):
+        return None
+    inputs = _inputs(schema)
+    if inputs is None:
+        return None
+    sentence = clean_line(str(told.get("sentence") or ""))
+
+    def preview(given: BaseModel) -> Preview:
+        return _preview(name, sentence, given, asking)
+
+    def perform(given: BaseModel) -> Outcome:
+        return _perform(name, given, asking)
+
+    return Action(
+        name=name,
+        label=clean_line(str(told.get("label") or name), 60),
+        sentence=sentence,
+        inputs=inputs,
+        preview=preview,
+        perform=perform,
+        risky=told.get("risky") is True,
+        intent=_intent(told.get("intent")),
+    )
+
+
+def _intent(told: object) -> Intent:
+    return next((each for each in Intent if each.value == told), Intent.OTHER)
+
+
+def _inputs(schema: Json) -> type[BaseModel] | None:
+    """A model for plain inputs (texts, numbers, switches, choices)."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, dict) or len(properties) > _MOST:
+        return None
+    fields: dict[str, Any] = {}
+    for name, about in properties.items():
+        needed = isinstance(required, list) and name in required
+        kind = _kind(about) if isinstance(about, dict) else None
+        if kind is None or not name.isidentifier() or name.startswith("_"):
+            if needed:
+                return None
+            continue
+        usual = ... if needed else about.get("default")
+        words: dict[str, Any] = {
+            part: clean_line(about[part]) for part in ("title", "description")
+            if isinstance(about.get(part), str)
+        }  # fmt: skip
+        fields[name] = (kind if needed else kind | None, Field(default=usual, **words))
+    try:
+        return create_model("Inputs", **fields)
+    except Exception:  # whatever a stranger's names and defaults make impossible
+        return None
+
+
+def _kind(about: Json) -> Any:
+    choices = about.get("enum")
+    if isinstance(choices, list):
+        texts = tuple(_texts(choices))
+        return Literal[texts] if texts else None
+    several = about.get("anyOf")
+    if isinstance(several, list):
+        plain = [each for each in objects(several) if each.get("type") != "null"]
+        return _kind(plain[0]) if len(plain) == 1 else None
+    return _KINDS.get(text(about.get("type")) or "")
+
+
+def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Preview:
+    """What the bridge says that would be done; of one that cannot say it, that it would be asked."""
+    asked = f"{sentence} The bridge runs the action in the original folder."
+    inputs = given.model_dump(mode="json", exclude_none=True)
+    try:
+        told = asking(lambda client: client.preview(name, inputs))
+    except AgentError as error:
+        return Preview(asked, notes=(f"its changes are unknown: {clean_line(str(error))}",))
+    return Preview(
+        clean_line(str(told.get("sentence") or asked)),
+        changes=tuple(map(_change, objects(told.get("changes"))[:_MOST])),
+        warnings=_lines(told.get("warnings")),
+        notes=(
+            "The bridge runs the action in the original folder.",
+            *_lines(told.get("notes")),
+        ),
+        refused=clean_line(str(told.get("refused") or "")),
+    )
+
+
+def _change(told: Json) -> Change:
+    verb, path, diff = (str(told.get(key) or "") for key in ("verb", "path", "diff"))
+    return Change(clean_line(path), clean_line(verb, 40), clean(diff[:_DIFF]))
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    return tuple(map(clean_line, _texts(value)))
+
+
+def _texts(value: object) -> list[str]:
+    found = value[:_MOST] if isinstance(value, list) else []
+    return [each for each in found if isinstance(each, str)]
+
+
+def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:
+    inputs = given.model_dump(mode="json", exclude_none=True)
+
+    async def ask(client: Client) -> Json:
+        task = await client.create([data_part({"action": name, "inputs": inputs})])
+        return await client.settled(str(task.get("id")), WAIT)
+
+    try:
+        task = asking(ask)
+    except AgentError as error:
+        state = OutcomeState.UNKNOWN if not error.status else OutcomeState.REFUSED
+        return Outcome(state, clean_line(str(error)))
+    status = task.get("status")
+    if status == "completed":
+        return Outcome(OutcomeState.DONE, _sentence(task) or "Done.")
+    if status == "failed":
+        return Outcome(OutcomeState.REFUSED, clean_line(str(task.get("error") or "refused")))
+    return Outcome(OutcomeState.REQUESTED, "The bridge has not reported a result yet.")
+
+
+def _sentence(task: Json) -> str:
+    parts = objects(fields_of(task.get("artifact")).get("parts"))
+    content = fields_of(parts[0].get("content")) if parts else {}
+    return clean_line(str(content.get("sentence") or ""))
+
+
+FORM = "acp.snapshot/1"
+
+EVENTS_TOLD = 5_000  # that are told at once, the latest
+
+TEXT = 400_000  # characters of a document
+
+DIFF = 40_000  # characters of what would become of a file
+
+CHANGES = 100  # files that an act would change
+
+
+def snapshot_json(shown: Snapshot, have: int = 0, digest: str = "") -> Json:
+    """A Snapshot, with the events that the reader does not have.
+
+    Args:
+        have: how many events the reader has, from the first on.
+        digest: what `digest_of` says of these: the others alone are told where they are the same.
+    """
+    total = len(shown.events)
+    known = 0 < have <= total and digest_of(islice(shown.events, have)) == digest
+    begin = have if known else max(0, total - EVENTS_TOLD)
+    here = replace(
+        shown,
+        key="",
+        location=os.path.basename(shown.key),
+        events=(),
+        documents=tuple(replace(each, path=None) for each in shown.documents),
+        parts=(),
+        lineage=tuple(_elsewhere(each) for each in shown.lineage),
+    )
+    return {
+        "form": FORM,
+        "snapshot": plain(here),
+        "begin": begin,
+        "total": total,
+        "digest": digest_of(shown.events),
+        "events": [event_json(each) for each in islice(shown.events, begin, None)],
+    }
+
+
+def event_json(told: Event) -> Json:
+    """An event of the timeline."""
+    return {name: plain(value) for name, value in told._asdict().items()}
+
+
+def document_json(about: Document, text: DocumentText) -> Json:
+    """A document with its text; of a long one the beginning, which is said."""
+    fields_ = {name: value for name, value in plain(about).items() if name != "path"}
+    cut = len(text.text) > TEXT
+    note = f"only the first {TEXT} characters are sent" if cut else text.note
+    return {
+        **fields_,
+        "version": text.version,
+        "text": text.text[:TEXT],
+        "text_note": note,
+        "headings": plain(text.headings),
+    }
+
+
+def preview_json(shown: Preview, folder: str) -> Json:
+    """What an act would do; its files are named as in the folder, and nothing of the machine is."""
+    return {
+        "sentence": shown.sentence.replace(folder, os.path.basename(folder)),
+        "changes": [
+            {"verb": each.verb, "path": _inside(each.path, folder), "diff": each.diff[:DIFF]}
+            for each in shown.changes[:CHANGES]
+        ],
+        "warnings": list(shown.warnings),
+        "notes": list(shown.notes),
+        "refused": shown.refused,
+    }
+
+
+def _inside(path: str, folder: str) -> str:
+    """A path as seen from the folder; of one elsewhere, its name alone."""
+    if not os.path.isabs(path):
+        return path
+    near = os.path.relpath(path, folder)
+    return os.path.basename(path) if near.startswith(os.pardir) else near
+
+
+def digest_of(events: Iterable[Event] | Sequence[Event]) -> str:
+    """What tells two beginnings of a timeline apart."""
+    found = hashlib.sha256()
+    for each in events:
+        found.update(f"{each.id}\0{each.kind}\0{each.problem}\n".encode("utf-8", "replace"))
+    return found.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A part of the model as JSON can hold it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return time_text(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(each) for each in value]
+    return value
+
+
+def _elsewhere(link: Link) -> Link:
+    return replace(link, location=os.path.basename(link.location), found=False)
+
+
+LARGEST = 48 << 20  # bytes of an answer
+
+EVENTS = 20_000  # that are held, the latest
+
+_ITEMS = 5_000  # of a list
+
+_LINE, _TEXT = 1_000, 8_000  # characters of a line, and of what may have several
+
+_DEPTH = 8
+
+_LONG = frozenset({"cells", "evidence"})  # fields that may have several lines
+
+_ACTIONS = frozenset({"action", "remedy"})
+
+
+class Unfit(InvalidInput):
+    """An answer is not what a bridge says; the message is one line."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    form: str
+    snapshot: dict[str, Any]
+    begin: int = Field(ge=0, le=10**9)
+    total: int = Field(ge=0, le=10**9)
+    digest: str = Field(max_length=200)
+    events: list[dict[str, Any]] = Field(max_length=EVENTS_TOLD + EVENTS)
+
+
+class _Text(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    version: str = Field(max_length=500)
+    text: str = Field(max_length=2 * TEXT)
+    text_note: str = ""
+    headings: list[Heading] = Field(default=[], max_length=_ITEMS)
+
+
+class Mirror:
+    """What is known of the folder behind one bridge.
+
+    Args:
+        key: by which the collaboration is known here.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._events: list[Event] = []
+        self._digest = ""
+        self._told = 0  # how many events the bridge has
+        self.snapshot: Snapshot | None = None
+
+    @property
+    def query(self) -> dict[str, str | int]:
+        """What to say so that the bridge tells the new events alone."""
+        return {"have": self._told, "digest": self._digest} if self._told else {}
+
+    def take(self, told: Json, allowed: Collection[str] = ()) -> Snapshot:
+        """Take an answer over; gives what is known by then.
+
+        Args:
+            allowed: the names of the actions that may be asked for.
+
+        Raises:
+            Unfit: it is none; nothing was taken over.
+        """
+        try:
+            answer = _Answer.model_validate(told)
+            if answer.form != FORM:
+                raise Unfit(
+                    f"unsupported schema version of the bridge: {clean_line(answer.form, 60)}"
+                )
+            known = set(Event._fields)
+            new = [
+                _event().validate_python({n: v for n, v in each.items() if n in known})
+                for each in answer.events
+            ]
+            given = _snapshot().validate_python({**answer.snapshot, "events": ()})
+        except ValidationError as error:
+            raise Unfit(_words(error)) from None
+        except RecursionError:
+            raise Unfit("the bridge's answer is nested too deeply") from None
+        cleaned = [_cleaned(each, frozenset(allowed), 0) for each in new]
+        goes_on = answer.begin == self._told and bool(self._told)
+        events = ([*self._events, *cleaned] if goes_on else cleaned)[-EVENTS:]
+        shown = _cleaned(given, frozenset(allowed), 0)
+        self._events, self._told, self._digest = events, answer.total, answer.digest
+        self.snapshot = replace(
+            shown,
+            key=self._key,
+            protocol="wire",
+            headline=_plain_headline(shown),
+            dialect=clean_line(f"bridge, {shown.protocol} {shown.dialect}".strip(), 60),
+            location=clean_line(self._key, 4096),
+            events=tuple(events),
+            documents=tuple(replace(each, path=None) for each in shown.documents),
+            parts=(),
+            lineage=tuple(replace(each, found=False) for each in shown.lineage),
+            source=_source(shown),
+            limits="",
+            recheck_at=None,
+        )
+        return self.snapshot
+
+    def text(self, told: Json) -> DocumentText:
+        """The text of a document.
+
+        Raises:
+            Unfit: it is none.
+        """
+        try:
+            given = _Text.model_validate(told)
+        except ValidationError as error:
+            raise Unfit(_words(error)) from None
+        return DocumentText(
+            id=clean_line(given.id),
+            version=clean_line(given.version),
+            text=clean(given.text),
+            headings=tuple(
+                Heading(min(9, max(1, each.level)), clean_line(each.title), max(1, each.line))
+                for each in given.headings
+            ),
+            note=clean_line(given.text_note),
+        )
+
+
+def _plain_headline(shown: Snapshot) -> str:
+    """The headline without what is to be done, which is said again of the causes here."""
+    advice = continued(shown.causes[0].advice, names_in(shown)) if shown.causes else ""
+    return shown.headline.removesuffix(f" What to do: {advice}.") if advice else shown.headline
+
+
+def _source(shown: Snapshot) -> Any:
+    """How the bridge reads its folder: that it is reached is another matter."""
+    if shown.source.state is SourceState.LIVE:
+        return shown.source
+    return replace(shown.source, note=f"at the bridge: {shown.source.note}"[:_LINE])
+
+
+@cache
+def _snapshot() -> TypeAdapter[Snapshot]:
+    return TypeAdapter(Snapshot)
+
+
+@cache
+def _event() -> TypeAdapter[Event]:
+    return TypeAdapter(Event)
+
+
+def _cleaned(value: Any, allowed: frozenset[str], depth: int, name: str = "") -> Any:
+    """A part of the model with every text in it made safe, and nothing longer than it may be."""
+    if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.astimezone()
+    if isinstance(value, str):
+        if name in _ACTIONS:
+            return value if value in allowed else None
+        return clean(value)[:_TEXT] if name in _LONG else clean_line(value, _LINE)
+    if depth > _DEPTH:
+        raise Unfit("the bridge's answer is nested too deeply")
+    if isinstance(value, Event):
+        return Event(*(_cleaned(part, allowed, depth + 1) for part in value))
+    if isinstance(value, tuple | list):
+        if name == "others":
+            return tuple(each for each in value if each in allowed)
+        return tuple(_cleaned(each, allowed, depth + 1, name) for each in value[:_ITEMS])
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {
+            each.name: _cleaned(getattr(value, each.name), allowed, depth + 1, each.name)
+            for each in fields(value)
+        }
+        return replace(value, **parts)
+    raise Unfit(f"the bridge's answer holds a {type(value).__name__}")
+
+
+def _words(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(each) for each in first["loc"][:6])
+    return clean_line(f"the bridge's answer is invalid: {where}: {first['msg']}", 300)

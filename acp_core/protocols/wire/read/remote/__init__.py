@@ -1,1 +1,0 @@
-"""Agents elsewhere: reached by a link or an HTTP address, followed, and remembered."""
