@@ -85,11 +85,11 @@ UNDEFENDED = (
         "tests/protocols/folder/test_following.py::test_two_changes_of_protocol_json_within_one_tick_are_both_seen",
     ),
     Undefended(
-        "acp_core/protocols/cycle/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "acp_core/protocols/cycle/collaboration.py", "and not due and not doubt:", "and not due:",
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the state of a cycle]",
     ),
     Undefended(
-        "acp_core/protocols/workspaces/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "acp_core/protocols/workspaces/collaboration.py", "and not due and not doubt:", "and not due:",
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[a status of an agent with a workspace]",
     ),
     Undefended(

@@ -14,10 +14,10 @@ import pytest
 from acp_core.files import reading
 from acp_core.files.reading import Stamp, stamp_of
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.cycle.read.collaboration import open_cycles
+from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.governed.read.collaboration import open_folder as open_governed
 from acp_core.protocols.kit import findings
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.cycle import making as cycles
 from tests.protocols.governed import making as governed
 from tests.protocols.workspaces import making as workspaces

@@ -15,7 +15,10 @@ from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
-from acp_core.protocols.cycle.actions.names import (
+from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
+from acp_core.protocols.cycle.schema.act_names import (
     ACCEPT,
     DECIDE,
     EXTEND,
@@ -28,9 +31,6 @@ from acp_core.protocols.cycle.actions.names import (
     RUN,
     STOP,
 )
-from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit import guard as kit

@@ -10,10 +10,10 @@ PROTOCOL = Protocol(
     markers=("agent-workspaces", "workspaces"),
     manual="acp_core.protocols.workspaces.actions.table:COMMANDS.manual",
     tools="acp_core.protocols.workspaces.actions.tools:TOOLS",
-    detect="acp_core.protocols.workspaces.read.collaboration:detect",
-    open="acp_core.protocols.workspaces.read.collaboration:open_workspaces",
+    detect="acp_core.protocols.workspaces.collaboration:detect",
+    open="acp_core.protocols.workspaces.collaboration:open_workspaces",
     create="acp_core.protocols.workspaces.actions.init:create",
-    past="acp_core.protocols.workspaces.past.derive:WorkspacesDerivation",
+    past="acp_core.protocols.workspaces.past:WorkspacesDerivation",
     commands=(
         group(
             "workspaces",

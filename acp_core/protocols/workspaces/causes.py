@@ -16,7 +16,9 @@ from acp_core.model.format import dated
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.names import (
+from acp_core.protocols.workspaces.read import trespasses
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.act_names import (
     AGAIN,
     DISMISS,
     DISPATCH,
@@ -26,8 +28,6 @@ from acp_core.protocols.workspaces.actions.names import (
     SYNTHESISE,
     TRIAGE,
 )
-from acp_core.protocols.workspaces.read import trespasses
-from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view.needs import ended, is_unreadable
 from acp_core.protocols.workspaces.view.panels import display_name, why

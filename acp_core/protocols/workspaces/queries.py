@@ -20,9 +20,7 @@ from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.conduct.follow import note
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
-from acp_core.protocols.workspaces.rules import prompts as prompt_rules
-from acp_core.protocols.workspaces.rules import returns as return_rules
-from acp_core.protocols.workspaces.rules.runs import required_inputs
+from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.schema import Returned, Run, returns
 from acp_core.protocols.workspaces.schema.coord import Conflict, between
 from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, integrate
@@ -191,7 +189,7 @@ def check_prompt(values: Values) -> Answer:
 
 def _prompt_findings(name: str) -> Any:
     run = _run_of(name)
-    found = [_finding(each) for rule in prompt_rules.RULES for each in rule(run)]
+    found = [_finding(each) for rule in rules.PROMPT_RULES for each in rule(run)]
     return found + [
         {
             "severity": "warning",
@@ -256,7 +254,7 @@ def returned(text: str, path: Path) -> Answer:
     run = Run(
         path.parent, path.parent, utc_now(), returns=(Returned(_file(path), value, "", prose),)
     )
-    found = [finding for rule in return_rules.RULES for finding in rule(run)]
+    found = [finding for rule in rules.RETURN_RULES for finding in rule(run)]
     bad = any(finding.severity is Severity.ERROR for finding in found)
     findings = [_finding(each) for each in found]
     lines = (*(f"{key}: {each}" for key, each in value.items()), *map(_finding_line, findings))

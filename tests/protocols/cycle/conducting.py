@@ -17,8 +17,8 @@ from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import paths
 from acp_core.protocols.cycle.actions.table import COMMANDS
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.read.collaboration import Cycles
 from tests.agents.support import ROOT, wait_for
 
 ID = "cycle-v1-20260302T180000-csvexprt"

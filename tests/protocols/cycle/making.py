@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.model import Snapshot
-from acp_core.protocols.cycle.read.collaboration import open_cycles
+from acp_core.protocols.cycle.collaboration import open_cycles
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 ID = "cycle-v1-20260302T180000-csvexprt"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.protocols.cycle import prompts
+from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import facts
 from acp_core.protocols.cycle.read import board
-from acp_core.protocols.cycle.read.collaboration import open_cycles
 from acp_core.protocols.cycle.schema.phase_result import parse
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle import conducting

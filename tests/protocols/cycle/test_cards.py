@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from acp_core.model import Card
-from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp

@@ -11,8 +11,8 @@ from acp_core.agents import presets
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.model import Cause
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.read.collaboration import Cycles
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import done

@@ -12,7 +12,7 @@ from textual.widgets import Select
 
 from acp_core.model import OutcomeState, Status
 from acp_core.model.clock import utc_now
-from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen

@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Severity, Snapshot
-from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.store import Store
 from tests.protocols.cycle import conducting, making

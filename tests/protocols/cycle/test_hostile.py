@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from acp_core.model import Document, Snapshot
 from acp_core.model.text import clean
-from acp_core.protocols.cycle.read.collaboration import open_cycles
+from acp_core.protocols.cycle.collaboration import open_cycles
 from tests.protocols.cycle.making import (
     HOME,
     NOW,

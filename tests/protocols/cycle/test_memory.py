@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Snapshot
-from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
+from acp_core.protocols.cycle.collaboration import Cycles, open_cycles
 from tests.protocols.cycle.making import (
     NOW,
     PROGRESS,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.read.collaboration import Cycles
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, calls, progress, state
 from tests.protocols.cycle.making import NOW

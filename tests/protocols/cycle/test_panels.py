@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Panel, format
-from acp_core.protocols.cycle.read.collaboration import open_cycles
+from acp_core.protocols.cycle.collaboration import open_cycles
 from tests.protocols.cycle.making import (
     NOW,
     PROGRESS,

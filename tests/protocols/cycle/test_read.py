@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_core.fleet.member import nothing_at
 from acp_core.model import PhaseState, SourceState, Status, Verdict
 from acp_core.protocols import registry
-from acp_core.protocols.cycle.read.collaboration import detect, open_cycles
+from acp_core.protocols.cycle.collaboration import detect, open_cycles
 from tests.protocols.cycle.conducting import acp
 from tests.protocols.cycle.making import (
     HOME,

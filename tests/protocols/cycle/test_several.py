@@ -8,8 +8,8 @@ import pytest
 
 from acp_core.model import OutcomeState
 from acp_core.model.clock import utc_now
+from acp_core.protocols.cycle.collaboration import Cycles, open_cycles
 from acp_core.protocols.cycle.read import selected
-from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import done, refused
 from tests.protocols.cycle.making import HOME, NOW, coordination, decision, state, write

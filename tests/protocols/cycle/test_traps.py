@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.model import Status
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.read.collaboration import detect, open_cycles
+from acp_core.protocols.cycle.collaboration import detect, open_cycles
 from acp_core.protocols.cycle.schema import issues, plan_text
 from tests.protocols.cycle.making import (
     HOME,

@@ -18,7 +18,7 @@ from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verd
 from acp_core.model.errors import Refused
 from acp_core.model.sentence import sentence_case
 from acp_core.person import paths
-from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
+from acp_core.protocols.cycle.schema.act_names import REBUILD, RUN, SELECT
 from acp_core.protocols.kit.schema import fields
 from tests.protocols.cycle.conducting import acp, diagnosed
 from tests.protocols.cycle.reaching import CYCLES, make

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.model import Snapshot
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces as open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ORIGIN = "/elsewhere/project"  # where the run took place, before it was moved

@@ -12,7 +12,7 @@ from typing import Any
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.actions.table import COMMANDS
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.workspaces import scripted
 
 FIVE = {"ann": "success", "ben": "partial", "cat": "failure", "dan": "silent", "eve": "contradict"}

@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.model import OutcomeState
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.write.adding import free_name
 from tests.protocols.workspaces import making

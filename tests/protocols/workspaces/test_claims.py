@@ -13,8 +13,8 @@ from acp_core.agents import registry
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
+from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY
 from tests.agents.support import end_what_runs, is_gone, wait_for
 from tests.protocols.workspaces.running import acp, begun, prepare, program, states
 

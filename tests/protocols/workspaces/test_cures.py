@@ -29,9 +29,9 @@ from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Patience
 from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY, REPAIR, STOP
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.queries import status as query
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY, REPAIR, STOP
 from tests.support.examples import MANY, PATIENT
 
 BASE, COORD = "agent-workspaces", "agent-workspaces/.coord"

@@ -18,7 +18,7 @@ from acp_core.diagnosis import actions as acts
 from acp_core.files.transaction import JOURNAL, interrupted
 from acp_core.model import Cause, Snapshot
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.write import triage
 from acp_core.protocols.workspaces.write.layout import Layout, layout
 from tests.protocols.governed.killing import killed_at

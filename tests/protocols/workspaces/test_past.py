@@ -15,7 +15,7 @@ from acp_core.history.past import Past
 from acp_core.model.derivation import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.workspaces.past.derive import WorkspacesDerivation
+from acp_core.protocols.workspaces.past import WorkspacesDerivation
 from tests.cli.support import Acp
 from tests.protocols.workspaces.making import (
     NOW,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.model import PhaseState, Status
-from acp_core.protocols.workspaces.read.collaboration import detect, open_workspaces
+from acp_core.protocols.workspaces.collaboration import detect, open_workspaces
 from acp_core.protocols.workspaces.schema.returns import parse
 from tests.protocols.workspaces.making import (
     MOVED,

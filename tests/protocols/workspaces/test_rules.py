@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.workspaces import rules
-from acp_core.protocols.workspaces.rules.codes import ACTIONS, CODES, UNSEEN
+from acp_core.protocols.workspaces.rules import ACTIONS, CODES, UNSEEN
 from tests.protocols.workspaces.making import (
     MOVED,
     ORIGIN,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.workspaces.rules.codes import CODES, UNSEEN
+from acp_core.protocols.workspaces.rules import CODES, UNSEEN
 from tests.protocols.workspaces.making import ORIGIN, agent, codes, run, status, write
 from tests.protocols.workspaces.test_rules import (
     COORD,

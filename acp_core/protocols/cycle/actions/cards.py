@@ -14,7 +14,8 @@ from acp_core.model.snapshot import Document
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.card_facts import Facts
 from acp_core.protocols.cycle.actions.common import is_damaged
-from acp_core.protocols.cycle.actions.names import (
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.schema.act_names import (
     ACCEPT,
     DECIDE,
     EXTEND,
@@ -24,7 +25,6 @@ from acp_core.protocols.cycle.actions.names import (
     RESOLVE,
     RESUME,
 )
-from acp_core.protocols.cycle.schema import AGENTS, Cycle
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.kit.cards import texts
 from acp_core.protocols.kit.wording import safe

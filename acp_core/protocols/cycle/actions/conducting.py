@@ -16,13 +16,13 @@ from acp_core.protocols.cycle.actions.common import (
     open_folder,
     open_project,
 )
-from acp_core.protocols.cycle.actions.names import EXTEND, RESUME, RUN
 from acp_core.protocols.cycle.actions.table import SCHEMA
 from acp_core.protocols.cycle.actions.table_conducting import RUNNING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS, text
+from acp_core.protocols.cycle.schema.act_names import EXTEND, RESUME, RUN
 from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
 from acp_core.protocols.cycle.actions import table_fields as given
-from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT, START
 from acp_core.protocols.cycle.schema import AGENTS
+from acp_core.protocols.cycle.schema.act_names import REBUILD, RUN, SELECT, START
 
 _ROOM = "acp_core.protocols.cycle.actions"
 _QUERIES = "acp_core.protocols.cycle.queries"

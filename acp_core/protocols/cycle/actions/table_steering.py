@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
 from acp_core.protocols.cycle.actions import table_fields as given
-from acp_core.protocols.cycle.actions.names import (
+from acp_core.protocols.cycle.schema.act_names import (
     ACCEPT,
     DECIDE,
     EXTEND,

@@ -24,11 +24,10 @@ from acp_core.model.errors import NotStarted
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols import processes
-from acp_core.protocols.cycle.actions import names
-from acp_core.protocols.cycle.actions.names import RUN
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
-from acp_core.protocols.cycle.schema import AGENTS
+from acp_core.protocols.cycle.schema import AGENTS, act_names
+from acp_core.protocols.cycle.schema.act_names import RUN
 from acp_core.protocols.cycle.write import Refused, layout
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit import guard
@@ -46,7 +45,7 @@ class AtWork(NamedTuple):
 
 
 _RUN = ("acp", "cycle", "run", "--cycle")
-_OTHERS = frozenset(value for name, value in vars(names).items() if name.isupper()) - {RUN}
+_OTHERS = frozenset(value for name, value in vars(act_names).items() if name.isupper()) - {RUN}
 
 
 def check(spec: Spec) -> None:

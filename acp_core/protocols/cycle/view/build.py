@@ -24,9 +24,16 @@ from acp_core.model import (
 )
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import rules, schema, state
-from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, FEEDBACK, RERUN, RESOLVE, SELECT
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
+from acp_core.protocols.cycle.schema.act_names import (
+    DECIDE,
+    EXTEND,
+    FEEDBACK,
+    RERUN,
+    RESOLVE,
+    SELECT,
+)
 from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.view import documents, outcome
 from acp_core.protocols.cycle.view.panels import panels

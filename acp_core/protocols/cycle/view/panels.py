@@ -11,8 +11,8 @@ from typing import NamedTuple
 from acp_core.model import Panel, Row, Target, Tone, format
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.actions.names import DECIDE, RESOLVE, SELECT
 from acp_core.protocols.cycle.schema import Cycle, Object, Project
+from acp_core.protocols.cycle.schema.act_names import DECIDE, RESOLVE, SELECT
 from acp_core.protocols.cycle.view import documents, plan_tree
 
 _TONES = {

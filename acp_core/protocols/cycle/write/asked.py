@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from acp_core.protocols.cycle.actions import names
-from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema import Object, act_names
 from acp_core.protocols.cycle.write import Refused, changes
 
 _TEXT = 20_000  # characters of a text
@@ -22,16 +21,16 @@ Edit = Callable[[Object, datetime], None]
 """Changes a state in place, as of a moment; raises Refused where that is not possible."""
 
 _CHANGES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
-    names.DECIDE: (changes.decide, ("decision", "choice", "rationale", "impact")),
-    names.RESOLVE: (changes.resolve, ("blocker", "resolution", "workaround")),
-    names.FEEDBACK: (changes.feedback, ("agent", "text", "kind")),
-    names.EXTEND: (changes.extend, ("text", "limit")),
-    names.PAUSE: (changes.pause, ()),
-    names.RESUME: (changes.resume, ()),
-    names.STOP: (changes.stop, ("reason",)),
-    names.ACCEPT: (changes.accept, ("reason",)),
-    names.RERUN: (changes.rerun, ("agent", "reason")),
-    names.LIMIT: (changes.raise_limit, ("iterations",)),
+    act_names.DECIDE: (changes.decide, ("decision", "choice", "rationale", "impact")),
+    act_names.RESOLVE: (changes.resolve, ("blocker", "resolution", "workaround")),
+    act_names.FEEDBACK: (changes.feedback, ("agent", "text", "kind")),
+    act_names.EXTEND: (changes.extend, ("text", "limit")),
+    act_names.PAUSE: (changes.pause, ()),
+    act_names.RESUME: (changes.resume, ()),
+    act_names.STOP: (changes.stop, ("reason",)),
+    act_names.ACCEPT: (changes.accept, ("reason",)),
+    act_names.RERUN: (changes.rerun, ("agent", "reason")),
+    act_names.LIMIT: (changes.raise_limit, ("iterations",)),
 }
 """By the act's name: the function, and which of the act's fields it gets, in order."""
 

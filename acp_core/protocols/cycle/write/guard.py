@@ -15,9 +15,9 @@ from pathlib import Path
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.actions.names import REBUILD, SELECT, START
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.schema.act_names import REBUILD, SELECT, START
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import kept, layout
 from acp_core.protocols.cycle.write.found import read_state_file

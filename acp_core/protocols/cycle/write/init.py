@@ -9,8 +9,8 @@ from pathlib import Path
 
 from acp_core.files import modes
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.actions.names import START
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.act_names import START
 from acp_core.protocols.cycle.write import Refused, changes, guard, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, finish, stamp

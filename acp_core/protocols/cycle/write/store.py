@@ -23,9 +23,9 @@ from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.actions.names import REBUILD
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.act_names import REBUILD
 from acp_core.protocols.cycle.write import (
     Refused,
     coordination,

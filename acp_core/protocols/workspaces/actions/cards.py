@@ -20,7 +20,11 @@ from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.actions import programs
 from acp_core.protocols.workspaces.actions.card_facts import Facts
 from acp_core.protocols.workspaces.actions.common import OpenRun, display_name, open_run
-from acp_core.protocols.workspaces.actions.names import (
+from acp_core.protocols.workspaces.actions.table_integration import ALONE, PROGRAM
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.read import trespasses
+from acp_core.protocols.workspaces.schema import Agent
+from acp_core.protocols.workspaces.schema.act_names import (
     AGAIN,
     DISMISS,
     FINISH,
@@ -29,10 +33,6 @@ from acp_core.protocols.workspaces.actions.names import (
     SYNTHESISE,
     TRIAGE,
 )
-from acp_core.protocols.workspaces.actions.table_integration import ALONE, PROGRAM
-from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.read import trespasses
-from acp_core.protocols.workspaces.schema import Agent
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.write import Refused, integrate
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, read_bytes

@@ -10,12 +10,12 @@ from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
-from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
+from acp_core.protocols.workspaces.schema.act_names import DISPATCH
 from acp_core.protocols.workspaces.write import Refused, dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json

@@ -25,11 +25,11 @@ from acp_core.protocols.workspaces.actions.common import (
     open_run,
     previewed,
 )
-from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, watcher_alive
 from acp_core.protocols.workspaces.conduct.advance import stop as stop_agent
 from acp_core.protocols.workspaces.conduct.team import Team
+from acp_core.protocols.workspaces.schema.act_names import AGAIN, DISPATCH
 from acp_core.protocols.workspaces.write import Refused, guard, triage
 from acp_core.protocols.workspaces.write import dispatch as dispatches
 from acp_core.protocols.workspaces.write import manifest as manifests

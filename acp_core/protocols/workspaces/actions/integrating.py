@@ -13,7 +13,7 @@ from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.actions import names, programs, table_integration
+from acp_core.protocols.workspaces.actions import programs, table_integration
 from acp_core.protocols.workspaces.actions.common import (
     OpenRun,
     open_run,
@@ -24,6 +24,7 @@ from acp_core.protocols.workspaces.conduct import synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import dispatching, start
 from acp_core.protocols.workspaces.conduct.team import Choice
+from acp_core.protocols.workspaces.schema import act_names
 from acp_core.protocols.workspaces.write import Refused, guard, integrate
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
 from acp_core.protocols.workspaces.write.writing import Step
@@ -57,13 +58,13 @@ def synthesising(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         if values.how == table_integration.ALONE:
             command = ("acp", "workspaces", "draft", safe(run.key))
-            guard.require(run.place, names.DRAFT)
+            guard.require(run.place, act_names.DRAFT)
             return replace(previewed(integrate.draft(run.place)), command=command)
         return _begun(run, values, before)
 
     def perform(values: Values) -> Outcome:
         if values.how == table_integration.ALONE:
-            step = guard.act(run.place, names.DRAFT, lambda: integrate.draft(run.place))
+            step = guard.act(run.place, act_names.DRAFT, lambda: integrate.draft(run.place))
             return Outcome(OutcomeState.DONE, safe(f"{step.sentence} Edit it, then finish."))
         begin(run, programs.chosen(values, run.key))
         return Outcome(OutcomeState.DONE, "The program writes the draft; review it, then finish.")
@@ -83,7 +84,7 @@ def _begun(run: OpenRun, values: Values, before: Choice | None) -> Preview:
     found = programs.chosen(values, run.key) or before
     if found is None:
         raise Refused("no program was chosen")
-    guard.require(run.place, names.SYNTHESISE)
+    guard.require(run.place, act_names.SYNTHESISE)
     preview = previewed(synthesis.begin(run.place))
     words = ["acp", "workspaces", "synthesise", run.key, *programs.words(values)]
     change = Change(ORCHESTRATOR, "start", safe(found.program))
@@ -100,14 +101,14 @@ def begin(run: OpenRun, found: Choice | None) -> None:
     Raises:
         Refused: no program was ever chosen, or the draft cannot be written now.
     """
-    guard.require(run.place, names.SYNTHESISE)
+    guard.require(run.place, act_names.SYNTHESISE)
     team = teams.merged(run.place.root, own={ORCHESTRATOR: found} if found else {})
     if team.choice(ORCHESTRATOR) is None:
         raise Refused("no program was chosen: name a preset (--agent), or give a command")
     teams.save(team)
     with dispatching(run.place):
         if not synthesis.is_open(run.place) or synthesis.is_running(run.place):
-            guard.act(run.place, names.SYNTHESISE, lambda: synthesis.begin(run.place))
+            guard.act(run.place, act_names.SYNTHESISE, lambda: synthesis.begin(run.place))
         start(run.place, ORCHESTRATOR, 1)
 
 

@@ -14,10 +14,10 @@ from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import open_run
 from acp_core.protocols.workspaces.actions.integrating import begin
-from acp_core.protocols.workspaces.actions.names import DRAFT
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
 from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema.act_names import DRAFT
 from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write import Refused, guard, integrate
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json

@@ -10,7 +10,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpe
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
-from acp_core.protocols.workspaces.actions.names import AGAIN, CREATE, DISPATCH, MORE, STOP
+from acp_core.protocols.workspaces.schema.act_names import AGAIN, CREATE, DISPATCH, MORE, STOP
 
 _ROOM = "acp_core.protocols.workspaces.actions"
 _QUERIES = "acp_core.protocols.workspaces.queries"

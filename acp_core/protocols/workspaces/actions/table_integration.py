@@ -9,7 +9,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved, Q
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
-from acp_core.protocols.workspaces.actions.names import (
+from acp_core.protocols.workspaces.schema.act_names import (
     ADD,
     DISMISS,
     DRAFT,

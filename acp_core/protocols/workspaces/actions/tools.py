@@ -13,7 +13,7 @@ from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import queries
-from acp_core.protocols.workspaces.rules.runs import required_inputs
+from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write.layout import layout
 

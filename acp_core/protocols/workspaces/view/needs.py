@@ -8,9 +8,15 @@ from acp_core.model import Need, format
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit.diagnosis import mark
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.names import DISMISS, FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.act_names import (
+    DISMISS,
+    FIND,
+    FINISH,
+    RESOLVE,
+    SYNTHESISE,
+)
 from acp_core.protocols.workspaces.view.panels import ACTS, States, display_name
 from acp_core.protocols.workspaces.write import integrate
 from acp_core.protocols.workspaces.write.layout import read_bytes

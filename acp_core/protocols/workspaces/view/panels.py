@@ -6,7 +6,9 @@ from acp_core.files.records import File
 from acp_core.model import Finding, Panel, Row, Target, Tone, format
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.names import (
+from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.act_names import (
     AGAIN,
     DISPATCH,
     FIND,
@@ -15,8 +17,6 @@ from acp_core.protocols.workspaces.actions.names import (
     SYNTHESISE,
     TRIAGE,
 )
-from acp_core.protocols.workspaces.read import conflict_hints
-from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view import comparison
 

@@ -21,9 +21,9 @@ from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH, EVERY, REPAIR, STOP
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema.act_names import AGAIN, DISPATCH, EVERY, REPAIR, STOP
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, locked

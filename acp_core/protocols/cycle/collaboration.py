@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
+
 TIMELINE = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
 
 

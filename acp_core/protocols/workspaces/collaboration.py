@@ -22,10 +22,10 @@ from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import with_parts_of
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.past.tracked import tracked_files
+from acp_core.protocols.workspaces.past import tracked_files
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect as detect
-from acp_core.protocols.workspaces.rules.codes import UNSEEN
+from acp_core.protocols.workspaces.rules import UNSEEN
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.view import build
 from acp_core.protocols.workspaces.write import guard
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account has agents at work
+
 _TOGETHER = ("manifest.json", "triage.json", "conflicts.json", JOURNAL)
 
 

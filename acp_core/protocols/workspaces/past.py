@@ -1,4 +1,4 @@
-"""What the files of a run held at a time from which they are not known, as far as they tell it.
+"""What was not recorded, as far as the files tell it, and which files a recording tracks.
 
 The manifest, the decisions and the conflicts bear the times of what stands in them: what came later
 is left out. A file that is written once, at a moment that is written down, was not there before.
@@ -14,13 +14,17 @@ from typing import Any
 
 from acp_core.files.decode import moment
 from acp_core.model.derivation import Derivation, Evidence, Files, Held
+from acp_core.model.text import clean_line
+from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema import Run, coord
 from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.write.writing import encode
 
 Object = dict[str, Any]
+
 _EMPTY = ".gitkeep"  # what stands in a workspace in which nothing was written
+
 _CONFLICT = ("id", "agents", "topic", "category", "files", "found_by", "at", "why")
 
 
@@ -163,3 +167,20 @@ def _conflicts(value: Object, at: datetime) -> bytes | None:
     kept = {key: each for key, each in value.items() if key not in ("looked_at", "conflicts")}
     more = {} if looked_at is None else {"looked_at": looked_at}
     return encode({**kept, **more, "conflicts": open_ones})
+
+
+MOST = 500  # files of a run that are kept
+
+
+def tracked_files(run: Run) -> tuple[TrackedFile, ...]:
+    """Statuses, outputs, prompts, returns, what orchestrators keep, and the final output.
+
+    Scratch folders and symbolic links are left out.
+    """
+    wanted = []
+    scratch = tuple(f"{run.base.name}/{agent.name}/{schema.SCRATCH}/" for agent in run.agents)
+    for file in run.files:
+        if file.link or "/" not in file.name or file.name.startswith(scratch):
+            continue
+        wanted.append(TrackedFile(file.name, str(file.path), document=clean_line(file.name)))
+    return tuple(wanted[:MOST])
