@@ -8,9 +8,10 @@ from pathlib import Path
 from acp_core.model import Snapshot
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read.run import Objection
 from acp_core.protocols.governed.state.gates import MET
-from acp_core.protocols.governed.write import Refused, accept
+from acp_core.protocols.governed.write import accept
 from acp_core.protocols.governed.write.accept import Judged
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.values import Values

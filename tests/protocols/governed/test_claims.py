@@ -16,11 +16,12 @@ import pytest
 from acp_core.agents.ending import end
 from acp_core.agents.identity import identify
 from acp_core.files import claims, owners
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.read.run import read_run
-from acp_core.protocols.governed.write import Refused, decide, dispatch
+from acp_core.protocols.governed.write import decide, dispatch
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.governed.test_programs import dispatched
 

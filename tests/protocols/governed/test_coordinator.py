@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import deciding, poll
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Write
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.write import journal
 from acp_core.protocols.governed.write.changes import of_writes
 from tests.protocols.governed.killing import killed_at
 

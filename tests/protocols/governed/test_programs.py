@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from acp_core.agents.spawn import SpawnError
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
 from acp_core.protocols.governed.conduct.adapters.local_cli import command
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema.config import Runtime
-from acp_core.protocols.governed.write import Refused, dispatch
+from acp_core.protocols.governed.write import dispatch
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import governed

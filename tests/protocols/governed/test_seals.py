@@ -10,9 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from acp_core.diagnosis.engine import diagnose
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch, restore, seals
+from acp_core.protocols.governed.write import accept, decide, dispatch, restore, seals
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.governed.write.seals import SEAL

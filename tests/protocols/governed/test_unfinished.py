@@ -12,9 +12,10 @@ import pytest
 
 from acp_core import model
 from acp_core.model.action import OutcomeState
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, decide, set_aside
+from acp_core.protocols.governed.write import decide, set_aside
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import state as state_of

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from acp_core.model.action import Change
 from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
+from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Document, Row, Target, Tone
 from acp_core.protocols.governed import prompts
 from acp_core.protocols.governed.actions import names
@@ -21,7 +22,7 @@ from acp_core.protocols.governed.schema import Object, items, moment, obj, objec
 from acp_core.protocols.governed.state import exit_gate, gates
 from acp_core.protocols.governed.state.requests import Predicate, Request, pending
 from acp_core.protocols.governed.view.wording import blocked_by, gate_called
-from acp_core.protocols.governed.write import Refused, accept
+from acp_core.protocols.governed.write import accept
 from acp_core.protocols.governed.write.accept import Judged
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked
 from acp_core.protocols.kit.wording import safe

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions.names import APPROVE_GATE
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import Object, obj
 from acp_core.protocols.governed.state import Move
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write.opened import (
     Opened,

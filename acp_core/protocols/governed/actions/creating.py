@@ -10,12 +10,12 @@ from pathlib import Path
 from acp_core.files import git
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import table_turns
 from acp_core.protocols.governed.actions.common import facts
 from acp_core.protocols.governed.coordinator import configuring
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.governed.schema import MULTI_CONFIG, REVIEW_ONLY, Object
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.init import (
     PHASES,
     Started,

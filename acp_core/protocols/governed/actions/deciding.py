@@ -6,6 +6,7 @@ from datetime import datetime
 
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import table_deciding
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import existing_program
@@ -13,7 +14,7 @@ from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.state import format_time
 from acp_core.protocols.governed.state.blocks import escalated
 from acp_core.protocols.governed.view.wording import blocked_by, plain
-from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import Opened, who
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values

@@ -7,13 +7,14 @@ from datetime import datetime
 from acp_core.model.action import Action
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.actions import table_deciding
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.state import gates
 from acp_core.protocols.governed.state.requests import Request, pending
-from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, who
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values

@@ -8,6 +8,7 @@ from pathlib import Path
 from acp_core.model.action import Action, Change, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed.actions import names, table_deciding
 from acp_core.protocols.governed.actions.common import (
@@ -20,8 +21,8 @@ from acp_core.protocols.governed.actions.common import (
     open_run,
 )
 from acp_core.protocols.governed.read import unfinished
-from acp_core.protocols.governed.write import Refused, decide, guard, restore
 from acp_core.protocols.governed.write import changes as differences
+from acp_core.protocols.governed.write import decide, guard, restore
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
 from acp_core.protocols.governed.write.journal import Interrupted, fault, interrupted

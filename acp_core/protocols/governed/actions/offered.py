@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import table
 from acp_core.protocols.governed.actions.table_deciding import RECOVERY, TAKING_FILES
 from acp_core.protocols.governed.coordinator.acting import open_whole
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.binding import Context, Location, bind_all, bind_named
 

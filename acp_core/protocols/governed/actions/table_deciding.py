@@ -11,12 +11,11 @@ from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.schema import MARKS
 from acp_core.protocols.kit import options
 
-_ROOM = "acp_core.protocols.governed.actions"
 APPROVAL = ActionSpec(
     names.APPROVE_GATE,
     "Approve the gate",
     "Approve the pending gate, to the next phase or to completion. Only a human can.",
-    f"{_ROOM}.gates:approval",
+    "acp_core.protocols.governed.actions.gates:approval",
     (given.COMMENT._replace(help="Comment to record with the approval."), given.BY, options.YES),
     Intent.DECIDE,
     command="governed approve-gate",
@@ -27,14 +26,14 @@ APPROVAL = ActionSpec(
 TRANSITION = APPROVAL._replace(
     name="approve_transition",
     sentence="Approve only a gate to the next phase.",
-    bind=f"{_ROOM}.gates:transition",
+    bind="acp_core.protocols.governed.actions.gates:transition",
     command="governed approve-transition",
     examples=('acp governed approve-transition --comment "Agreed"',),
 )
 COMPLETION = APPROVAL._replace(
     name="approve_completion",
     sentence="Approve only the last gate, which completes the run.",
-    bind=f"{_ROOM}.gates:completion",
+    bind="acp_core.protocols.governed.actions.gates:completion",
     command="governed approve-completion",
     examples=('acp governed approve-completion --comment "Ship it"',),
 )
@@ -42,7 +41,7 @@ GATE_REJECTION = ActionSpec(
     names.REJECT_GATE,
     "Reject the gate",
     "Reject the pending gate and send the phase back to work; the next agent reads what is missing.",
-    f"{_ROOM}.gates:rejection",
+    "acp_core.protocols.governed.actions.gates:rejection",
     (
         Field("comment", "What is missing", "Describe what is missing, for the next agent.",
               Kind.LINES, metavar="TEXT", needed=True),
@@ -60,7 +59,7 @@ ESCALATION = ActionSpec(
     names.ESCALATE,
     "Stop the run",
     "Block the run until a human has resolved the reason.",
-    f"{_ROOM}.deciding:escalation",
+    "acp_core.protocols.governed.actions.deciding:escalation",
     (
         options.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
         Field("detail", "Detail", "Details about the reason.", Kind.LINES, flag="--comment"),
@@ -78,7 +77,7 @@ UNBLOCKING = ActionSpec(
     names.UNBLOCK,
     "Unblock the run",
     "Unblock a blocked run after you have resolved the reason.",
-    f"{_ROOM}.deciding:unblocking",
+    "acp_core.protocols.governed.actions.deciding:unblocking",
     (
         given.COMMENT._replace(title="How it was resolved", help="Describe how you resolved it; recorded."),
         Field("drop_turn", "Abandon the turn", "Abandon the turn; the next step assigns a new one.",
@@ -97,7 +96,7 @@ OBJECTION = ActionSpec(
     names.OBJECTION,
     "Resolve an objection",
     "Acknowledge, resolve or escalate an objection.",
-    f"{_ROOM}.deciding:objection",
+    "acp_core.protocols.governed.actions.deciding:objection",
     (
         Field("objection", "Objection", "Name the objection by its id.", Kind.CHOICE, required=True,
               metavar="OBJ-NNN", aliases=("--id",)),
@@ -118,7 +117,7 @@ TALKING = ActionSpec(
     names.TALK,
     "Write to TALK.md",
     "Leave a message in TALK.md for the agents and humans of this run.",
-    f"{_ROOM}.deciding:talking",
+    "acp_core.protocols.governed.actions.deciding:talking",
     (
         Field("text", "Words", "The message; the next agents read it.", Kind.LINES, required=True,
               aliases=("--words",)),
@@ -133,7 +132,7 @@ RECOVERY = ActionSpec(
     names.RECOVER,
     "Finish interrupted writes",
     "Finish the writes of a killed command, and restore a lost state.",
-    f"{_ROOM}.leftovers:recovery",
+    "acp_core.protocols.governed.actions.leftovers:recovery",
     intent=Intent.REPAIR,
     command="governed recover",
     help="Every command that writes first finishes the writes of a killed one. A state that is missing or "
@@ -151,7 +150,7 @@ BRINGING_BACK = ActionSpec(
     names.BRING_BACK,
     "Restore the state",
     "Undo changes to the run's state that acp did not make.",
-    f"{_ROOM}.leftovers:bringing_back",
+    "acp_core.protocols.governed.actions.leftovers:bringing_back",
     intent=Intent.REPAIR,
     risky=True,
     command="governed bring-back",
@@ -162,7 +161,7 @@ TAKING_FILES = ActionSpec(
     names.TAKE_FILES,
     "Accept the files as they are",
     "Accept changes to the run's own files that acp did not make, after you have reviewed them.",
-    f"{_ROOM}.leftovers:taking_files",
+    "acp_core.protocols.governed.actions.leftovers:taking_files",
     intent=Intent.REPAIR,
     risky=True,
     command="governed take-files",
@@ -174,7 +173,7 @@ SETTING_ASIDE = ActionSpec(
     names.SET_ASIDE,
     "Set aside unfinished writes",
     "Set aside a write that the agentxchain program did not finish; its note is kept.",
-    f"{_ROOM}.leftovers:setting_aside",
+    "acp_core.protocols.governed.actions.leftovers:setting_aside",
     intent=Intent.REPAIR,
     risky=True,
     command="governed set-aside",
@@ -185,7 +184,7 @@ TRUSTING = ActionSpec(
     names.TRUST,
     "Allow hooks and services",
     "Allow the hooks and external services that the configuration names.",
-    f"{_ROOM}.upkeep:trusting",
+    "acp_core.protocols.governed.actions.upkeep:trusting",
     (given.BY._replace(form=False), options.YES),
     risky=True,
     command="governed trust",
@@ -193,14 +192,14 @@ TRUSTING = ActionSpec(
     examples=("acp governed trust",),
     exits=given.DECISION,
     place=given.RUN,
-    run=f"{_ROOM}.upkeep:run_trust",
+    run="acp_core.protocols.governed.actions.upkeep:run_trust",
     owner=True,
 )
 MIGRATION = ActionSpec(
     names.MIGRATE,
     "Migrate the run",
     "Migrate a run of an earlier version to this version.",
-    f"{_ROOM}.upkeep:migration",
+    "acp_core.protocols.governed.actions.upkeep:migration",
     (given.BY, options.YES),
     Intent.REPAIR,
     command="governed migrate",

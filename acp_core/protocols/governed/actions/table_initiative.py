@@ -11,7 +11,6 @@ from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.kit import options
 
-_ROOM = "acp_core.protocols.governed.coordinator"
 _BARRIER = Field("barrier", "Barrier", "The barrier [default: the one with the open gate].", Kind.CHOICE,
                  metavar="NAME")  # fmt: skip
 RESYNCED = (
@@ -24,7 +23,7 @@ STARTING = ActionSpec(
     names.START,
     "Start the initiative",
     "Clone missing repositories, start a run in each workstream, and link the runs.",
-    f"{_ROOM}.actions:starting",
+    "acp_core.protocols.governed.coordinator.actions:starting",
     (
         given.AGENTS._replace(
             help="ROLE=COMMAND for pm, dev and qa in new runs; a human plays the others."
@@ -48,7 +47,7 @@ STARTING = ActionSpec(
 STATUS = QuerySpec(
     "status",
     "Show the state of the initiative.",
-    f"{_ROOM}.status:status",
+    "acp_core.protocols.governed.coordinator.status:status",
     (given.INITIATIVE,),
     command="governed coordinator status",
     examples=("acp governed coordinator status --json",),
@@ -57,7 +56,7 @@ COORDINATION = ActionSpec(
     names.COORDINATE,
     "Step the coordinator",
     "Check all workstreams: hold those at a barrier, open gates, and share context between workstreams.",
-    f"{_ROOM}.actions:coordination",
+    "acp_core.protocols.governed.coordinator.actions:coordination",
     intent=Intent.CONTINUE,
     command="governed coordinator step",
     aliases=("step",),
@@ -77,13 +76,13 @@ POLLING = ActionSpec(
     command="governed coordinator poll",
     examples=("acp governed coordinator poll --every 10",),
     place=given.INITIATIVE,
-    run=f"{_ROOM}.following:poll",
+    run="acp_core.protocols.governed.coordinator.following:poll",
 )  # fmt: skip
 APPROVAL = ActionSpec(
     names.APPROVE_BARRIER,
     "Approve the barrier",
     "Approve a cross-repo gate: all workstreams cross it at once.",
-    f"{_ROOM}.actions:approval",
+    "acp_core.protocols.governed.coordinator.actions:approval",
     (
         given.COMMENT._replace(help="The reason; every agent reads it."),
         _BARRIER,
@@ -101,7 +100,7 @@ REJECTION = ActionSpec(
     names.REJECT_BARRIER,
     "Reject the barrier",
     "Send workstreams from a cross-repo gate back to work in their phase.",
-    f"{_ROOM}.actions:rejection",
+    "acp_core.protocols.governed.coordinator.actions:rejection",
     (
         Field(
             "workstream", "Workstreams to send back",
@@ -130,7 +129,7 @@ RESYNC = ActionSpec(
     names.RESYNC,
     "Resync",
     "Retry after fixing the failure: all workstreams cross the approved barrier, or none.",
-    f"{_ROOM}.actions:resyncing",
+    "acp_core.protocols.governed.coordinator.actions:resyncing",
     intent=Intent.RETRY,
     command="governed coordinator resync",
     examples=("acp governed coordinator resync",),
@@ -141,7 +140,7 @@ MENDING = ActionSpec(
     names.MEND,
     "Repair a workstream",
     "Rebuild a lost state from the workstream's history, or return the workstream to a barrier that it crossed.",
-    f"{_ROOM}.actions:mending",
+    "acp_core.protocols.governed.coordinator.actions:mending",
     (
         Field("workstream", "Workstream", "The workstream to repair.", Kind.CHOICE,
               required=True, metavar="NAME"),
@@ -159,7 +158,7 @@ MENDING_STATE = ActionSpec(
     names.MEND_STATE,
     "Repair the coordinator's state",
     "Rebuild the coordinator's lost state from its ledger; the damaged file is kept.",
-    f"{_ROOM}.actions:mending_state",
+    "acp_core.protocols.governed.coordinator.actions:mending_state",
     (given.BY, options.YES),
     Intent.REPAIR,
     command="governed coordinator mend-state",
@@ -171,7 +170,7 @@ TRUST_HOOKS = ActionSpec(
     names.TRUST_HOOKS,
     "Trust the hooks",
     "Allow the scripts that the configuration names; review them first.",
-    f"{_ROOM}.actions:trusting",
+    "acp_core.protocols.governed.coordinator.actions:trusting",
     (given.BY._replace(form=False), options.YES),
     risky=True,
     command="governed coordinator trust-hooks",
@@ -179,6 +178,6 @@ TRUST_HOOKS = ActionSpec(
     examples=("acp governed coordinator trust-hooks",),
     exits=given.DECISION,
     place=given.INITIATIVE,
-    run=f"{_ROOM}.following:trust_hooks",
+    run="acp_core.protocols.governed.coordinator.following:trust_hooks",
     owner=True,
 )

@@ -11,14 +11,12 @@ from acp_core.protocols.governed.actions import table_fields as given
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.kit import options
 
-_ROOM = "acp_core.protocols.governed.actions"
-_QUERIES = "acp_core.protocols.governed.queries"
 CREATION = ActionSpec(
     names.CREATE,
     "New governed run",
     "Start a governed run: agents work in phases, and you open the gates between them. With "
     "repositories, configure an initiative over them.",
-    f"{_ROOM}.creating:creation",
+    "acp_core.protocols.governed.actions.creating:creation",
     (
         Field("name", "Name", "The project's name [default: the folder's name]."),
         Field("objective", "Goal", "The goal of the run.", Kind.LINES, flag="--goal"),
@@ -50,7 +48,7 @@ STEPPING = ActionSpec(
     names.STEP,
     "Assign the next turn",
     "Assign a turn, write its prompt bundle, and start the role's program if it has one.",
-    f"{_ROOM}.turns:stepping",
+    "acp_core.protocols.governed.actions.turns:stepping",
     (
         Field("role", "Role", "The role that takes the turn [default: the next one].", Kind.CHOICE,
               metavar="ROLE"),
@@ -69,13 +67,13 @@ STEPPING = ActionSpec(
         (130, "interrupted"),
     ),
     place=given.RUN,
-    run=f"{_ROOM}.stepping:run",
+    run="acp_core.protocols.governed.actions.stepping:run",
 )  # fmt: skip
 STOPPING = ActionSpec(
     names.STOP,
     "Stop the program",
     "Stop the program that takes the turn; its changes in the repository stay.",
-    f"{_ROOM}.turns:stopping",
+    "acp_core.protocols.governed.actions.turns:stopping",
     (given.TURN,),
     Intent.STOP,
     risky=True,
@@ -87,7 +85,7 @@ STOPPING = ActionSpec(
 STATUS = QuerySpec(
     "status",
     "Show phase, turns, gate and objections of a run.",
-    f"{_QUERIES}:status",
+    "acp_core.protocols.governed.queries:status",
     (given.RUN,),
     command="governed status",
     examples=("acp governed status", "acp governed status ~/work/hall --json"),
@@ -95,7 +93,7 @@ STATUS = QuerySpec(
 CHECK = QuerySpec(
     "check",
     "Check the staged result of a turn without changing anything.",
-    f"{_QUERIES}:check",
+    "acp_core.protocols.governed.queries:check",
     (given.RUN, given.TURN),
     command="governed check",
     examples=("acp governed check",),
@@ -110,7 +108,7 @@ CORRECTION = ActionSpec(
     names.CORRECT,
     "Correct the result",
     "Apply the proposed corrections to the staged result, and nothing else.",
-    f"{_ROOM}.turns:correction",
+    "acp_core.protocols.governed.actions.turns:correction",
     (given.TURN,),
     Intent.REPAIR,
     command="governed correct-result",
@@ -122,7 +120,7 @@ ACCEPTANCE = ActionSpec(
     names.ACCEPT,
     "Accept the turn",
     "Accept the staged result into the history.",
-    f"{_ROOM}.turns:acceptance",
+    "acp_core.protocols.governed.actions.turns:acceptance",
     (
         given.TURN,
         Field(
@@ -140,7 +138,7 @@ REJECTION = ActionSpec(
     names.REJECT,
     "Reject the turn",
     "Send the turn back with the reason; after the last attempt the run blocks.",
-    f"{_ROOM}.turns:rejection",
+    "acp_core.protocols.governed.actions.turns:rejection",
     (
         given.TURN,
         Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,

@@ -19,17 +19,16 @@ from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.taking_part import WHO
 from acp_core.protocols.kit.values import Values
 
-_HERE = "acp_core.protocols.governed.actions.tools"
 CHECK_RESULT = CHECK._replace(
     name="check_result",
     sentence="Check the staged result of your turn without changing anything.",
-    answer=f"{_HERE}:check_result",
+    answer="acp_core.protocols.governed.actions.tools:check_result",
     fields=(PLACE, WHO),
     by=By.PARTICIPANT,
 )
 LEAVE_MESSAGE = TALKING._replace(
     name="leave_message",
-    bind=f"{_HERE}:leaving_message",
+    bind="acp_core.protocols.governed.actions.tools:leaving_message",
     fields=(WHO, *(each for each in TALKING.fields if each.name == "text")),
     by=By.PARTICIPANT,
 )

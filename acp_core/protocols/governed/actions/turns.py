@@ -12,6 +12,7 @@ from acp_core.agents.identity import identify
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts
 from acp_core.protocols.governed.actions import table_turns
 from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
@@ -21,7 +22,7 @@ from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import active_turn, next_role, roles_of
 from acp_core.protocols.governed.view.wording import blocked_by
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
 from acp_core.protocols.governed.write.journal import document
 from acp_core.protocols.governed.write.opened import Opened, who

@@ -17,6 +17,7 @@ from pathlib import Path
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.reading import stamp
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import hooks, scripts, trust
@@ -24,7 +25,6 @@ from acp_core.protocols.governed.conduct.hooks import Ended
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.schema.config import Hook
 from acp_core.protocols.governed.state import OPERATION_MARK
-from acp_core.protocols.governed.write import Refused
 
 VERDICTS = ("allow", "warn", "block")
 _LONGEST = 500  # characters of a message that are kept

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.transaction import APPEND, Write
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import ACCEPT, APPROVE_GATE, STEP
@@ -33,7 +34,6 @@ from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.config import Hook, Programs
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import held, line
 
 AUDIT = ".agentxchain/hook-audit.jsonl"

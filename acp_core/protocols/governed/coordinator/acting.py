@@ -12,6 +12,7 @@ from typing import NamedTuple, Unpack
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
 from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed.actions.common import (
     Otherwise,
@@ -29,8 +30,8 @@ from acp_core.protocols.governed.coordinator.opened import (
     permitted,
 )
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
-from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write import changes as written
+from acp_core.protocols.governed.write import journal
 from acp_core.protocols.governed.write.opened import refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values

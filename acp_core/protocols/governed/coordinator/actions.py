@@ -9,6 +9,7 @@ from typing import Any
 
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import table_initiative as table
 from acp_core.protocols.governed.actions.common import decider, done, facts
 from acp_core.protocols.governed.coordinator import (
@@ -35,7 +36,7 @@ from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED, left
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.journal import document
 from acp_core.protocols.governed.write.opened import refuse_agents, who

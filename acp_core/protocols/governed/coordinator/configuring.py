@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import atomic, modes
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import Plan, plan_of
 from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import document
 
 BARRIERS = ("planning-sync=planning", "verification-sync=verification")

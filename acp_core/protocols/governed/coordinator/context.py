@@ -12,6 +12,7 @@ from pathlib import Path
 
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.opened import Opened, open_initiative
@@ -20,7 +21,7 @@ from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import LedgerLine
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 
 NAME = "CROSS_REPO_CONTEXT.md"
 _CATEGORIES = ("architecture", "scope", "implementation", "quality", "process", "release")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.transaction import Transaction, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
@@ -35,7 +36,7 @@ from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import Refused, guard, journal
+from acp_core.protocols.governed.write import guard, journal
 from acp_core.protocols.governed.write.journal import Failed
 from acp_core.protocols.governed.write.opened import content, seal_lawful
 from acp_core.protocols.kit.guard import check

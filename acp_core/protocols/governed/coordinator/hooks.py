@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.locked import LogError, locked_folder
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import scripts
@@ -25,7 +26,7 @@ from acp_core.protocols.governed.coordinator.plan import Hook
 from acp_core.protocols.governed.coordinator.reconcile import stamped, super_run_id
 from acp_core.protocols.governed.schema import Line, Object, obj, text
 from acp_core.protocols.governed.state import format_time
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 
 FIRES = {
     "barrier_reached": "on_barrier_reached",

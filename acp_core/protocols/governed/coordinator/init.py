@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import git, modes
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import context, repositories, trust
 from acp_core.protocols.governed.coordinator.opened import LEDGER, STATE, Writes, open_initiative
@@ -26,7 +27,7 @@ from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.schema.coordinator import StreamRecord
 from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 from acp_core.protocols.governed.write.init import Wish, configuration, initialise
 
 _NOBODY: Mapping[str, str] = {}  # people take all turns

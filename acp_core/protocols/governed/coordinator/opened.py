@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.transaction import APPEND, REPLACE, Transaction, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import Seen, inspect
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, read_initiative
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import Move
-from acp_core.protocols.governed.write import Refused, guard, journal
+from acp_core.protocols.governed.write import guard, journal
 from acp_core.protocols.kit.guard import check
 
 STATE = ".coordinator/state.json"

@@ -9,10 +9,10 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, obj
-from acp_core.protocols.governed.write import Refused
 
 HOOKS = (
     "on_barrier_reached",

@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files.reading import Stamp, stamp
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.opened import LEDGER, STATE, open_initiative
 from acp_core.protocols.governed.coordinator.reconcile import COMPLETED
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 
 EVERY = 2.0  # seconds between two looks at the files
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.deciding import Done
@@ -33,7 +34,7 @@ from acp_core.protocols.governed.coordinator.reconcile import (
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.schema import Loaded, Log, Object, items, strings, text
 from acp_core.protocols.governed.state import format_time
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import journal
 
 _EMPTY: Object = {
     "reached_by": [], "reached_at": None, "approved_at": None, "approved_by": None, "comment": None,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes
@@ -27,7 +28,7 @@ from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import Refused, links, rebuild, restore
+from acp_core.protocols.governed.write import links, rebuild, restore
 
 
 def mendable(opened: Opened) -> list[str]:

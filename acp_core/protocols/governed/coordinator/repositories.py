@@ -16,9 +16,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.write import Refused
 
 PATIENCE = 900.0  # seconds that cloning may take
 _QUICK = 20.0

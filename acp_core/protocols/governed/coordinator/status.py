@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acp_core.model.action_spec import Answer
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.coordinator import barriers, resync
 from acp_core.protocols.governed.coordinator.reconcile import RESYNC_FAILED, failure
 from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
 from acp_core.protocols.governed.schema import Object, objects
 from acp_core.protocols.governed.view.initiative import first_turn
-from acp_core.protocols.governed.write import Refused, guard, journal
+from acp_core.protocols.governed.write import guard, journal
 from acp_core.protocols.kit.values import Values
 
 

@@ -26,7 +26,8 @@ from acp_core.protocols.governed.rules.finding import (
 from acp_core.protocols.governed.rules.multi_config import check_config
 from acp_core.protocols.governed.schema.state_file import RunState
 from acp_core.protocols.governed.write import guard
-from acp_core.protocols.governed.write.journal import COORDINATOR, Interrupted, interrupted
+from acp_core.files.transaction import Interrupted
+from acp_core.protocols.governed.write.journal import COORDINATOR, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 

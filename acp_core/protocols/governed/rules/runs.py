@@ -30,7 +30,8 @@ from acp_core.protocols.governed.state import is_named
 from acp_core.protocols.governed.view.wording import blocked_by, plain
 from acp_core.protocols.governed.write import stuck
 from acp_core.protocols.governed.write.guard import TRANSACTION
-from acp_core.protocols.governed.write.journal import Interrupted, interrupted
+from acp_core.files.transaction import Interrupted
+from acp_core.protocols.governed.write.journal import interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 AT_ONCE = timedelta(seconds=3)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
@@ -28,7 +29,7 @@ from acp_core.protocols.governed.state.turns import (
     ended,
     verified,
 )
-from acp_core.protocols.governed.write import Refused, guard, seals
+from acp_core.protocols.governed.write import guard, seals
 from acp_core.protocols.governed.write.corrections import (
     Correction,
     apply,

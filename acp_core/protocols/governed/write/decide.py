@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
@@ -26,7 +27,7 @@ from acp_core.protocols.governed.state.requests import (
     rejected_gate,
 )
 from acp_core.protocols.governed.state.turns import ended, objection_marked, rejected
-from acp_core.protocols.governed.write import Refused, guard, restore, seals
+from acp_core.protocols.governed.write import guard, restore, seals
 from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.write.journal import NAME, RUN, Recovered, interrupted
 from acp_core.protocols.governed.write.opened import (

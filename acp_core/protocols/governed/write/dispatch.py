@@ -14,6 +14,7 @@ from typing import NamedTuple
 from acp_core.agents.identity import Identity
 from acp_core.files import modes
 from acp_core.files.transaction import REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
@@ -43,7 +44,7 @@ from acp_core.protocols.governed.state.turns import (
     failed_start,
     redispatched,
 )
-from acp_core.protocols.governed.write import Refused, guard
+from acp_core.protocols.governed.write import guard
 from acp_core.protocols.governed.write.opened import (
     Opened,
     commit,

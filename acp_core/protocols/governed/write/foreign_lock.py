@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.write import Refused
 
 FOLDER, NAME = "locks", "accept-turn.lock"
 PATIENCE = 2.0  # seconds that are waited for the other program

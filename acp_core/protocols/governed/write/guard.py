@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
@@ -25,7 +26,7 @@ from acp_core.protocols.governed.schema import Log, Object
 from acp_core.protocols.governed.schema.config import Programs, Role
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import next_role
-from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals, stuck
+from acp_core.protocols.governed.write import foreign_lock, foreign_steps, seals, stuck
 from acp_core.protocols.governed.write.journal import (
     COORDINATOR,
     NAME,

@@ -22,8 +22,9 @@ from acp_core.files.transaction import Failed as Failed
 from acp_core.files.transaction import Hooks, Transaction
 from acp_core.files.transaction import Interrupted as Interrupted
 from acp_core.files.transaction import Recovered as Recovered
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.write import Refused, foreign_lock, seals
+from acp_core.protocols.governed.write import foreign_lock, seals
 
 RUN, COORDINATOR = ".agentxchain", ".coordinator"
 NAME = transaction.JOURNAL

@@ -14,12 +14,13 @@ from typing import NamedTuple
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write
 from acp_core.files.writes import writable
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write import Refused, foreign_steps, guard, seals
+from acp_core.protocols.governed.write import foreign_steps, guard, seals
 from acp_core.protocols.governed.write.checkpoint import checkpoint_writes
 from acp_core.protocols.governed.write.journal import (
     Recovered,

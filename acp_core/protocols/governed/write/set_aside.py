@@ -11,10 +11,11 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files.transaction import REMOVE, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.state import format_time
-from acp_core.protocols.governed.write import Refused, foreign_lock
+from acp_core.protocols.governed.write import foreign_lock
 from acp_core.protocols.governed.write.journal import RUN
 from acp_core.protocols.governed.write.opened import Opened, content, locked, refuse_agents, write
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from acp_core.agents import background, caps
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
-from acp_core.model.errors import NotStarted
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.config import Runtime
-from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.dispatch import note_failed_start
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.processes import TURN

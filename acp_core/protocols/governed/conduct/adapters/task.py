@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.read.run import read_run
@@ -15,7 +16,6 @@ from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.state_file import TurnState
 from acp_core.protocols.governed.state import active_turn
-from acp_core.protocols.governed.write import Refused
 
 
 class TakenTurn(NamedTuple):
