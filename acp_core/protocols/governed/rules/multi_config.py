@@ -12,8 +12,8 @@ from acp_core import model
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator.plan import plan_of
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams
+from acp_core.protocols.governed.read.initiative_plan import plan_of
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.schema.coordinator import StreamConfig
