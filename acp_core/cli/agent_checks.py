@@ -12,7 +12,7 @@ from acp_core.agents.live import binding
 from acp_core.agents.live import command as live_commands
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
-from acp_core.loops import heartbeat
+from acp_core.loops import parking
 from acp_core.person.permissions import Permissions, parse
 from acp_core.person.settings import SettingsError, load
 
@@ -26,7 +26,7 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
     Args:
         folders: where agents work: some programs want to be told which folders to trust.
     """
-    silent = heartbeat.silent()
+    silent = parking.silent()
     if silent:
         name = f"process {silent.process.pid}"
         yield Check(

@@ -19,11 +19,9 @@ from acp_core.cli.layout import Cell, Column
 from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
-from acp_core.loops import heartbeat
-from acp_core.loops.acts.cancelling import bind_cancel
-from acp_core.loops.acts.messages import bind_nudge
-from acp_core.loops.acts.permissions import bind_answer
-from acp_core.loops.acts.stopping import bind_stop
+from acp_core.loops import parking
+from acp_core.loops.acts.steering import bind_answer, bind_nudge
+from acp_core.loops.acts.stopping import bind_cancel, bind_stop
 from acp_core.loops.acts.table import ANSWER, CANCEL, NUDGE, STOP_LOOP
 from acp_core.model import Action, Outcome, OutcomeState, Preview, format
 from acp_core.model.action_spec import ActionSpec
@@ -45,7 +43,7 @@ def ps(given: Values) -> int:
     now = utc_now()
     states = _states(given.folders)
     shown = [each for each in states if given.all or each.alive or each.died or each.program_alive]
-    silent = heartbeat.silent()
+    silent = parking.silent()
     problems = [f"{silent.sentence}. Run `{silent.cure}` to resume them."] if silent else []
     if given.json:
         loops = [facts(each) for each in shown]

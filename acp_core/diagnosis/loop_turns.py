@@ -15,7 +15,7 @@ from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.spending import nearly_over, over_budget
 from acp_core.diagnosis.words import last_lines, of_run, program, where
-from acp_core.loops import heartbeat
+from acp_core.loops import parking
 from acp_core.loops.acts.names import HAND_OVER, NUDGE, RELAUNCH
 from acp_core.model import Cause, Turn
 from acp_core.model.format import dated, moment
@@ -207,7 +207,7 @@ def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> 
 def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
     name = turn.participant
     note = f": {loop.shown.note}" if loop.shown.note else ""
-    silent = heartbeat.silent() if loop.phase is Phase.WAITING else None
+    silent = parking.silent() if loop.phase is Phase.WAITING else None
     parked = f"run {silent.cure} to resume all idle loops, or " if silent else ""
     return Cause(
         "B10",

@@ -179,9 +179,9 @@ class Observer:
 
 def _silence() -> str:
     """What keeps parked loops from waking, with its cure; "" while nothing does."""
-    from acp_core.loops import heartbeat
+    from acp_core.loops import parking
 
-    silent = heartbeat.silent()
+    silent = parking.silent()
     return f"{silent.sentence} (to resume them: `{silent.cure}`)" if silent else ""
 
 

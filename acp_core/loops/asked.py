@@ -2,7 +2,7 @@
 
 Whoever asks names a verb and a participant, nothing else: a loop is started only as this host's
 owner launched it here before, and never with a command, a path or an argument from outside. An act
-on what this host conducts (`acp_core.loops.asked_acts`), or the answer to an agent, comes with words
+on what this host conducts (`acp_core.loops.remote_requests`), or the answer to an agent, comes with words
 and choices, and names what it is about. That the owner allows it, and who asks, was checked by
 whoever starts this.
 """
@@ -19,10 +19,10 @@ from acp_core.agents.presets import PresetError
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.acts.about import About
-from acp_core.loops.acts.messages import bind_nudge
 from acp_core.loops.acts.programs import renewed
+from acp_core.loops.acts.steering import bind_nudge
 from acp_core.loops.launch import LaunchError
-from acp_core.loops.stopping import stop_loops
+from acp_core.loops.recording import stop_loops
 from acp_core.model import Outcome, OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
@@ -113,9 +113,9 @@ def _nudge(order: Order) -> Outcome:
 
 def _act(order: Order) -> Outcome:
     """Do a person's act on what this host conducts."""
-    from acp_core.loops import asked_acts
+    from acp_core.loops import remote_requests
 
-    outcome = asked_acts.act(order.folder, order.participant, order.text, order.by)
+    outcome = remote_requests.act_for_host(order.folder, order.participant, order.text, order.by)
     if (
         outcome.state is OutcomeState.REQUESTED
     ):  # whoever conducts picks it up: all that can be done is done
@@ -125,9 +125,11 @@ def _act(order: Order) -> Outcome:
 
 def _permit(order: Order) -> Outcome:
     """Answer an agent that waits for permission here."""
-    from acp_core.loops import asked_acts
+    from acp_core.loops import remote_requests as loops_remote_requests
 
-    return asked_acts.permit(order.folder, order.verb == ALLOW, order.text, order.by)
+    return loops_remote_requests.answer_for_host(
+        order.folder, order.verb == ALLOW, order.text, order.by
+    )
 
 
 def _refused(text: str) -> Outcome:

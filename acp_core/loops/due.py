@@ -1,6 +1,6 @@
 """``python -m acp_core.loops.due``: which parked loops have something to do.
 
-Asked by the supervisor (`acp_core.loops.worker`), one collaboration after the other; ends when it
+Asked by the supervisor (`acp_core.loops.supervisor`), one collaboration after the other; ends when it
 is asked nothing for a while. What it reads it records, as the loops do that it reads for.
 """
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from acp_core.history.bounds import Bounds
+from acp_core.history.schema import Bounds
 from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.loops.recording import Keeping, recorded
 from acp_core.model.clock import utc_now

@@ -1,12 +1,16 @@
 """Starting loops that outlive whoever started them.
 
 `plan` works out everything that will be run, so that a person can look at it; `start` runs it, as
-a process of its own that no terminal and no dashboard can take down with it.
+a process of its own that no terminal and no dashboard can take down with it. A prompt names acp's
+commands so that they run where the program runs.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +19,11 @@ from acp_core.agents import folder_trust, registry, spawn
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.live import binding
 from acp_core.agents.place import place
-from acp_core.agents.presets import Preset
+from acp_core.agents.presets import COMMANDS, Preset
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
-from acp_core.loops import commands
 from acp_core.loops.spec import Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError, NotStarted
@@ -32,6 +35,66 @@ from acp_core.protocols import registry as protocols
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.processes import LOOP
+
+_READING = ("next", "wait", "validate")
+_SCRIPTS = {
+    "append": "append_event.py",
+    "next": "next_action.py",
+    "wait": "wait_for_turn.py",
+    "validate": "validate_collaboration.py",
+}
+
+
+def usable_commands(commands: str) -> str:
+    """A preset's ``commands``, with `acp` named so that this very acp is what runs.
+
+    It is named by its path: the `acp` on the PATH may be another program, and programs run their
+    commands in shells that set up a PATH of their own. Where acp is not installed, it is named
+    as a module of this Python.
+    """
+    if commands != COMMANDS:
+        return commands
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "acp")
+    if os.path.isfile(beside):
+        found = shutil.which("acp")
+        same = found and os.path.realpath(found) == os.path.realpath(beside)
+        return f"{shlex.quote(os.path.abspath(found) if found and same else beside)} {{command}}"
+    return f"{shlex.join([sys.executable, '-P', '-m', 'acp_core'])} {{command}}"
+
+
+def tool_words(commands: str) -> str:
+    """The words of ``commands`` before the command's name: what must be allowed to run."""
+    words: list[str] = []
+    for word in commands.split():
+        if "{" in word:
+            break
+        words.append(word)
+    return " ".join(words)
+
+
+def allowed_commands(commands: str, folder: str, participant: str) -> tuple[str, ...]:
+    """The beginnings of the commands that a prompt names.
+
+    An event can be appended in this folder as this participant only; what merely reads may be run
+    everywhere.
+    """
+    who = f"--folder {shlex.quote(folder)} --participant {shlex.quote(participant)}"
+    templates = [commands]
+    if tool_words(commands) == shutil.which("acp"):
+        templates.append(COMMANDS)
+    return tuple(
+        words
+        for template in templates
+        for words in (
+            f"{_named(template, 'append')} {who}",
+            *(_named(template, each) for each in _READING),
+        )
+    )
+
+
+def _named(template: str, name: str) -> str:
+    return template.replace("{command}", name).replace("{script}", _SCRIPTS[name])
+
 
 _PROMPT = "<prompt>"
 
@@ -138,14 +201,14 @@ def shown_command(program: Program, participant: str) -> tuple[str, ...]:
     Raises:
         SpawnError: the program is not there.
     """
-    named = commands.usable(program.preset.commands)
+    named = usable_commands(program.preset.commands)
     return program.command(
         _PROMPT,
         "<prompt file>",
         str(place(program.folder, participant).drafts),
         {},
-        tool=commands.tool(named),
-        commands=commands.allowed(named, program.folder, participant),
+        tool=tool_words(named),
+        commands=allowed_commands(named, program.folder, participant),
         documents=("<document>",),
         reads=("<other document>",),
     ).argv

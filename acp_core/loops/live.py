@@ -6,23 +6,59 @@ that an answer needs no loop that is alive.
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from pathlib import Path
 
+from acp_core.agents import tool_servers
 from acp_core.agents.live import policy, runner
 from acp_core.agents.live.binding import in_force
 from acp_core.agents.live.gate import Judge, Judged
+from acp_core.agents.live.policy import Scope
 from acp_core.agents.live.requests import PermissionRequest
 from acp_core.agents.live.state import Order
 from acp_core.agents.place import Place
-from acp_core.loops import commands
+from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import open_folder
 from acp_core.loops.spec import Spec
-from acp_core.loops.turn_scope import scope_of
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
+from acp_core.model.turn import Brief, TurnState
 from acp_core.person.permissions import Verdict
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.tool_names import tools_in
+
+
+def scope_of(
+    collaboration: Collaboration, participant: str, turn: TurnState, brief: Brief
+) -> Scope:
+    """What the program of one turn may do without a person being asked, where the policy lets it.
+
+    Args:
+        collaboration: where the turn is.
+        participant: whose.
+        turn: as it was read with ``brief``: it names the documents that change.
+        brief: what the turn's prompt was made for: it names the drafts and how acp is run.
+    """
+    here = "" if "://" in collaboration.key else os.path.realpath(collaboration.key)
+    return Scope(
+        folder=here,
+        participant=participant,
+        documents=turn.documents,
+        drafts=brief.drafts,
+        program=_program(brief.commands),
+        commands=collaboration.own_commands() if here else {},
+        server="" if tool_servers.missing() else tool_servers.NAME,
+        tools=frozenset(tools_in(collaboration.protocol)),
+    )
+
+
+def _program(commands: str) -> tuple[str, ...]:
+    """The words before the name of acp's command, as a prompt spells them."""
+    words = shlex.split(commands)
+    return tuple(words[: words.index("{command}")]) if "{command}" in words else ()
 
 
 def judge_of(order: Order) -> Judge:
@@ -43,7 +79,7 @@ def judge_of(order: Order) -> Judge:
 
 
 def _judged(request: PermissionRequest, spec: Spec, where: Place) -> Judged:
-    brief = spec.brief(where, commands.usable(spec.resolved().commands))
+    brief = spec.brief(where, launch.usable_commands(spec.resolved().commands))
     collaboration = open_folder(spec.folder)
     try:
         turn = collaboration.turn(spec.participant, utc_now(), brief)

@@ -16,7 +16,7 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase
 from acp_core.files import claims
-from acp_core.loops import heartbeat, parking
+from acp_core.loops import parking
 from acp_core.loops.launch import LaunchError, conductor, open_folder, shown_command
 from acp_core.loops.parking import Parked
 from acp_core.loops.recording import Keeping, recorded
@@ -192,7 +192,7 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
     until = min(filter(None, (spec.deadline, session.state.retry_at)), default=None)
     parked = Parked(spec.folder, who, session.claim, signs, own, until)
     line = parking.ask(parked)
-    if line is None and heartbeat.end_silent():
+    if line is None and parking.end_silent():
         line = parking.ask(parked)
     if line is None:
         session.say("no supervisor available: the loop keeps checking by itself")

@@ -1,14 +1,20 @@
-"""A loop records what it sees: so that a collaboration has a history though nobody watched it."""
+"""A loop records what it sees: so that a collaboration has a history though nobody watched it.
+
+Loops that a person stops are recorded here as well: a parked one ends without running again.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from acp_core.agents import registry
+from acp_core.agents.ending import Stopped
 from acp_core.agents.registry import find, runners
-from acp_core.history.bounds import Bounds
+from acp_core.agents.state import RunnerState
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.model.clock import utc_now
 from acp_core.person import settings
@@ -94,3 +100,31 @@ class Keeping:
         """Keep what was seen last."""
         self._recorder.flush()
         self._recorder.close()
+
+
+def stop_loops(loops: Iterable[RunnerState]) -> list[Stopped]:
+    """Stop several loops at once, with their programs; what came of each, in the same order.
+
+    A loop that is parked ends without being started again, so that what it would record is
+    recorded for it.
+    """
+    wanted = list(loops)
+    stopped = registry.stop_all(wanted)
+    for folder in dict.fromkeys(loop.folder for loop in wanted if not loop.account):
+        keep_loops(folder)
+    return [_left(*each) for each in zip(wanted, stopped, strict=True)]
+
+
+def _left(loop: RunnerState, stopped: Stopped) -> Stopped:
+    """Let others act for the participant of a loop that was stopped, and say where they cannot yet."""
+    if not stopped.done or loop.account:
+        return stopped
+    try:
+        collaboration = open_folder(loop.folder)
+    except LaunchError:  # it is not there any more
+        return stopped
+    try:
+        trouble = collaboration.leave(loop.participant)
+    finally:
+        collaboration.close()
+    return Stopped(True, f"{stopped.sentence}; {trouble}") if trouble else stopped

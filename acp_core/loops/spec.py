@@ -1,7 +1,11 @@
-"""What a loop is asked to do: kept beside its state, so that it can be started again."""
+"""What a loop is asked to do: kept beside its state, so that it can be started again.
+
+Its budgets may be changed by a person while it runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -12,6 +16,7 @@ from acp_core.agents.live import command as live_commands
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
+from acp_core.files.reading import stamp
 from acp_core.model.turn import Brief, Mode
 
 _LONGEST_PAUSE = 300.0
@@ -154,3 +159,25 @@ def load(place: Place) -> Spec | None:
     except (codec.CodecError, PresetError):
         return None
     return spec
+
+
+def caps_in(where: Place, spec: Spec) -> Callable[[], tuple[Cap, ...]]:
+    """What gives the caps of a loop as they are now; its spec is read again when it changes.
+
+    Args:
+        where: the loop's place.
+        spec: what the loop was asked to do.
+    """
+    seen: object = None
+    caps = spec.caps
+
+    def read() -> tuple[Cap, ...]:
+        nonlocal seen, caps
+        found = stamp(where.spec)
+        if found != seen:
+            seen = found
+            saved = load(where)
+            caps = saved.caps if saved else caps
+        return caps
+
+    return read

@@ -1,36 +1,140 @@
 """``python -m acp_core.loops.supervisor``: looks whether parked loops have something to do.
 
 There is one for each account (each state folder). It is started by the first loop that parks,
-and ends when there are none. It reads no collaboration and writes nothing but a sign of life: where files changed
-that may make it somebody's turn, a worker (`acp_core.loops.due`) reads whose, and ends when it
-has been idle for a while. Whatever is not clear here is left to the loop itself: it is woken.
+and ends when there are none. It reads no collaboration and writes nothing but a sign of life: where
+files changed that may make it somebody's turn, a worker (`acp_core.loops.due`) reads whose, and ends
+when it has been idle for a while. Whatever is not clear here is left to the loop itself: it is woken.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import resource
+import select
 import selectors
 import socket
+import subprocess
 import sys
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from acp_core.agents import background, codec
+from acp_core.agents.background import importable
 from acp_core.files import claims, modes, requests
 from acp_core.files.kernel import Wake
 from acp_core.files.run_folder import run_folder
 from acp_core.files.watch import Report, Watcher
-from acp_core.loops.heartbeat import Heartbeat
-from acp_core.loops.parking import READY, WAKE, Parked, folder, numbers
-from acp_core.loops.worker import Worker
+from acp_core.loops.parking import READY, WAKE, Heartbeat, Parked, folder, numbers
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
+from acp_core.protocols.processes import DUE
+
+_WORKER_PATIENCE = 20.0  # seconds for an answer: then the loops look themselves
+
+
+class WorkerAnswer(NamedTuple):
+    """Who has something to do.
+
+    Attributes:
+        folder: the collaboration.
+        due: the participants; all of them where that could not be found out.
+    """
+
+    folder: str
+    due: frozenset[str]
+
+
+class Worker:
+    """A process that is there when it is needed: it ends by itself when it is idle."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked: WorkerAnswer | None = None
+        self._until = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is waited for."""
+        return self._asked is not None
+
+    @property
+    def answers(self) -> IO[bytes] | None:
+        """What can be read once there is an answer, or the worker ended."""
+        return self._process.stdout if self._process else None
+
+    def seconds_left(self) -> float:
+        """How long an answer may still take."""
+        return self._until - time.monotonic()
+
+    def ask(self, folder: str, participants: Iterable[str]) -> None:
+        """Ask who of some participants has something to do. `answer` says it."""
+        self._asked = WorkerAnswer(folder, frozenset(participants))
+        self._until = time.monotonic() + _WORKER_PATIENCE
+        line = json.dumps([folder, sorted(self._asked.due)]).encode() + b"\n"
+        for _ in range(2):  # one that was idle may just be ending
+            if self._write(line):
+                return
+        self._until = 0.0
+
+    def _write(self, line: bytes) -> bool:
+        try:
+            if self._process is None or self._process.poll() is not None:
+                self.close()
+                self._process = _start()
+            assert self._process.stdin is not None
+            self._process.stdin.write(line)
+        except OSError:
+            self.close()
+            return False
+        return True
+
+    def answer(self) -> WorkerAnswer | None:
+        """The answer to what was asked last; None where it is still waited for."""
+        asked = self._asked
+        if asked is None:
+            return None
+        out = self.answers
+        if out is None or self.seconds_left() <= 0:
+            self.close()
+        elif not select.select([out], [], [], 0)[0]:
+            return None
+        self._asked = None
+        try:
+            return WorkerAnswer(asked.folder, frozenset(json.loads(out.readline() if out else b"")))
+        except (ValueError, TypeError):  # it has ended, or was ended
+            self.close()
+            return asked
+
+    def close(self) -> None:
+        """End it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for each in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    if each:
+                        each.close()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", DUE.module],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={**os.environ, **importable()},
+    )
+
 
 _IDLE = 5.0  # seconds without a parked loop after which it ends
 _ANYWAY = 30.0  # seconds between two looks at all files although nothing seems to have changed

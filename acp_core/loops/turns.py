@@ -3,7 +3,11 @@
 It waits for the participant's turn, gives a program the turn's prompt, runs it once, and looks
 whether the participant's event appeared: nothing else counts, least of all an exit code. A turn
 that was not taken is tried again with what was refused; when that does not help, the loop says
-so, stays, and goes on when the turn passes or a person asks it to.
+so, stays, and goes on when the turn passes or a person asks it to. Of programs whose changed
+documents are all that can be seen of them, it looks at those.
+
+Looking costs a few stat calls: many loops wait on one machine. None of them holds an inotify
+instance, and none reads anything as long as names, sizes and times are the same.
 
 Source: folder protocol specification, "Polling And Watchers" (stay alive until completed, blocked
 or a deadline; act only when waited for).
@@ -11,36 +15,220 @@ or a deadline; act only when waited for).
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from acp_core.agents import folder_trust
+from acp_core.agents import folder_trust, tool_servers
 from acp_core.agents.background import importable
 from acp_core.agents.live import binding
 from acp_core.agents.live import command as live_commands
-from acp_core.agents.live.turn import LiveCommand
+from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand, only_now
+from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import Budget
 from acp_core.agents.state import Phase, Run
 from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
-from acp_core.loops import commands
-from acp_core.loops.attempts import LATE, Attempts
-from acp_core.loops.caps import caps_in
-from acp_core.loops.correction import correction, lost_with_machine, summary
-from acp_core.loops.digests import before, digests
-from acp_core.loops.hindrance import Hindrance
-from acp_core.loops.liveness import Liveness
-from acp_core.loops.polling import Polling
-from acp_core.loops.spec import Restart, Spec
-from acp_core.model import OutcomeState, Status
+from acp_core.files.poll import Poller
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.loops import launch
+from acp_core.loops.attempts import LATE, Attempts, correction, lost_with_machine, summary
+from acp_core.loops.spec import Restart, Spec, caps_in
+from acp_core.model import OutcomeState, Severity, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.turn import Mode, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.processes import LIVE
+
+_ANYWAY = 30.0  # seconds after which it is read again although nothing seems to have changed
+_CALM = 60.0  # seconds without a change after which it is looked at half as often
+
+
+class Polling:
+    """Says when a collaboration is worth reading again.
+
+    Args:
+        collaboration: The collaboration.
+    """
+
+    def __init__(self, collaboration: Collaboration) -> None:
+        self._collaboration = collaboration
+        self._poller = Poller()
+        self._folders: frozenset[Path] = frozenset()
+        self._signs = collaboration.turn_signs()
+        self._stamps: list[Stamp | None] = []
+        self._read_at = 0.0
+        self._changed_at = time.monotonic()
+
+    def changed(self) -> bool:
+        """Whether something changed since the last call that said so, or may have.
+
+        Changes that come while the collaboration is being read are seen by the next call.
+        """
+        now = time.monotonic()
+        if self._signs_changed() if self._signs else self._folders_changed():
+            self._changed_at = self._read_at = now
+            return True
+        if now - self._read_at > _ANYWAY:
+            self._read_at = now
+            return True
+        return False
+
+    def pause(self, interval: float) -> float:
+        """How long to wait until the next look, in seconds."""
+        calm = time.monotonic() - self._changed_at > _CALM
+        return 2 * interval if calm else interval
+
+    @property
+    def signs(self) -> dict[str, object]:
+        """The files that alone matter, with their stamps at the last look; empty without such."""
+        pairs = zip(self._signs, self._stamps, strict=False)
+        return {str(path): None if seen is None else list(seen) for path, seen in pairs}
+
+    def _signs_changed(self) -> bool:
+        stamps = [stamp(path) for path in self._signs]
+        before, self._stamps = self._stamps, stamps
+        return stamps != before
+
+    def _folders_changed(self) -> bool:
+        folders = self._collaboration.watched()
+        changed, _ = self._poller.changes()
+        if folders != self._folders:
+            self._folders = folders
+            self._poller.replace(folders)
+            return True
+        return bool(changed)
+
+
+_LIMIT = 64 << 20
+
+
+def digests(paths: Iterable[str]) -> dict[str, str]:
+    """The content of each file, as something short that changes with it; "" where none is."""
+    found = {}
+    for path in paths:
+        try:
+            found[path] = hashlib.sha256(read_bounded(path, _LIMIT)).hexdigest()
+        except Unreadable:
+            found[path] = ""
+    return found
+
+
+def before(paths: Iterable[str], moment: datetime) -> dict[str, str]:
+    """As `digests` would have been at an earlier moment: a file written since then had another."""
+    found = digests(paths)
+    for path in found:
+        there = stamp(path)
+        if there is not None and there.modified / 1e9 > moment.timestamp():
+            found[path] = "another"
+    return found
+
+
+class TurnObstacles:
+    """Remembers what was wrong with the files while a turn was tried.
+
+    Args:
+        collaboration: Where the turns are.
+        clock: Says what time it is.
+    """
+
+    def __init__(self, collaboration: Collaboration, clock: Callable[[], datetime]) -> None:
+        self._collaboration = collaboration
+        self._clock = clock
+        self._faults: frozenset[tuple[str, ...]] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether a repair may let the next attempt succeed."""
+        return bool(self._faults)
+
+    def begin(self) -> None:
+        """Look what is wrong before an attempt: it may be repaired while that is refused for it."""
+        self._faults = self._read()
+
+    def failed(self) -> None:
+        """Look what is wrong now that the attempt failed."""
+        self._faults |= self._read()
+
+    def is_less(self) -> bool:
+        """Whether some of the faults were repaired since, and none is new; then asks no more."""
+        if not self._faults or not self._read() < self._faults:
+            return False
+        self._faults = frozenset()
+        return True
+
+    def _read(self) -> frozenset[tuple[str, ...]]:
+        snapshot = self._collaboration.refresh(self._clock())
+        errors = (
+            (each.code, each.document or "", each.message)
+            for each in snapshot.findings
+            if each.severity is Severity.ERROR
+        )
+        damage = ((each.code, each.key) for each in snapshot.obstacles if each.wanted)
+        return frozenset((*errors, *damage))
+
+
+_INSTEAD = "the agent is started for each attempt"
+
+
+class Liveness:
+    """The program as it is run now.
+
+    Args:
+        session: the participant's; its state says to others what holds.
+        program: as it was chosen.
+
+    Attributes:
+        program: the same, live or not.
+    """
+
+    def __init__(self, session: Session, program: Program) -> None:
+        self._session = session
+        self.program = program
+        self._crashes = 0
+        self._turn: tuple[str, int] | None = None
+        if session.state.live.startswith("no"):  # found out before it was parked
+            self.program = replace(program, live=False)
+
+    def begin_turn(self, turn: TurnState) -> None:
+        """Where this is another turn than before, a session that crashed or came too late is tried again."""
+        now = (turn.since_event, turn.own)
+        if now == self._turn:
+            return
+        self._turn, self._crashes = now, 0
+        if only_now(self._session.state.live):
+            self.program = replace(self.program, live=True)
+            self._session.update(live="yes")
+
+    def ended(self, run: Run) -> bool:
+        """See how an attempt ended; False where it was none, as no live session is possible."""
+        if run.unusable:
+            self._session.say(f"no live session: {run.unusable}; {_INSTEAD} instead")
+            self._give_up(f"no: {run.unusable}")
+            return False
+        if run.crashed:
+            self._crashes += 1
+            if self._crashes == CRASHES:
+                self._session.say(f"the live session crashed again; {_INSTEAD} of this turn")
+                self._give_up(CRASHED)
+        return True
+
+    def _give_up(self, why: str) -> None:
+        self.program = replace(self.program, live=False)
+        self._session.update(live=why)
+
+
+def server_of(collaboration: Collaboration, participant: str) -> ToolServer:
+    """The server of a participant's tools; one without a command where none can be started."""
+    from acp_core.protocols.kit.tool_names import tools_in  # late: most programs get no tools
+
+    names = tools_in(collaboration.protocol)
+    return tool_servers.server(collaboration.key, participant, importable(), names)
+
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
 PARKS = -1
@@ -83,11 +271,11 @@ class Loop:
         self._wait_for = wait or session.signals.wait
         self._liveness = Liveness(session, spec.chosen())
         self._preset = self._liveness.program.preset
-        self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
+        self._brief = spec.brief(session.where, launch.usable_commands(self._preset.commands))
         self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, self._preset, clock)
         self._budget = Budget(session, caps_in(session.where, spec), clock)
-        self._hindrance = Hindrance(collaboration, clock)
+        self._obstacles = TurnObstacles(collaboration, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
         self._passed_at: datetime | None = None
@@ -154,10 +342,10 @@ class Loop:
             return GAVE_UP
         if self._session.state.phase is not Phase.GAVE_UP:
             self._session.update(phase=Phase.GAVE_UP, note=self._attempts.gave_up)
-        if self._hindrance.is_less():
+        if self._obstacles.is_less():
             self._session.say("the files were repaired: trying the turn again")
             self._attempts.begin_anew()
-        elif not self._hindrance and self._may_park(turn):
+        elif not self._obstacles and self._may_park(turn):
             return PARKS
         self._wait_for(self._spec.interval)
         return None
@@ -237,7 +425,7 @@ class Loop:
     def _try(self, turn: TurnState) -> None:
         """Run the program once for this turn, and judge by the events."""
         self._attempts.begin(turn)
-        self._hindrance.begin()
+        self._obstacles.begin()
         documents = digests(turn.documents)
         self._ran = True
         self._passed_at = None
@@ -286,8 +474,8 @@ class Loop:
             str(path),
             drafts,
             importable(),
-            tool=commands.tool(self._brief.commands),
-            commands=commands.allowed(
+            tool=launch.tool_words(self._brief.commands),
+            commands=launch.allowed_commands(
                 self._brief.commands, self._spec.folder, self._spec.participant
             ),
             documents=turn.documents,
@@ -301,7 +489,6 @@ class Loop:
         gets_any = program.live or self._preset.tools
         if not gets_any or folder_trust.missing(self._preset, program.workdir):
             return NO_TOOLS
-        from acp_core.loops.tool_server import server_of
 
         return server_of(self._collaboration, self._spec.participant)
 
@@ -372,7 +559,7 @@ class Loop:
             self._attempts.number -= 1
         elif not took and not turn.over:
             self._attempts.correction = correction(run, turn, self._preset, refused)
-            self._hindrance.failed()
+            self._obstacles.failed()
             self._attempts.failed(summary(run, self._preset, refused), run)
 
     def _ended_alone(self, run: Run, turn: TurnState, took: bool) -> None:

@@ -15,7 +15,7 @@ from acp_core.agents.permissions import TOOLS, Scope, grant
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import Values
 from acp_core.agents.tool_servers import ToolServer
-from acp_core.loops import commands
+from acp_core.loops import launch
 
 OURS = "/opt/acp append --folder /f --participant server"
 SCOPE = Scope((OURS, "/opt/acp next"), ("/w", "/f"), "/runs/1.toml")
@@ -195,10 +195,10 @@ def test_a_file_of_rules_is_there_before_its_program_starts(tmp_path: Path) -> N
 
 
 def test_an_event_can_be_appended_here_as_this_participant_only() -> None:
-    found = commands.allowed("'/a b/acp' {command}", "/my folder", "server")
+    found = launch.allowed_commands("'/a b/acp' {command}", "/my folder", "server")
     assert found[0] == "'/a b/acp' append --folder '/my folder' --participant server"
     assert found[1:] == ("'/a b/acp' next", "'/a b/acp' wait", "'/a b/acp' validate")
-    found = commands.allowed("python3 /skill/{script}", "/f", "server")
+    found = launch.allowed_commands("python3 /skill/{script}", "/f", "server")
     assert found[0] == "python3 /skill/append_event.py --folder /f --participant server"
 
 
@@ -206,7 +206,7 @@ def test_the_scripts_have_the_names_of_the_skill() -> None:
     from acp_core.protocols.folder.skill import contents
 
     names = {script.command: script.name for script in contents.SCRIPTS}
-    found = commands.allowed("{script}", "/f", "a")
+    found = launch.allowed_commands("{script}", "/f", "a")
     assert [words.split()[0] for words in found] == [
         names[each] for each in ("append", "next", "wait", "validate")
     ]

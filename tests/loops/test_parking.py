@@ -21,7 +21,7 @@ from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners, requests
 from acp_core.history import library
-from acp_core.loops import heartbeat, launch
+from acp_core.loops import launch, parking
 from acp_core.loops.supervisor import SPARE
 from acp_core.model.clock import utc_now
 from tests.agents.support import ROOT, is_gone, wait_for
@@ -366,7 +366,7 @@ def test_a_stopped_supervisor_that_nobody_replaces_is_named_with_its_cure(
     parked = park(folder)
     supervisor = suspend_both(tmp_path)
     propose(folder)
-    wait_for(heartbeat.silent, "the supervisor to be silent for long")
+    wait_for(parking.silent, "the supervisor to be silent for long")
     cure = f"kill -KILL {supervisor.pid}"
     said = {}
     for words in (["ps"], ["status", str(folder)], ["why", str(folder)], ["doctor"]):
@@ -386,6 +386,6 @@ def test_a_loop_that_wants_to_be_parked_replaces_a_stopped_supervisor(
     folder = make(tmp_path / "c")
     park(folder)
     supervisor = suspend_both(tmp_path)
-    wait_for(heartbeat.silent, "the supervisor to be silent for long")
+    wait_for(parking.silent, "the supervisor to be silent for long")
     park(folder, "reviewer")
     assert is_gone_for_good(supervisor)

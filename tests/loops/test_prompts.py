@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents.command_lines import waiting_processes
-from acp_core.loops import commands
+from acp_core.loops import launch
 from acp_core.model import OutcomeState, Status
 from acp_core.model.turn import Brief, Mode, TurnState
 from acp_core.protocols.discovery import identify
@@ -103,8 +103,8 @@ def test_the_commands_are_named_as_the_program_can_run_them(tmp_path: Path) -> N
     words = shlex.split(line)
     assert words[:2] == ["python3", "/skill/scripts/append_event.py"]
     assert words[words.index("--folder") + 1] == str(folder)
-    assert commands.tool("python3 /skill/scripts/{script}") == "python3"
-    assert commands.tool("'/a b/acp' {command}") == "'/a b/acp'"
+    assert launch.tool_words("python3 /skill/scripts/{script}") == "python3"
+    assert launch.tool_words("'/a b/acp' {command}") == "'/a b/acp'"
 
 
 def test_tools_are_named_where_the_program_has_them(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from acp_core.agents.live.policy import Scope, decide
 from acp_core.agents.live.requests import parse
-from acp_core.loops import commands
-from acp_core.loops.turn_scope import scope_of
+from acp_core.loops import launch
+from acp_core.loops.live import scope_of
 from acp_core.model.turn import Brief
 from acp_core.person.permissions import Permissions, Policy, Verdict
 from acp_core.protocols.contract import Collaboration
@@ -34,7 +34,7 @@ def opened(folder: Path) -> Collaboration:
 def told(folder: Path, who: str, drafts: Path) -> tuple[str, Scope, tuple[str, ...]]:
     """A turn's prompt, what the turn is about, and the documents that it changes."""
     collaboration = opened(folder)
-    brief = Brief(commands=commands.usable("acp {command}"), drafts=str(drafts))
+    brief = Brief(commands=launch.usable_commands("acp {command}"), drafts=str(drafts))
     turn = collaboration.turn(who, NOW, brief)
     assert turn is not None
     return (

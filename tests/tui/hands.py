@@ -37,7 +37,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
     monkeypatch.setattr(protocols, "_handed_in", {})
-    protocols.hand_in(protocols.START, "acp_core.loops.acts.new_folder:STARTER")
+    protocols.hand_in(protocols.START, "acp_core.loops.acts.starting:NEW_FOLDER_STARTER")
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("codex", "claude"):

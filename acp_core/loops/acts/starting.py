@@ -1,32 +1,160 @@
-"""Acts that start loops: chosen ones, again, with another program, for everybody."""
+"""Acts that start loops: chosen ones, again, with another program, for everybody, or in a folder that is being made.
+
+Each shows beforehand what exactly will be run, and says afterwards whether that is so. What starts
+programs in a new folder is handed in to the protocols' acts that make folders
+(`acp_core.protocols.kit.starting.Starter`).
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from acp_core.agents import presets
+from acp_core.agents import presets, registry
 from acp_core.agents.failures import FailureClass
-from acp_core.agents.presets import ANY, Preset
+from acp_core.agents.place import place
+from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
-from acp_core.loops import wording
+from acp_core.loops import launch, wording
+from acp_core.loops import spec as specs
 from acp_core.loops.acts import table
 from acp_core.loops.acts.about import About, one_of
-from acp_core.loops.acts.options import Chosen, all_presets, spec_of
-from acp_core.loops.acts.plans import Versions, carry_out, preview_of
-from acp_core.loops.acts.programs import BEFORE, LIKE
-from acp_core.loops.launch import Plan
+from acp_core.loops.acts.programs import (
+    BEFORE,
+    LIKE,
+    Chosen,
+    all_presets,
+    installed,
+    installed_first,
+    missing,
+    renewed,
+    spec_of,
+)
+from acp_core.loops.launch import LaunchError, Plan
 from acp_core.loops.spec import Spec
-from acp_core.model import Action, Outcome, Participant, Preview
+from acp_core.model import Action, Change, Outcome, OutcomeState, Participant, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
-from acp_core.model.text import clean_line
+from acp_core.model.text import clean, clean_line
+from acp_core.person.paths import key_of
 from acp_core.protocols.kit.binding import Context, Narrowed, bound, words_of
+from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.values import Values
+
+
+class Versions:
+    """Plans, for which each program is asked only once which version it is: a person types meanwhile."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def plan(self, spec: Spec, preset: Preset, *, again: bool) -> Plan:
+        """Work out what would be started for one participant; see `launch.plan`."""
+        plan = launch.plan(spec, preset, ask_version=False, again=again)
+        asked = (plan.spec.program, preset.version_args)
+        if plan.refused and asked not in self._known:
+            return plan
+        if asked not in self._known:
+            plan = launch.plan(spec, preset, again=again)
+            self._known[asked] = plan.spec.version
+            return plan
+        return launch.plan_with(plan, preset, self._known[asked])
+
+
+def preview_of(plans: Sequence[Plan], command: tuple[str, ...]) -> Preview:
+    """Every program that would be started: version, working folder, the whole command.
+
+    Args:
+        plans: what would be started.
+        command: does the same on a command line.
+    """
+    refused = [f"{_who(plan)}: {plan.refused}" for plan in plans if plan.refused]
+    return Preview(
+        f"Starts {', '.join(map(_who, plans))} in the background.",
+        tuple(map(_change, plans)),
+        command,
+        tuple(dict.fromkeys(clean_line(each) for plan in plans for each in plan.warnings)),
+        clean_line("; ".join(refused), 1_000),
+        data={"loops": [_facts(plan, plan.refused) for plan in plans]},
+    )
+
+
+def carry_out(plans: Sequence[Plan], *, again: bool) -> Outcome:
+    """Start them; what cannot be started keeps none of the others from it."""
+    loops, started, failed = [], [], []
+    for plan in plans:
+        pid, problem = _start(plan, again=again)
+        loops.append(_facts(plan, problem, pid))
+        if problem:
+            failed.append(f"{_who(plan)}: {clean_line(problem)}")
+        else:
+            started.append(f"{_who(plan)} (process {pid})")
+    words = f"Started {', '.join(started)}." if started else "No loop was started."
+    words += f" Not started: {'; '.join(failed)}." if failed else ""
+    some = OutcomeState.UNKNOWN if failed else OutcomeState.DONE
+    state = some if started else OutcomeState.REFUSED
+    return Outcome(state, words, done=Preview(words, data={"loops": loops}))
+
+
+def _start(plan: Plan, *, again: bool) -> tuple[int, str]:
+    """Start a loop: its process id, or why not."""
+    if plan.refused:
+        return 0, plan.refused
+    try:
+        state = launch.restart(plan) if again else launch.start(plan.spec)
+    except LaunchError as error:
+        return 0, str(error)
+    return state.pid, ""
+
+
+def _who(plan: Plan) -> str:
+    return safe_id(plan.spec.participant)
+
+
+def _change(plan: Plan) -> Change:
+    """A program that would be started, as a preview shows it."""
+    spec = plan.spec
+    name = " ".join(filter(None, (spec.name, clean_line(spec.version), clean_line(spec.model))))
+    redirected = " < <prompt>" if plan.stdin else ""
+    lines = [
+        f"program  {clean_line(spec.program, 4_096) or 'not found'}",
+        f"runs in  {clean_line(spec.workdir, 4_096)}",
+    ]
+    if plan.command:
+        lines.append(f"command  {clean_line(shlex.join(plan.command), 20_000)}{redirected}")
+    if live := live_of(plan):
+        lines.append(f"live     {live}")
+    if plan.refused:
+        lines.append(f"refused  {clean_line(plan.refused)}")
+    return Change(f"{_who(plan)}: {name}", "start", clean("\n".join(lines)))
+
+
+def live_of(plan: Plan) -> str:
+    """The live session that its turns are taken in, or why in none; "" where none is possible."""
+    return clean_line(shlex.join(plan.live), 4_096) if plan.live else plan.not_live
+
+
+def _facts(plan: Plan, problem: str, pid: int = 0) -> dict[str, Any]:
+    """A loop that would be started, or was, for programs."""
+    spec = plan.spec
+    return {
+        "participant": spec.participant,
+        "preset": spec.name,
+        "program": spec.program,
+        "version": spec.version,
+        "model": spec.model,
+        "workdir": spec.workdir,
+        "command": list(plan.command),
+        "prompt_on_stdin": plan.stdin,
+        "live": live_of(plan) or None,
+        "warnings": list(plan.warnings),
+        "problem": problem or None,
+        "pid": pid or None,
+    }
 
 
 class _Wanted(NamedTuple):
@@ -281,3 +409,90 @@ def _starter(
 def _running(about: About, plan: Plan) -> RunnerState | None:
     alive = (loop for loop in about.loops.values() if loop.alive)
     return next((loop for loop in alive if loop.participant == plan.spec.participant), None)
+
+
+Wanted = list[tuple[Spec, Preset]]
+_USUAL = Chosen(
+    "", "", False, False, None, specs.Restart.ON_FAILURE.value, None, None, None, None, []
+)
+
+
+class NewFolderStarter:
+    """Starts programs for the participants of a new folder."""
+
+    def choices(self) -> Mapping[str, Any]:
+        """The programs to choose from, those that are installed first; the first is the usual one.
+
+        Raises:
+            Refused: the person's settings cannot be read.
+        """
+        known = {name: each for name, each in all_presets().items() if name != ANY}
+        return {
+            "choices": tuple(installed_first(known)),
+            "labels": missing(known),
+            "bare": next(iter(installed(known)), None),
+        }
+
+    def preview(self, folder: str, programs: Mapping[str, str]) -> Preview:
+        """What would be started in a folder that does not exist yet, by participant.
+
+        Raises:
+            Refused: there is no such program.
+        """
+        return _preview_of_new_folder(_chosen(folder, programs))
+
+    def start(self, folder: str, programs: Mapping[str, str]) -> Outcome:
+        """Start them.
+
+        Raises:
+            Refused: there is no such program.
+        """
+        return _start_in_new_folder(_chosen(folder, programs))
+
+    def ran(self, folder: str) -> Sequence[str]:
+        """The participants whose programs ran in a folder."""
+        return [safe_id(spec.participant) for spec, _ in _ran(folder, folder)]
+
+    def preview_same(self, before: str, folder: str) -> Preview:
+        """What would be started in a folder that does not exist yet: what ran in another."""
+        return _preview_of_new_folder(_ran(before, folder))
+
+    def start_same(self, before: str, folder: str) -> Outcome:
+        """Start what ran in another folder."""
+        return _start_in_new_folder(_ran(before, folder))
+
+
+NEW_FOLDER_STARTER = NewFolderStarter()
+
+
+def _chosen(folder: str, programs: Mapping[str, str]) -> Wanted:
+    known = all_presets()
+    return [
+        spec_of(folder, name, presets.named(program, known), _USUAL)
+        for name, program in programs.items()
+    ]
+
+
+def _ran(before: str, folder: str) -> Wanted:
+    """What this account's loops of one folder would be asked to do in another."""
+    old, new, found = key_of(before), key_of(folder), []
+    for loop in registry.runners(old):
+        spec = specs.load(place(old, loop.participant))
+        if spec is None:
+            continue
+        workdir = new if spec.workdir == spec.folder else spec.workdir
+        spec = replace(renewed(spec, loop), folder=new, workdir=workdir)
+        try:
+            found.append((spec, spec.resolved()))
+        except PresetError:  # a preset of another version of acp: it is started by hand
+            continue
+    return found
+
+
+def _preview_of_new_folder(wanted: Wanted) -> Preview:
+    plans = [launch.plan(*each, ask_version=False, exists=False) for each in wanted]
+    return preview_of(plans, ())
+
+
+def _start_in_new_folder(wanted: Wanted) -> Outcome:
+    return carry_out([launch.plan(*each) for each in wanted], again=False)

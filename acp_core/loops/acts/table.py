@@ -54,7 +54,6 @@ RUN = (
     options.BUDGET,
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
-
 LAUNCH = ActionSpec(
     names.LAUNCH,
     "Start loops",
@@ -133,7 +132,7 @@ NUDGE = ActionSpec(
     names.NUDGE,
     "Send a message",
     "Send a message to a participant's agent, for its turn.",
-    f"{_BINDERS}.messages:bind_nudge",
+    f"{_BINDERS}.steering:bind_nudge",
     (
         _WHO._replace(help="Name the participant.", position=True),
         Field(
@@ -155,7 +154,7 @@ CANCEL = ActionSpec(
     names.CANCEL,
     "Cancel the turn",
     "Cancel what a participant's agent is doing; the loop then waits for you.",
-    f"{_BINDERS}.cancelling:bind_cancel",
+    f"{_BINDERS}.stopping:bind_cancel",
     (_WHO._replace(help="Name the participant.", position=True),),
     Intent.STOP,
     risky=True,
@@ -219,14 +218,14 @@ LOGIN = ActionSpec(
     names.LOGIN,
     "Log in",
     "Show the login command of a participant's agent.",
-    f"{_BINDERS}.messages:bind_login",
+    f"{_BINDERS}.steering:bind_login",
     (_WHO,),
 )
 RAISE = ActionSpec(
     names.RAISE,
     "Raise a budget",
     "Raise a budget that stops a participant's agent.",
-    f"{_BINDERS}.raising:bind_raise",
+    f"{_BINDERS}.steering:bind_raise",
     (
         _WHO,
         Field("budget", "Raise to", "The new limit: scope = amount, such as turn=5usd.",
@@ -239,7 +238,7 @@ ANSWER = ActionSpec(
     names.ANSWER_PERMISSION,
     "Answer a permission request",
     "Allow or reject what an agent asks permission for, once.",
-    f"{_BINDERS}.permissions:bind_answer",
+    f"{_BINDERS}.steering:bind_answer",
     (
         Field("request", "Request", "Choose the request by its id.",
               Kind.CHOICE, position=True, required=True),

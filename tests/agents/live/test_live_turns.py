@@ -25,7 +25,7 @@ from acp_core.agents.live.state import Files
 from acp_core.agents.presets import parse
 from acp_core.agents.program import Program
 from acp_core.agents.state import Run
-from acp_core.loops.liveness import Liveness
+from acp_core.loops.turns import Liveness
 from acp_core.model.turn import TurnState
 from tests.agents.live.support import Participant
 from tests.agents.support import end_what_runs, wait_for

@@ -25,7 +25,7 @@ from acp_core.stores.asking import DECIDE
 _BY = "by"
 
 
-def act(folder: str, name: str, text: str, by: str) -> Outcome:
+def act_for_host(folder: str, name: str, text: str, by: str) -> Outcome:
     """Do an act on what this host conducts.
 
     Args:
@@ -89,7 +89,7 @@ def _safe(value: Any) -> Any:
     return [_safe(each) for each in value] if isinstance(value, list) else value
 
 
-def permit(folder: str, allowed: bool, text: str, by: str) -> Outcome:
+def answer_for_host(folder: str, allowed: bool, text: str, by: str) -> Outcome:
     """Answer a request for permission that an agent of this host waits with.
 
     Args:
