@@ -15,20 +15,19 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from acp_core.agents import budgets, caps, refused, tool_servers, unnoted
+from acp_core.agents import budgets, permissions, refused, unrecorded_start
 from acp_core.agents.background import importable
 from acp_core.agents.failures import Failure, failure_of
 from acp_core.agents.identity import Identity
 from acp_core.agents.live import binding
-from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
+from acp_core.agents.permissions import NO_TOOLS, ToolServer
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import LOOK, Budget
 from acp_core.agents.state import Phase, Run
-from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
 from acp_core.model.errors import Refused
 from acp_core.person.settings import SettingsError
@@ -190,7 +189,7 @@ def _budget(session: Session, work: Assignment) -> Budget:
     """
     state = session.state
     try:
-        found = caps.in_force(state.folder, state.participant, state.run_id, session.clock)
+        found = budgets.in_force(state.folder, state.participant, state.run_id, session.clock)
     except (Refused, SettingsError) as error:
         raise SpawnError(str(error)) from None
     budget = Budget(session, found)
@@ -258,7 +257,7 @@ def _stop_other(session: Session, run: Run) -> None:
 
 def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
     """An attempt whose session died before it noted that the program had been started."""
-    run = unnoted.begun(session.where, number, work.variable, work.mark(number))
+    run = unrecorded_start.begun(session.where, number, work.variable, work.mark(number))
     if run is not None:
         return run
     out, err = session.file(number, "out"), session.file(number, "err")
@@ -291,7 +290,7 @@ def _begin(session: Session, work: Assignment, budget: Budget) -> Run:
     program = work.program()
     server = _server(session, work, program)
     tools = server.tools if server.command else ()
-    prompt, path = work.prompt() + tool_servers.section(tools), session.file(number, "prompt")
+    prompt, path = work.prompt() + permissions.section(tools), session.file(number, "prompt")
     atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
     command = _command(session, work, program, server, prompt, str(path), number)
     work.begin()
@@ -308,7 +307,7 @@ def _server(session: Session, work: Assignment, program: Program) -> ToolServer:
     if not names:
         return NO_TOOLS
     state = session.state
-    return tool_servers.server(state.folder, state.participant, importable(), names)
+    return permissions.server(state.folder, state.participant, importable(), names)
 
 
 def _is_live(session: Session, program: Program) -> bool:
@@ -332,7 +331,7 @@ def _command(
     if bound is None:
         own = scope.folders[0] if scope.confined else ""
         return program.command(prompt, path, drafts, env, server=server, own=own)
-    return live_commands.command(
+    return binding.command(
         program,
         session.where,
         session.state.participant,

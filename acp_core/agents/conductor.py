@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from acp_core.agents import background, codec, elsewhere, registry
+from acp_core.agents import background, codec, registry, session_lock
 from acp_core.agents.ending import GRACE, Stopped
 from acp_core.agents.identity import Identity
-from acp_core.agents.place import Place, place
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files import claims
 from acp_core.files.claims import Seen
@@ -46,7 +46,7 @@ class Conductor:
     claim: str = ""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LoopDirectory:
         """Where it keeps what is its own: its lock, state and log."""
         return place(self.folder, self.name)
 
@@ -101,31 +101,33 @@ class Conductor:
         """Who holds its claim, or left a program at work, without that our own folder knows it."""
 
         def unknown_holder() -> Seen | None:
-            found = elsewhere.seen(self.folder, self.name, self.claim)
-            return None if found is None or elsewhere.is_known(found, self.last()) else found
+            found = session_lock.seen(self.folder, self.name, self.claim)
+            return None if found is None or session_lock.is_known(found, self.last()) else found
 
         found = unknown_holder()
-        return elsewhere.settled(unknown_holder) if found and found.mine else found
+        return session_lock.settled(unknown_holder) if found and found.mine else found
 
     def other(self) -> Seen | None:
         """Who else holds its claim, for whoever only looks: as `elsewhere`, and never waits.
 
         One of this account's that has only just begun is left out: it is soon known.
         """
-        found = elsewhere.seen(self.folder, self.name, self.claim)
-        if found is None or not found.held or elsewhere.is_known(found, self.last()):
+        found = session_lock.seen(self.folder, self.name, self.claim)
+        if found is None or not found.held or session_lock.is_known(found, self.last()):
             return None
-        return None if found.mine and elsewhere.has_just_begun(found) else found
+        return None if found.mine and session_lock.has_just_begun(found) else found
 
     def is_held(self) -> bool:
         """Whether its place is taken at this moment, also by one that only just began."""
-        found = elsewhere.seen(self.folder, self.name, self.claim)
+        found = session_lock.seen(self.folder, self.name, self.claim)
         return self.place.is_locked() or (found is not None and found.held)
 
     def program_runs(self) -> bool:
         """Whether a program that it started runs, as far as was noted."""
         last = self.last()
-        return bool(last and last.program_alive) or elsewhere.program_runs(self.folder, self.name)
+        return bool(last and last.program_alive) or session_lock.program_runs(
+            self.folder, self.name
+        )
 
     def stop(self, grace: float = GRACE) -> Stopped:
         """Stop it with the program that it runs, and wait until both have ended."""
@@ -134,7 +136,7 @@ class Conductor:
 
 def strangers(folder: str) -> list[Seen]:
     """Those who play participants of a folder without that this account's own folder knows it."""
-    if not elsewhere.has_claims(folder):
+    if not session_lock.has_claims(folder):
         return []
 
     def unknown_holders() -> list[Seen]:
@@ -151,7 +153,7 @@ def strangers(folder: str) -> list[Seen]:
         found = [each for each in unknown_holders() if each.path in before]
         return found
 
-    return elsewhere.settled(still_unknown) if found else []
+    return session_lock.settled(still_unknown) if found else []
 
 
 def loops_of_others(folder: str) -> list[RunnerState]:
@@ -169,7 +171,7 @@ def seen_of_others(folder: str, known: Collection[int] | None = None) -> list[Ru
         folder: the collaboration.
         known: process ids of this account's own loops in it; read from its state folder by default.
     """
-    if not elsewhere.has_claims(folder):
+    if not session_lock.has_claims(folder):
         return []
     found = [*claims.listed(folder, "loops"), claims.seen(folder, claims.CONDUCT)]
     found = [each for each in found if each.owner and (each.held or not each.owner.ended)]
@@ -184,7 +186,7 @@ def seen_of_others(folder: str, known: Collection[int] | None = None) -> list[Ru
 
 def _is_own_past(found: Seen) -> bool:
     """Whether it is one of this account's that just begins, or that ended: nobody else's."""
-    return found.mine and (not found.held or elsewhere.has_just_begun(found))
+    return found.mine and (not found.held or session_lock.has_just_begun(found))
 
 
 def _as_loop(folder: str, found: Seen) -> RunnerState:

@@ -1,6 +1,6 @@
 """Ending processes: they are asked first, and made to where they do not.
 
-Standard library and psutil only.
+A loop that is parked is a shell that reads a line: nothing need be started to end it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import psutil
+
 from acp_core.agents.identity import Identity
 
 GRACE = 10.0  # seconds between asking a program to end and ending it
+
 _AT_ONCE = 2.0  # seconds after which what was made to end is gone
+
 _STEP = 0.02
+
 _LOOK = 0.5  # seconds between two looks whether they live, where the system tells of their end
 
 
@@ -89,3 +94,48 @@ def _wait_for_one(processes: Iterable[Identity], seconds: float) -> None:
     finally:
         for descriptor in opened:
             os.close(descriptor)
+
+
+NAME = "acp-parked"
+"""What a parked loop is called in the system's table of processes."""
+
+_PATIENCE = 2.0  # seconds for a signal to be heeded
+
+_LOOK_AGAIN = 0.005
+
+
+def end_parked(process: Identity) -> bool:
+    """End a loop that is parked. It holds nothing but its locks, and has no program at work.
+
+    It is stopped first: so it cannot become the loop again between the look and its end.
+
+    Returns:
+        Whether it has ended; False, and it goes on, where it is not parked.
+    """
+    if not _is_parked(process):
+        return False
+    send(process, signal.SIGSTOP)
+    if _is_stopped(process) and _is_parked(process):
+        send(process, signal.SIGKILL)
+        return have_ended([process], _PATIENCE)
+    send(process, signal.SIGCONT)
+    return False
+
+
+def _is_parked(process: Identity) -> bool:
+    try:
+        return process.alive() and NAME in psutil.Process(process.pid).cmdline()
+    except psutil.Error:
+        return False
+
+
+def _is_stopped(process: Identity) -> bool:
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        try:
+            if psutil.Process(process.pid).status() == psutil.STATUS_STOPPED:
+                return True
+        except psutil.Error:
+            return False
+        time.sleep(_LOOK_AGAIN)
+    return False

@@ -2,26 +2,384 @@
 
 What a program says in fields goes before what it prints for people: the name of an error, then
 its message, then a status. A message is more exact than a status: services answer 500 for a model
-that they do not know. What only stands in printed lines is inferred, and marked as such. Where these
-are the work of an agent, only lines that are errors as a whole count (`acp_core.agents.error_lines`).
+that they do not know. What only stands in printed lines is inferred, and marked as such. Printed
+lines are the work of an agent, which may be about errors, limits and logins: a line counts only
+where it is such an error as a whole, behind a time, a level or the name of an error.
 
-Pure: nothing is read here, and the time is given.
+When a limit is reset, no program promises to print in these words: whatever is not understood gives
+no time at all. A time is read relative to the moment when it was printed, and as precisely as it
+was printed. Pure: nothing is read here, and the time is given.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from acp_core.agents import error_lines
-from acp_core.agents.limits import Reset, is_near, reset_at
 from acp_core.agents.state import Run
 
+LONGEST = timedelta(days=32)  # a monthly limit; what lies further ahead was misunderstood
+
+RECENT = timedelta(minutes=15)  # so long after it, a printed time of day is still today's
+
+STALE = timedelta(days=1)  # a whole date that is further past tells nothing
+
 _LINE = 2_000  # characters of a line that are read
+
+_BEFORE = r"(?:resets?|try again|retry(?:ing)?|available(?: again)?|retry[- ]after)"
+
+_FIELD = re.compile(r"\bresets_?at\W{1,3}\s*(\d{10})(?:\d{3})?(?!\d)", re.I)
+
+_FIELD_IN = re.compile(r"\bresets_?in_?seconds\W{1,3}\s*(\d{1,7})(?!\d)", re.I)
+
+_EPOCH = re.compile(r"limit reached\s*\|\s*(\d{10})(?:\d{3})?(?!\d)", re.I)
+
+_SPAN = re.compile(
+    rf"(?:{_BEFORE}|\bwait)"
+    r"(?: +in| +after|:)? *((?:\d{1,6}(?:\.\d{1,9})? ?[a-z]+,? ?(?:and )?){1,4})",
+    re.I,
+)
+
+_PIECE = re.compile(
+    r"(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)(?![a-z])",
+    re.I,
+)
+
+_MINUTES = re.compile(r"m(?:in|$)", re.I)
+
+_SECONDS = re.compile(r"retry[- ]after\"?[:=]? *\"?(\d{1,6})\b(?! ?[a-z:-])", re.I)
+
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
+)
+
+_NAMED = f"{_WEEKDAY}|{_MONTH}"
+
+_WORD = (
+    rf"(?:{_NAMED}|\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{{1,9}})?)?)?"
+    r"|\d{1,2}:\d\d(?::\d\d)?|20\d\d\b|\d{1,2}(?:st|nd|rd|th)?(?!\d)"
+    r"|[ap]m\b|at\b|on\b|z\b|[+-]\d\d:?\d\d\b)"
+)
+
+_DATE = re.compile(
+    rf"{_BEFORE}\W{{0,3}}({_WORD}(?:[ ,]{{0,2}}{_WORD}){{0,8}})"
+    r"(?:\s*\(([A-Za-z_/+-]{1,40})\)|\s+((?-i:[A-Z]{2,4})|utc|gmt)\b)?",
+    re.I,
+)
+
+_EXACT = re.compile(rf"{_NAMED}|:\d\d|[ap]m\b|\d-\d", re.I)
+
+_CLOCK = re.compile(r"(?<![+-])\b\d{1,2}:\d\d(:\d\d(\.\d)?)?")  # no offset of a zone
+
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+
+_ZONES = {"UTC": "UTC", "GMT": "UTC", "Z": "UTC"} | {
+    name: zone
+    for letter, zone in {
+        "E": "America/New_York",
+        "C": "America/Chicago",
+        "M": "America/Denver",
+        "P": "America/Los_Angeles",
+    }.items()
+    for name in (f"{letter}T", f"{letter}ST", f"{letter}DT")
+}
+
+
+class Reset(NamedTuple):
+    """When a limit is reset.
+
+    Attributes:
+        at: the moment that was printed; it may have just passed.
+        width: seconds from there to the end of what was printed: 60 for a minute, 1 for a second;
+            0 for a whole hour or a day, which begins then, and for what is exact.
+        readings: every moment that the same words may mean, ``at`` among them; none where they count
+            from when they were printed ("in 5 minutes").
+        is_field: it stood in a field that is made for it, not in a text for people.
+    """
+
+    at: datetime
+    width: float = 0.0
+    readings: tuple[datetime, ...] = ()
+    is_field: bool = False
+
+
+def reset_at(lines: Iterable[str], printed: datetime, zone: tzinfo | None = None) -> Reset | None:
+    """When the limit that these lines are about is reset; None where they do not say so.
+
+    Args:
+        lines: What a program printed, what is most telling first. Fields in them go before texts.
+        printed: When that was printed (aware).
+        zone: Of a time of day that names none; by default this machine's.
+    """
+    read = [line[:_LINE] for line in lines]
+    for line in read:
+        for reset in _fields_in(line, printed):
+            if is_near(reset.at, printed):
+                return reset
+    for line in read:
+        for reset in _texts_in(line, printed, zone):
+            if is_near(reset.at, printed):
+                return reset
+    return None
+
+
+def is_near(at: datetime, printed: datetime) -> bool:
+    """Whether a limit may be reset at this moment, or was a short time ago."""
+    return -STALE <= at - printed <= LONGEST
+
+
+def _fields_in(line: str, printed: datetime) -> Iterator[Reset]:
+    if match := _FIELD.search(line):
+        at = datetime.fromtimestamp(int(match[1]), UTC)
+        yield Reset(at, 0.0, (at,), True)
+    if match := _FIELD_IN.search(line):
+        yield Reset(printed + timedelta(seconds=int(match[1])), is_field=True)
+
+
+def _texts_in(line: str, printed: datetime, zone: tzinfo | None) -> Iterator[Reset]:
+    if match := _EPOCH.search(line):
+        at = datetime.fromtimestamp(int(match[1]), UTC)
+        yield Reset(at, 1.0, (at,))
+    if match := _DATE.search(line):
+        readings = _dates(match, printed, zone)
+        if meant := nearest(readings, printed):
+            yield Reset(meant, _width(match[1]), readings)
+    if match := _SPAN.search(line):
+        pieces = _PIECE.findall(match[1])
+        if seconds := sum(_length(*piece) for piece in pieces):
+            at = printed + timedelta(seconds=seconds)
+            yield Reset(at, 60.0 if _MINUTES.match(pieces[-1][1]) else 0.0)
+    if match := _SECONDS.search(line):
+        yield Reset(printed + timedelta(seconds=int(match[1])))
+
+
+def _length(number: str, unit: str) -> float:
+    return 0.0 if unit.lower() == "ms" else float(number) * _UNITS[unit[0].lower()]
+
+
+def _width(text: str) -> float:
+    """Seconds that the last printed field of a date lasts, where it is a minute or a second."""
+    clock = _CLOCK.search(text.upper().replace("T", " "))
+    if clock is None or clock[2]:
+        return 0.0
+    return 1.0 if clock[1] else 60.0
+
+
+def nearest(readings: Iterable[datetime], printed: datetime) -> datetime | None:
+    """The one of several readings that is meant: the next, or one that has just passed."""
+    near = [each for each in sorted(readings) if is_near(each, printed)]
+    ahead = [each for each in near if each >= printed - RECENT]
+    return ahead[0] if ahead else near[-1] if near else None
+
+
+def _dates(match: re.Match[str], printed: datetime, zone: tzinfo | None) -> tuple[datetime, ...]:
+    """The moments that a printed date may be, in order: the day or the year may be missing."""
+    from dateutil import parser  # late: only where a limit was reached
+
+    text, name = match[1], match[2] or match[3]
+    if not _EXACT.search(text):
+        return ()  # a bare number is no date
+    if name:
+        try:
+            zone = ZoneInfo(_ZONES.get(name.upper(), name))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return ()
+    found = set()
+    for day in _days(text, printed.astimezone(zone)):
+        try:
+            read = parser.parse(text, default=day, tzinfos={"Z": UTC})
+        except (ValueError, OverflowError):
+            continue
+        for fold in (0, 1):  # an hour of the night may come twice
+            try:
+                local = read.replace(fold=fold) if read.tzinfo is None else read
+                aware = local.replace(tzinfo=zone) if zone and not local.tzinfo else local
+                found.add(aware.astimezone(UTC))
+            except (ValueError, OverflowError, OSError):
+                continue
+    return tuple(sorted(found))
+
+
+def _days(text: str, printed: datetime) -> Iterator[datetime]:
+    """The days from which a date takes the fields that it lacks."""
+    today = printed.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    yield today
+    if re.search(rf"{_MONTH}|\d-\d", text, re.I):
+        for years in (-1, 1):
+            yield today.replace(year=today.year + years, day=min(today.day, 28))
+        return
+    for days in (-1, 1, 7) if re.search(_WEEKDAY, text, re.I) else (-1, 1):
+        yield today + timedelta(days=days)
+
+
+_LEAD = re.compile(
+    r"(?:[^\w\[{]+|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+|\[?(?:ERROR|FATAL|WARN(?:ING)?)\]?:?\s+"
+    r"|(?!Assertion)(?:[\w.]{0,80}(?:Error|Exception)|api error|http error|stream error|error|fatal)"
+    r"(?: \(?\d{3}\)?)?(?::\s+| - )|\d: )",
+    re.I,
+)
+
+_MOST_LEADS = 6
+
+_BRACKETS = re.compile(r"\[(api error: .*)\]", re.I)
+
+_OBJECT = re.compile(r"(?:(?:http )?([45]\d\d)\b[^{]{0,60})?(\{.*\})", re.I | re.S)
+
+_END = r"\s*(?:[.!,:;|·(\[{—-].*)?"
+
+_PRODUCT = r"(?:(?:the|your|this) )?(?-i:(?:[A-Z][\w-]* ){0,3})"
+
+
+def _forms(*forms: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{each})" for each in forms), re.I | re.S)
+
+
+_FORMS = {
+    "context": _forms(
+        rf"prompt is too long{_END}",
+        r"(?:this|the) model'?s? maximum context length (?:is|of) .*",
+        r"(?:your |the )?(?:estimated chat |input |prompt |context )?[\w ]{0,40}exceed\w* (?:the |this )"
+        r"(?:[\w,]+ token limit|(?:model'?s? )?(?:maximum |max )?(?:context (?:length|window|limit)"
+        r"|number of (?:input )?tokens))\b.*",
+        r"your estimated chat context of [\d,]+ tokens exceeds .*",
+    ),
+    "credit": _forms(
+        rf"(?:your )?credit balance (?:is )?too low{_END}",
+        rf"insufficient (?:quota|credits?|funds|balance){_END}",
+        rf"(?:you are |you're |you have |your \w+ is |your \w+ has )?(?:out of|no|not enough) credits?"
+        rf"(?: left| remaining)?{_END}",
+        r"quota exceeded\. check your plan.*",
+        r"you exceeded your current quota, please check your plan.*",
+        rf"(?:402:? )?payment required{_END}",
+    ),
+    "model": _forms(
+        r"(?:the |requested )?model [`'\"]?[\w./:@-]+[`'\"]? (?:does not exist|(?:is |was )?not found"
+        rf"|is not supported|is not available)(?: or you do not have access to it| for .*)?{_END}",
+        r"models?/\S{1,80} is not found.*",
+        r"there's an issue with the selected model.*",
+        rf"(?:unknown|invalid|unsupported) model(?:: ?| (?=[`'\"]))[`'\"]?[\w./:@-]+[`'\"]?{_END}",
+    ),
+    "login": _forms(
+        rf"(?:you are |you're )?not logged in{_END}",
+        r"please (?:run|use) [`'\"/]{0,2}(?:\w+ )?(?:auth )?login\b.*",
+        r"please set an auth method in .*",
+        rf"(?:(?:http |status )?401:? )?unauthori[sz]ed{_END}",
+        r"unexpected status 401 .*",
+        rf"(?:invalid|incorrect|missing|no) (?:x-)?api[ _-]?key(?: provided| found| given)?{_END}",
+        rf"(?:\w+ )?api[ _-]?key (?:is )?(?:missing|not configured|invalid|expired|not valid|not found){_END}",
+        rf"(?:api )?authentication (?:failed|required){_END}",
+        rf"(?:your |the )?(?:oauth |access |api )?token (?:has )?expired{_END}",
+        rf"no authentication information found{_END}",
+        r"the model service answered 401\b.*",
+    ),
+    "limit": _forms(
+        r"(?:sorry, )?you(?:'|’| ha)ve (?:hit|reached|exceeded|exhausted) (?:a|the|your)"
+        r"(?: [\w-]+){0,4} (?:limit|quota|capacity)\b.*",
+        r"you exceeded your current quota.*",
+        rf"{_PRODUCT}(?:usage|weekly|daily|monthly|session|hourly|rate|request|spending|opus|\d+-hour)"
+        rf"[ _-]limit (?:was |has been )?(?:reached|exceeded|hit){_END}",
+        rf"{_PRODUCT}(?:(?:request|daily|free|current|api) ){{0,2}}quota (?:exceeded|exhausted){_END}",
+        rf"(?:http |status |http/[\d.]+ )?429:? too many requests{_END}",
+        rf"too many requests{_END}",
+        r"number of (?:request )?tokens has exceeded your .*",
+        r"(?:your )?(?:[\w-]+ )?(?:limit|quota) (?:will )?resets? (?:at|in|on) .*",
+        rf"\[?resource_exhausted\]?(?: error)?{_END}",
+        rf"(?:failed to send the request: )?(?:an unknown error occurred: )?throttlingexception{_END}",
+    ),
+    "service": _forms(
+        r"(?:http |status |http/[\d.]+ )?(?:5\d\d):? (?:internal server error|bad gateway|service unavailable"
+        rf"|gateway time-?out|overloaded(?:_error)?){_END}",
+        rf"(?:internal server error|bad gateway|service unavailable|gateway time-?out|overloaded){_END}",
+        rf"the api provider's servers are down or overloaded{_END}",
+        r"(?:we(?:'|’)re|[\w. -]{1,40} is) (?:currently )?(?:experiencing high (?:demand|load)|overloaded)\b.*",
+        rf"(?:[\w.-]+ )?model is (?:at capacity|overloaded){_END}",
+        rf"(?:connection|network) (?:error|refused|reset(?: by peer)?|timed out){_END}",
+        rf"network is unreachable{_END}",
+        rf"(?:typeerror: )?fetch failed{_END}",
+        rf"request timed out{_END}",
+        r"could not resolve host\b.*",
+        rf"stream disconnected(?: before completion)?{_END}",
+        r"exceeded retry limit, last status.*",
+        r"(?:[\w ]{0,40}, reason: )?(?:connect |getaddrinfo |read |write )?"
+        r"(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EPIPE)\b.*",
+    ),
+}
+
+_AGAIN = re.compile(
+    r"\W*(?:please |your [\w-]* ?(?:limit|quota) (?:will )?)?(?:resets?|try again|retry|available)\b.*",
+    re.I | re.S,
+)
+
+
+def kind_of(line: str) -> str:
+    """The class of failure that a printed line is, as `FailureClass` names it; "" for any other line."""
+    body = _without_leads(line)
+    for kind, forms in _FORMS.items():
+        if forms.fullmatch(body):
+            return kind
+    return ""
+
+
+def says_when(line: str) -> bool:
+    """Whether a line says nothing but when something is possible again."""
+    return _AGAIN.fullmatch(line[:_LINE].strip()) is not None
+
+
+class Answer(NamedTuple):
+    """A service's answer that makes up a whole line.
+
+    Attributes:
+        status: that stands before it; 0 where none does.
+        names: of its error; ``message`` what it says.
+    """
+
+    status: int
+    names: tuple[str, ...]
+    message: str
+
+
+def answer_in(line: str) -> Answer | None:
+    """The answer of a service that makes up a whole line; None where none does."""
+    match = _OBJECT.fullmatch(_without_leads(line))
+    if match is None:
+        return None
+    try:
+        answer = json.loads(match[2])
+    except (ValueError, RecursionError):
+        return None
+    inner = answer.get("error")
+    error = inner if isinstance(inner, dict) else answer
+    if error is answer and not match[1]:
+        return None  # any other object
+    names = [error.get(each) for each in ("type", "code", "status")]
+    message = error.get("message")
+    return Answer(
+        int(match[1] or 0),
+        tuple(each for each in names if isinstance(each, str)),
+        message if isinstance(message, str) else "",
+    )
+
+
+def _without_leads(line: str) -> str:
+    """What a line says behind its time, its level and the names of errors."""
+    body = line[:_LINE].strip()
+    if match := _BRACKETS.fullmatch(body):
+        body = match[1]
+    for _ in range(_MOST_LEADS):
+        match = _LEAD.match(body)
+        if match is None or not match.end():
+            break
+        body = body[match.end() :]
+    return body.strip()
 
 
 class FailureClass(str, Enum):
@@ -184,8 +542,11 @@ _TABLE = (
         r"stream disconnected|exceeded retry limit|could not resolve host|request timed out",
     ),
 )
+
 _NOT_FOUND, _UNAVAILABLE = 404, 503
+
 _NO_ANSWER = "its model service did not answer"
+
 _LASTING = re.compile(
     r"(?:usage|weekly|daily|monthly|session|hour|opus|spending|your) limit|\bquota\b", re.I
 )
@@ -212,7 +573,7 @@ def classify(report: Report, printed: datetime, zone: tzinfo | None = None) -> F
 
 def _dated(report: Report, reason: str) -> tuple[str, ...]:
     """The texts that may say until when: of an agent's work, only those that say nothing else."""
-    lines = tuple(each for each in report.printed if error_lines.says_when(each))
+    lines = tuple(each for each in report.printed if says_when(each))
     return (*report.messages, *report.logged, reason, *lines)
 
 
@@ -237,8 +598,8 @@ def _class_of(report: Report) -> tuple[FailureClass, str, bool]:
 
 def _of_line(text: str) -> FailureClass | None:
     """The class of an error that makes up a whole line; None for any other line."""
-    answer = error_lines.answer_in(text)
-    if kind := error_lines.kind_of(answer.message if answer else text):
+    answer = answer_in(text)
+    if kind := kind_of(answer.message if answer else text):
         return FailureClass(kind)
     if answer is None:
         return None

@@ -1,18 +1,29 @@
-"""Which process is meant: a process id is used again, a process id with its birth is not."""
+"""Which process is meant: a process id is used again, a process id with its birth is not.
+
+Agents that loop by themselves, and loops of another user or another state folder, are not in our
+registry: their command lines say that they wait for a participant's turn.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
+from acp_core.person.paths import key_of
+
 ATTEMPT = "ACP_ATTEMPT"
 """The variable by which a program bears the name of its attempt (see `bearer`)."""
+
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+
 _SAME = 1.0  # seconds that two readings of one creation time may differ by
+
 _TICK = 0.05  # the same for the time since the machine started, which no clock change moves
 
 
@@ -144,3 +155,68 @@ def _alive(process: psutil.Process) -> Identity | None:
         return None if process.status() == psutil.STATUS_ZOMBIE else _of(process)
     except psutil.Error:
         return None
+
+
+_WAITING = ("wait", "loop", "wait_for_turn.py")  # those that stay; `append` is over at once
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingProcess:
+    """A process that waits for a participant's turn.
+
+    Attributes:
+        process: the process.
+        folder: the collaboration's key.
+        participant: whose turn it waits for, as typed.
+        started: when it was started.
+        parent: the process id of its parent.
+    """
+
+    process: Identity
+    folder: str
+    participant: str
+    started: datetime
+    parent: int
+
+
+def waiting_processes(folder: str | None = None) -> list[WaitingProcess]:
+    """The processes of this machine that wait for a participant's turn, oldest first.
+
+    Args:
+        folder: only those of this collaboration (a path or URL).
+    """
+    wanted = None if folder is None else key_of(folder)
+    found = []
+    for process in psutil.process_iter():
+        try:
+            waiting = _waiting(process)
+        except (psutil.Error, OSError):
+            continue
+        if waiting and (wanted is None or waiting.folder == wanted):
+            found.append(waiting)
+    return sorted(found, key=lambda each: each.started)
+
+
+def _waiting(process: psutil.Process) -> WaitingProcess | None:
+    argv = process.cmdline()
+    who = _option(argv, "--participant")
+    where = _option(argv, "--folder")
+    if not who or not where or not any(os.path.basename(word) in _WAITING for word in argv[:6]):
+        return None
+    identity = identify(process.pid)
+    if identity is None:
+        return None
+    started = datetime.fromtimestamp(process.create_time(), UTC)
+    folder = key_of(os.path.join(process.cwd(), where))
+    return WaitingProcess(identity, folder, who, started, process.ppid())
+
+
+def _option(argv: Sequence[str], name: str) -> str:
+    for place, word in enumerate(argv):
+        if word == "--":
+            return ""
+        if word == name and place + 1 < len(argv):
+            return argv[place + 1]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return ""

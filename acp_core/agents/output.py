@@ -1,21 +1,22 @@
-"""What a running program prints, read from the files that it prints into.
-
-A program prints into files of its own, not into a pipe to us: so it is not harmed when whoever
-watches it dies, nothing of what it said is lost, and the next watcher reads it all again.
-"""
+"""What a program prints, read from its files: as they grow, and what it said once it has ended."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import deque
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_core.agents import streams
-from acp_core.agents.streams.progress import MAX_LINE, Progress
+from acp_core.agents.progress import MAX_LINE, Progress
+from acp_core.files.reading import Unreadable, open_regular
 
 _AT_ONCE = 4 << 20  # bytes that one look reads at most: the rest comes with the next
+
 LIMIT = 256 << 20  # bytes of one file; then it is begun anew
+
 LAST = 12  # lines that are kept to be shown
 
 
@@ -145,3 +146,49 @@ class Output:
 
     def _keep(self, said: list[tuple[str, str]]) -> None:
         self.lines.extend(line for _, line in said if line)
+
+
+_READ = 16 << 20  # bytes that are read, the last ones
+
+
+class Transcript(NamedTuple):
+    """What a program said: every message but repeated ones, and how far it was at the end."""
+
+    messages: tuple[str, ...]
+    progress: Progress
+
+
+def read_end(path: Path, limit: int = _READ) -> bytes:
+    """The last ``limit`` bytes of a plain file; none where there is no such file."""
+    try:
+        descriptor, found = open_regular(path)
+    except Unreadable:
+        return b""
+    try:
+        return os.pread(descriptor, limit, max(0, found.st_size - limit))
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def parse(data: bytes, stream: str) -> Transcript:
+    """Take apart what a program printed.
+
+    Args:
+        data: what it printed on its standard output.
+        stream: the form of it, one of `streams.NAMES`.
+
+    Raises:
+        KeyError: there is no such form.
+    """
+    parser = streams.parser(stream)
+    messages: list[str] = []
+    for line in data.split(b"\n"):
+        if line:
+            parser.feed(line[: MAX_LINE + 1], time.time())
+        text = parser.progress.said
+        if text and (not messages or messages[-1] != text):
+            messages.append(text)
+    parser.end()
+    return Transcript(tuple(messages), parser.progress)

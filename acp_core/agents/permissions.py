@@ -1,24 +1,105 @@
-"""What a program may do in one attempt, in the words of its own permissions: pure functions.
+"""What a program may do in one attempt, in the words of its own permissions.
 
 A program may change files below its working folder, the collaboration and its drafts, and run the
 commands that its prompt names. Everything else it refuses by itself, as nobody is there to ask.
 A command is allowed by its beginning; programs that would let a redirection or a substitution
-follow get a rule against these signs.
+follow get a rule against these signs. A participant's tools are served by a command of ours.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from acp_core.agents.tool_servers import NAME, NO_TOOLS, ToolServer
+from acp_core.person.paths import CONFIG_VARIABLE, STATE_VARIABLE
+
+NAME = "acp"
+"""What programs call the server."""
+
+LIBRARY = "mcp"
+
+EXTRA = 'install the extra: pip install "acp-tui[mcp]"'
+
+_NEEDED = (STATE_VARIABLE, CONFIG_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServer:
+    """How a program starts the server.
+
+    Attributes:
+        command: an absolute path and its arguments; empty where there is no server.
+        env: variables that it gets: several programs hand a server few of their own.
+        tools: the names of its tools, where the program must be told which it may use.
+    """
+
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    tools: tuple[str, ...] = ()
+
+
+NO_TOOLS = ToolServer()
+"""No server."""
+
+
+def missing() -> str:
+    """Why no tools can be served here; "" where they can."""
+    return "" if importlib.util.find_spec(LIBRARY) else EXTRA
+
+
+def program() -> tuple[str, ...]:
+    """The words that run this very acp, wherever they are run."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "acp")
+    return (beside,) if os.path.isfile(beside) else (sys.executable, "-P", "-m", "acp_core")
+
+
+def variables() -> dict[str, str]:
+    """The variables by which acp finds its own folders, as far as they are set."""
+    return {name: os.environ[name] for name in _NEEDED if os.environ.get(name)}
+
+
+def section(tools: Sequence[str]) -> str:
+    """What the prompt of an agent says of its tools; not each program hands them to its model."""
+    if not tools:
+        return ""
+    names = ", ".join(f"`{name}`" for name in tools)
+    lines = [
+        "",
+        "## Tools",
+        "",
+        f"If you have tools of the MCP server `{NAME}` ({names}), use them.",
+    ]
+    if "ask_human" in tools:
+        lines.append("`ask_human` gets an answer from a person and ends nothing.")
+    return "\n".join([*lines, ""])
+
+
+def server(
+    folder: str, participant: str, env: Mapping[str, str], tools: Sequence[str]
+) -> ToolServer:
+    """The server of a participant whose turns somebody else waits for.
+
+    Args:
+        folder, participant: who uses the tools, and where.
+        env: variables that acp needs so that it runs.
+        tools: their names.
+    """
+    if missing():
+        return NO_TOOLS
+    words = ("mcp", "--folder", folder, "--participant", participant, "--no-wait")
+    return ToolServer((*program(), *words), {**variables(), **env}, tuple(tools))
+
 
 _SIGNS = (">", "<", "$(", "`", "\n")
 """What turns an allowed command into another one, or lets it write elsewhere."""
+
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
+
 _OPENCODE_ALLOWED = (
     "read",
     "edit",
@@ -30,9 +111,13 @@ _OPENCODE_ALLOWED = (
     "todowrite",
     "todoread",
 )
+
 _QWEN_CHANGES = ("edit", "write_file")
+
 _GEMINI_REST = r'( ([^<>|;&$`\\]|\\")*)?"'
+
 _GEMINI_CHANGES = ("write_file", "replace")
+
 _GEMINI_PRIORITY = 900  # above what the program decides by itself, of 0 to 999
 
 
@@ -204,7 +289,9 @@ def _literal(path: str) -> str:
 _KINDS: Mapping[str, Callable[[Scope], Grant]] = MappingProxyType(
     {"claude": _claude, "opencode": _opencode, "gemini": _gemini, "qwen": _qwen}
 )
+
 NAMES: Sequence[str] = ("", *_KINDS)
 """The programs whose permissions are known; "" for the others."""
+
 TOOLS = frozenset({"claude", "opencode", "qwen"})
 """Those that take a server of tools for one attempt."""

@@ -1,17 +1,18 @@
-"""How a program is run for one turn: presets, as data.
+"""How a program is run for one turn: presets, as data; and which of their programs this machine has.
 
-The known programs stand in ``presets.toml`` beside this file; people add their own, or change
-those, in ``config.toml``.
+A search goes through every folder of ``PATH``, so that its outcome holds for a moment.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
@@ -20,10 +21,13 @@ from acp_core.agents import permissions, streams
 from acp_core.model.errors import Refused
 
 PROMPTS = ("stdin", "argv", "file")
+
 TELLS = ("", "running", "end", "never")
+
 COMMANDS = "acp {command}"
 """How a prompt names a command: ``{command}`` is acp's name for it ("append"), ``{script}`` the
 file name of the bundled script ("append_event.py")."""
+
 ANY = "command"
 
 
@@ -158,8 +162,10 @@ _TEXTS = (
     "asks_not",
     "live_install",
 )
+
 _LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset", "allow",
           "login_files", "login_env", "live", "confirmed_args", "declined_args")  # fmt: skip
+
 _PRICES = ("price_in", "price_out")
 
 
@@ -343,3 +349,17 @@ def any_command(argv: Sequence[str], base: Preset | None = None) -> Preset:
     elif any("{prompt}" in word for word in argv):
         prompt = "argv"
     return replace(base, program=argv[0], args=tuple(argv[1:]), prompt=prompt)
+
+
+_HOLDS = 1.0  # s
+
+
+def is_installed(program: str) -> bool:
+    """Whether a program is on ``PATH``, as it was at most a second ago; False for no program."""
+    path = os.environ.get("PATH", os.defpath)
+    return bool(program) and _is_on(path, program, time.monotonic() // _HOLDS)
+
+
+@lru_cache(maxsize=256)
+def _is_on(path: str, program: str, moment: float) -> bool:
+    return shutil.which(program, path=path) is not None

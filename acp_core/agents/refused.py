@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from acp_core.agents.failures import LONGEST as LONGEST_LIMIT
 from acp_core.agents.failures import Failure, FailureClass
-from acp_core.agents.limits import LONGEST as LONGEST_LIMIT
 from acp_core.agents.session import Session
 from acp_core.agents.state import Limit, Phase
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.ending import GRACE, Stopped, end
-from acp_core.agents.place import LoopRunning, Place, place, root
+from acp_core.agents.loop_directory import LoopDirectory, LoopRunning, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.files import atomic, claims
 from acp_core.files.reading import Stamp, read_bounded, stamp
@@ -47,7 +47,7 @@ class Registry:
                 found.append(_state(each, *read))
         return sorted(found, key=lambda state: (state.started, state.participant))
 
-    def _saved(self, where: Place) -> tuple[Saved, Saved] | None:
+    def _saved(self, where: LoopDirectory) -> tuple[Saved, Saved] | None:
         """The state of a loop as it stands in its file, and the same safe to show."""
         seen = stamp(where.state)
         if seen is None:
@@ -80,7 +80,7 @@ def find(folder: str, participant: str) -> RunnerState | None:
     return _state(where, saved, _safe(saved)) if saved else None
 
 
-def load(where: Place) -> Saved | None:
+def load(where: LoopDirectory) -> Saved | None:
     """What a loop's state file says, as it stands there; None where it cannot be read."""
     try:
         return codec.read(Saved, where.state)
@@ -88,14 +88,14 @@ def load(where: Place) -> Saved | None:
         return None
 
 
-def _places() -> list[Place]:
+def _places() -> list[LoopDirectory]:
     try:
-        return [Place(Path(entry.path)) for entry in os.scandir(root()) if entry.is_dir()]
+        return [LoopDirectory(Path(entry.path)) for entry in os.scandir(root()) if entry.is_dir()]
     except OSError:
         return []
 
 
-def _state(where: Place, saved: Saved, shown: Saved) -> RunnerState:
+def _state(where: LoopDirectory, saved: Saved, shown: Saved) -> RunnerState:
     return RunnerState(
         folder=saved.folder,
         participant=saved.participant,
@@ -170,9 +170,11 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
         grace: seconds between asking and ending.
         claim: the name of its claim; by default that of the participant.
     """
-    from acp_core.agents.elsewhere import stop_elsewhere  # late: who merely looks needs none of it
-    from acp_core.agents.hold import has_claims
-    from acp_core.agents.parked import end_parked
+    from acp_core.agents.ending import end_parked
+    from acp_core.agents.session_lock import (
+        has_claims,
+        stop_elsewhere,  # late: who merely looks needs none of it
+    )
 
     where = place(folder, participant)
     saved = load(where)
@@ -230,7 +232,7 @@ def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Sto
         return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
 
 
-def _note_stopped(where: Place, saved: Saved) -> None:
+def _note_stopped(where: LoopDirectory, saved: Saved) -> None:
     """Say so in the state file of a loop that could not say it itself."""
     from acp_core.agents.logs import Log  # late, as in `stop`
 
@@ -258,7 +260,7 @@ def nudge(folder: str, participant: str, message: str, now: datetime) -> None:
     atomic.replace(where.nudge, json.dumps(told).encode(), sync=False, private=True)
 
 
-def take_nudge(where: Place) -> str | None:
+def take_nudge(where: LoopDirectory) -> str | None:
     """The message that a person left, taken away.
 
     Returns:

@@ -3,61 +3,239 @@
 A session knows no protocol. It holds the participant's lock, so that it is the only one; it keeps
 the state file and the log that others read; it starts the program, reads what the program prints,
 and ends it when asked. A session that dies loses nothing: the program goes on, prints into its
-files, and the next session takes it over. What all who run programs share stands in this room:
+files, and the next session takes it over. A wait of it ends at once when a child ends or somebody
+asks it to stop. What all who run programs share stands in this room:
 
 * `Program` (`acp_core.agents.program`): which program acts, and the command that starts it.
-* `Attempt` (`acp_core.agents.attempt`): one program from its start to its end, stopped politely.
+* `Attempt` (`acp_core.agents.spawn`): one program from its start to its end, stopped politely.
 * `Session`: starts attempts and takes them over, with state, log, limits and figures. A loop takes
   a participant's turns with one; a cycle's and a run's agents each work in one.
 * `Assignment` (`acp_core.agents.assignment`): something that is to be done once, whoever dies:
   its attempt is found again by its name, by its environment, or by what it printed.
-* `Shielded` (`acp_core.agents.shielded`): a program whose end is written down beside it, for
+* `Shielded` (`acp_core.agents.detached_run`): a program whose end is written down beside it, for
   whoever keeps its attempts in folders of its own.
-* `transcript`: what a program said, read once it has ended; `failures`: why it failed.
+* `output`: what a program said, read once it has ended; `failures`: why it failed.
 * `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import select
+import signal
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
-from acp_core.agents import codec, ending, ledger, record, spawn, streams, unnoted
-from acp_core.agents.attempt import Attempt, Process
-from acp_core.agents.hold import Hold, Locks, hold, inherit
+from acp_core.agents import codec, ending, ledger, spawn, streams, unrecorded_start
+from acp_core.agents.failures import moment
 from acp_core.agents.identity import myself, session_members
-from acp_core.agents.live import control, feed
+from acp_core.agents.live import feed
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
-from acp_core.agents.logs import Log
+from acp_core.agents.logs import Log, rotate
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.output import Output
-from acp_core.agents.place import Place, place
 from acp_core.agents.program import Program
-from acp_core.agents.record import Prices
 from acp_core.agents.registry import load
-from acp_core.agents.signals import Signals
-from acp_core.agents.spawn import Child, Command, Exit
+from acp_core.agents.session_lock import Hold, Locks, hold, inherit
+from acp_core.agents.spawn import Attempt, Child, Command, Exit, Process
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
 from acp_core.files.claims import of_participant
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import key_of
 
+_STOP = ("SIGTERM", "SIGINT", "SIGHUP")
+
+_NOTICE = ("SIGCHLD",)
+
+
+class Signals:
+    """Takes this process's signals for the length of a ``with`` block, in its main thread.
+
+    Elsewhere it only waits.
+
+    Attributes:
+        stop: the name of the signal that asked to stop; "" as long as none did.
+    """
+
+    def __init__(self) -> None:
+        self.stop = ""
+        self._before: dict[int, Any] = {}
+        self._wakeup = -1
+        self._ends: tuple[int, int] | None = None
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        self._ends = (read, write)
+        self._wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for name in (*_STOP, *_NOTICE):
+            number = getattr(signal, name)
+            # a handler, not SIG_IGN: programs that we start would inherit that one
+            self._before[number] = signal.signal(number, self._received)
+        return self
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        name = signal.Signals(number).name
+        if name in _STOP:
+            self.stop = name
+
+    def wait(self, seconds: float) -> None:
+        """Wait for so long, or until a signal comes."""
+        if self._ends is None:
+            threading.Event().wait(seconds)
+            return
+        ready, _, _ = select.select([self._ends[0]], [], [], max(0.0, seconds))
+        if ready:
+            with contextlib.suppress(BlockingIOError):
+                while os.read(self._ends[0], 4096):
+                    pass
+
+    def wake(self) -> None:
+        """End the wait of the main thread, from any thread, while the ``with`` block lasts."""
+        if self._ends is not None:
+            with contextlib.suppress(BlockingIOError):  # full: it wakes anyway
+                os.write(self._ends[1], b"\0")
+
+    def let_go(self) -> None:
+        """Let signals do again what they did before: a process that is about to be another
+
+        program must not take one that this one would have heeded.
+        """
+        self.__exit__(None, None, None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._ends is None:
+            return
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup)
+        for end in self._ends:
+            os.close(end)
+        self._ends = None
+
+
+Prices = tuple[float | None, float | None]
+"""US dollars per million tokens read and written, where known."""
+
+_LIMIT = 1 << 20  # bytes of a file of records; then a new one is begun
+
+_LEFT_OUT = ("process", "lines", "complaints", "error_lines", "tool", "retrying", "retrying_until")
+
+
+def measured(run: Run, output: Output, prices: Prices, now: datetime) -> Run:
+    """An attempt with everything that its output tells so far."""
+    progress = output.progress
+    cost, estimated = progress.cost, False
+    if cost is None and None not in prices and progress.tokens_in + progress.tokens_out:
+        price_in, price_out = (price or 0.0 for price in prices)
+        cost = (progress.tokens_in * price_in + progress.tokens_out * price_out) / 1e6
+        estimated = True
+    finished = run.finished or (now if progress.finished else None)
+    return replace(
+        run,
+        first_output=moment(output.first),
+        last_output=moment(output.last),
+        tool=progress.tool,
+        refused=tuple(progress.refused),
+        refusals=tuple(progress.refusals),
+        retries=progress.retries,
+        retrying=progress.retrying,
+        retrying_until=moment(progress.retrying_until),
+        retry_reason=progress.retry_reason,
+        silent=progress.silent,
+        tokens_in=progress.tokens_in,
+        tokens_out=progress.tokens_out,
+        tokens_estimated=progress.tokens_estimated,
+        cost=cost,
+        cost_estimated=estimated,
+        session=progress.session,
+        opened=progress.opened,
+        model=progress.model,
+        version=progress.version,
+        finished=finished if progress.finished else None,
+        is_error=progress.is_error,
+        error=progress.error,
+        error_name=progress.error_name,
+        error_status=progress.error_status,
+        resets_at=moment(progress.resets_at),
+        told_at=moment(progress.told_at),
+        complaints=tuple(progress.complaints),
+        error_lines=progress.error_lines,
+        cut_off=progress.cut_off,
+        lines=tuple(output.lines),
+    )
+
+
+def ended(run: Run, how: Exit, now: datetime) -> Run:
+    """An attempt whose program has ended."""
+    return replace(
+        run,
+        ended=now,
+        exit_code=how.code,
+        signal=how.signal,
+        exit=str(how),
+        tool="",
+        unanswered=run.retrying or (run.silent and bool(run.stopped)),
+        retrying=False,
+        retrying_until=None,
+    )
+
+
+def append(path: Path, run: Run, facts: dict[str, object]) -> None:
+    """Add a line of JSON for an attempt that ended; a full disk loses it.
+
+    Args:
+        path: the file of records.
+        run: the attempt.
+        facts: what else is known of it, ready for JSON.
+    """
+    told = {each.name: getattr(run, each.name) for each in fields(run)}
+    told = {name: value for name, value in told.items() if name not in _LEFT_OUT}
+    told = {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
+    told["calls"] = [asdict(each) for each in run.calls]
+    line = json.dumps(told | facts, ensure_ascii=True, default=str).encode() + b"\n"
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.stat().st_size > _LIMIT:
+            rotate(path)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "ab") as file:
+            file.write(line)
+
+
 TICK = 0.25  # seconds between two looks at a running program
+
 _WRITE = 1.0  # seconds between two writes of the state while the program works
+
 KEPT_RUNS = 30
+
 _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
 _CARRIED = ("turn", "own", "attempt", "run", "counted", "counted_tokens", "counted_cost")
+
 _PAUSE = ("failure", "limited", "limit", "retry_at", "waits", "troubled")  # of the same command
+
 _WAITED_FOR = ("phase", "since", "note", "capped")  # of one that was interrupted
+
 _FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated", "unpriced")
+
 _EARLIER = 50  # runs whose figures are kept
 
 Check = Callable[[Run], str]
@@ -88,7 +266,7 @@ class Session:
 
     def __init__(
         self,
-        where: Place,
+        where: LoopDirectory,
         saved: Saved,
         *,
         stream: str,
@@ -198,7 +376,7 @@ class Session:
         where, folder = self.where, self.state.folder
         if self._locks is not None:
             return inherit(where, folder, self._claim, self._locks)
-        left = unnoted.left(where, load(where))
+        left = unrecorded_start.left(where, load(where))
         adopts = left.process.pid if left else None
         return hold(where, folder, self._claim, self.state.program, self._about, adopts)
 
@@ -217,7 +395,7 @@ class Session:
             return
         if before is not None:
             self._go_on_from(before)
-        if (left := unnoted.left(self.where, before)) is not None:
+        if (left := unrecorded_start.left(self.where, before)) is not None:
             self.state = replace(self.state, run=left)
             self._unfinished = left
 
@@ -346,7 +524,7 @@ class Session:
         if isinstance(command, LiveCommand):
             child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
         else:
-            child = spawn.start(unnoted.numbered(command, self.where, number), out, err)
+            child = spawn.start(unrecorded_start.numbered(command, self.where, number), out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
@@ -381,14 +559,14 @@ class Session:
             self.update(run=run)
 
     def _measured(self, run: Run, output: Output) -> Run:
-        return record.measured(run, output, self._prices, self.clock())
+        return measured(run, output, self._prices, self.clock())
 
     def _end(self, run: Run, how: Exit) -> Run:
-        run = record.ended(run, how, self.clock())
+        run = ended(run, how, self.clock())
         self._note_child(None)
         state = self.state
         left = () if run.live else session_members(run.process.pid)
-        if by := control.cancelled_by(self.where, run.number):
+        if by := live_turns.cancelled_by(self.where, run.number):
             run = replace(run, stopped=f"cancelled by {by}", cancelled=by)
         if run.live:
             out = Path(run.out)
@@ -396,7 +574,7 @@ class Session:
             run = replace(
                 run, unusable=live_turns.unusable(out), crashed=crashed, calls=feed.tool_uses(out)
             )
-            live_turns.sweep(self.where)
+            live_turns.end_leftovers(self.where)
         ledger.note(run, state.folder, state.participant, self.clock())
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(
@@ -421,7 +599,7 @@ class Session:
         """
         state = self.state
         own = {"program": state.program, "version": state.version, "model": state.model}
-        record.append(self.where.turns, run, own | facts)
+        append(self.where.turns, run, own | facts)
 
     def finish(self, phase: Phase, note: str, **changes: Any) -> None:
         """End what the program left behind, and note that the session is over.

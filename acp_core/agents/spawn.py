@@ -1,7 +1,9 @@
-"""Starting a program for one turn: found, given its prompt, alone in its own process group.
+"""Starting a program for one turn, alone in its own process group, and watching it until it has ended.
 
 Nothing ever goes through a shell: a prompt is one argument, or a file that is the program's
 standard input or is named to it. Programs get no terminal, and no standard input that stays open.
+Every protocol that runs a participant's program watches it through an `Attempt`, which never waits
+by itself.
 """
 
 from __future__ import annotations
@@ -13,22 +15,29 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
+from acp_core.agents.ending import GRACE
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.permissions import Scope, asking, grant
+from acp_core.agents.permissions import NO_TOOLS, Scope, ToolServer, asking, grant
 from acp_core.agents.presets import Preset
-from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic, git, modes
 from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
+
 _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE")
+
 _ARGUMENT = 120_000  # bytes of one argument; Linux refuses 128 KiB
+
 _DECLINED = "n\n" * 1_000  # at the end of its input a program would take its own default
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+\-]*")
+
 _PLACE = re.compile(r"\{(prompt|prompt_file|folder|workdir|drafts|model|tool|document)\}")
 
 
@@ -334,3 +343,74 @@ def _why(command: Command, error: OSError | ValueError) -> str:
     if error.errno == errno.ENOEXEC:
         return f"{name}: not a program that this machine can run"
     return f"{name}: {error.strerror or error}"
+
+
+_STEP = 0.05  # seconds between two looks
+
+
+class Process(Protocol):
+    """A program at work, however it was come by."""
+
+    def poll(self) -> Exit | None:
+        """How it ended, or None while it runs."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to everything in its process group."""
+
+
+class Attempt:
+    """Watches a program; whoever has it calls `poll` until the program has ended.
+
+    Args:
+        process: the program.
+        grace: seconds between asking it to end and making it.
+
+    Attributes:
+        stopped: why it was asked to end; "" where it was not.
+    """
+
+    def __init__(self, process: Process, grace: float = GRACE) -> None:
+        self._process = process
+        self._grace = grace
+        self._kill_at: float | None = None
+        self.stopped = ""
+
+    def poll(self) -> Exit | None:
+        """How the program ended, or None while it runs.
+
+        One that was asked to end and did not within its time is made to.
+        """
+        ended = self._process.poll()
+        if ended is None and self._kill_at is not None and time.monotonic() > self._kill_at:
+            self._process.signal(signal.SIGKILL)
+        return ended
+
+    def stop(self, why: str) -> bool:
+        """Ask the program to end, once.
+
+        Args:
+            why: the reason; with "" nothing is done.
+
+        Returns:
+            Whether it was asked now.
+        """
+        if self.stopped or not why:
+            return False
+        self.stopped = why
+        self._process.signal(signal.SIGTERM)
+        self._kill_at = time.monotonic() + self._grace
+        return True
+
+    def wait(self, seconds: float | None = None, late: str = "it exceeded its time limit") -> Exit:
+        """Wait until the program has ended.
+
+        Args:
+            seconds: after which it is stopped; None for never.
+            late: the reason that is given then.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        while (ended := self.poll()) is None:
+            if until is not None and time.monotonic() > until:
+                self.stop(late)
+            time.sleep(_STEP)
+        return ended

@@ -134,7 +134,7 @@ class Limit:
 
     Attributes:
         at: when it is reset, as it was told.
-        width: seconds from there within which it may be (see `acp_core.agents.limits.Reset`).
+        width: seconds from there within which it may be (see `acp_core.agents.failures.Reset`).
         certain: whether a field said so, or only a text.
         told: when the last refusal was printed.
         late: refusals since it should have been reset; ``since`` when the first of them came.

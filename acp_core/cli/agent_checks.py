@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from acp_core.agents import folder_trust, presets, spawn
+from acp_core.agents import presets, spawn
+from acp_core.agents import program as agents_program
 from acp_core.agents.live import binding
-from acp_core.agents.live import command as live_commands
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
 from acp_core.loops import parking
@@ -66,7 +66,7 @@ def _program(preset: Preset, folders: Sequence[str], allowed: Permissions) -> tu
 def _live(preset: Preset, allowed: Permissions) -> Check:
     """Whether its turns are taken in a live session, or it is started for each attempt."""
     name = f"{preset.name} live"
-    why = live_commands.missing(preset, os.getcwd()) if preset.live else ""
+    why = binding.missing(preset, os.getcwd()) if preset.live else ""
     is_live = bool(preset.live) and not why
     if unbound := binding.unbound(preset, allowed.policy, live=is_live):
         return Check(_GROUP, name, State.OPTIONAL, unbound)
@@ -82,13 +82,13 @@ def _live(preset: Preset, allowed: Permissions) -> Check:
 
 def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:
     """Whether its model gets tools where it would work."""
-    if not folder_trust.asks(preset):
+    if not agents_program.asks(preset):
         return
     name = f"{preset.name} tools"
     for folder in map(os.path.abspath, filter(os.path.isdir, folders)):
-        if folder_trust.missing(preset, folder):
-            value = f"{preset.title} {folder_trust.EFFECT}: {folder}"
-            yield Check(_GROUP, name, State.WARN, value, folder_trust.cure(preset, folder))
+        if agents_program.missing(preset, folder):
+            value = f"{preset.title} {agents_program.EFFECT}: {folder}"
+            yield Check(_GROUP, name, State.WARN, value, agents_program.cure(preset, folder))
         else:
             yield Check(_GROUP, name, State.OK, f"in {folder}")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import acp_core
 from acp_core.agents.live import inside
-from acp_core.agents.tool_servers import EXTRA, NAME, missing
+from acp_core.agents.permissions import EXTRA, NAME, missing
 from acp_core.model.action_spec import QuerySpec, Spec
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols import locations

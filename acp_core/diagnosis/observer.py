@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.agents import place
+from acp_core.agents import loop_directory
 from acp_core.files import run_folder
 from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
@@ -101,7 +101,7 @@ class Observer:
             return _changed(before, self._loops or {}) | _changed(asked, self._waiting)
 
     def _read(self) -> None:
-        if self._registry is None and place.are_any():
+        if self._registry is None and loop_directory.are_any():
             from acp_core.agents.registry import Registry
 
             self._registry = Registry()
@@ -135,7 +135,7 @@ class Observer:
         with self._lock:
             known = self._loops or {}
             places = {Path(loop.place) for name in names for loop in known.get(name, ())}
-        return frozenset({place.root(), place.permissions(), *places})
+        return frozenset({loop_directory.root(), loop_directory.permissions(), *places})
 
     def diagnosis(self) -> Diagnosis:
         """A new diagnosis for one collaboration."""
@@ -187,7 +187,7 @@ def _silence() -> str:
 
 def _waiting() -> dict[str, Waiting]:
     """The requests that wait for a person, by collaboration."""
-    if not place.permissions().is_dir():
+    if not loop_directory.permissions().is_dir():
         return {}
     from acp_core.agents.live.answers import waiting
 

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.questions import choice_text
-from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest
+from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest, choice_text
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
 from acp_core.model import Cause, Change, Row, Target, Tone
 from acp_core.model.card import Card, CardSection, CardVerdict

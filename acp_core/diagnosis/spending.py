@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.agents import caps
+from acp_core.agents import budgets
 from acp_core.agents.budgets import Use, doubled, raised
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.diagnosis.words import of_run, where
@@ -34,7 +34,7 @@ def _is_raised(runner: RunnerState, now: datetime) -> bool:
     """Whether a person raised the budgets of an agent since nobody conducts it any more."""
     shown = runner.shown
     try:
-        found = caps.in_force(runner.folder, runner.participant, shown.run_id, lambda: now)()
+        found = budgets.in_force(runner.folder, runner.participant, shown.run_id, lambda: now)()
     except (Refused, SettingsError):
         return False
     amounts = {(cap.scope, cap.unit): cap.amount for cap in found}

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 
 from acp_core.agents import background, codec, registry
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import PresetError
 from acp_core.loops import launch
 from acp_core.loops import spec as specs

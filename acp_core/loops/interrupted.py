@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_core.agents import registry
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import LaunchError
@@ -23,7 +23,7 @@ def interrupted() -> list[Spec]:
     """What loops of this account were asked to do that were interrupted, oldest first."""
     found = []
     for loop in registry.runners():
-        spec = specs.load(Place(Path(loop.place))) if loop.died else None
+        spec = specs.load(LoopDirectory(Path(loop.place))) if loop.died else None
         if spec is not None:
             found.append(replace(spec, goes_on=True))
     return found

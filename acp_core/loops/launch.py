@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acp_core.agents import folder_trust, registry, spawn
+from acp_core.agents import program as agents_program
+from acp_core.agents import registry, spawn
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.live import binding
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import COMMANDS, Preset
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
@@ -233,7 +234,7 @@ def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
         warnings.append(
             f"{preset.title or preset.name} has no model option: {spec.model} is ignored"
         )
-    if spec.live(preset) == "yes" and (why := folder_trust.missing(preset, spec.workdir)):
+    if spec.live(preset) == "yes" and (why := agents_program.missing(preset, spec.workdir)):
         warnings.append(why)
     return (*warnings, *_about_policy(spec, preset), *_about_budgets(spec, preset))
 

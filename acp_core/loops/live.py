@@ -11,14 +11,14 @@ import shlex
 import sys
 from pathlib import Path
 
-from acp_core.agents import tool_servers
+from acp_core.agents import permissions
 from acp_core.agents.live import policy, runner
 from acp_core.agents.live.binding import in_force
 from acp_core.agents.live.gate import Judge, Judged
 from acp_core.agents.live.policy import Scope
 from acp_core.agents.live.requests import PermissionRequest
 from acp_core.agents.live.state import Order
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import open_folder
@@ -50,7 +50,7 @@ def scope_of(
         drafts=brief.drafts,
         program=_program(brief.commands),
         commands=collaboration.own_commands() if here else {},
-        server="" if tool_servers.missing() else tool_servers.NAME,
+        server="" if permissions.missing() else permissions.NAME,
         tools=frozenset(tools_in(collaboration.protocol)),
     )
 
@@ -63,7 +63,7 @@ def _program(commands: str) -> tuple[str, ...]:
 
 def judge_of(order: Order) -> Judge:
     """The policy for the turns of a participant's loop."""
-    where = Place(Path(order.place))
+    where = LoopDirectory(Path(order.place))
 
     def judge(request: PermissionRequest) -> Judged:
         spec = specs.load(where)
@@ -78,7 +78,7 @@ def judge_of(order: Order) -> Judge:
     return judge
 
 
-def _judged(request: PermissionRequest, spec: Spec, where: Place) -> Judged:
+def _judged(request: PermissionRequest, spec: Spec, where: LoopDirectory) -> Judged:
     brief = spec.brief(where, launch.usable_commands(spec.resolved().commands))
     collaboration = open_folder(spec.folder)
     try:

@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from acp_core.agents import background, codec
-from acp_core.agents.hold import Locks
-from acp_core.agents.parked import NAME
-from acp_core.agents.place import Place
+from acp_core.agents.ending import NAME
+from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.session_lock import Locks
 from acp_core.files import owners
 from acp_core.files.owners import Process
 from acp_core.files.reading import Unreadable, read_bounded, stamp
@@ -103,7 +103,7 @@ def numbers(path: str | os.PathLike[str]) -> Numbers:
     return None if found is None else list(found)
 
 
-def own_files(where: Place, lock: Path) -> dict[str, object]:
+def own_files(where: LoopDirectory, lock: Path) -> dict[str, object]:
     """What a loop looks at before every act: its locks, and whether a person left a message."""
     return {str(path): numbers(path) for path in (lock, where.lock, where.nudge)}
 
@@ -163,7 +163,7 @@ def connect(where: Path) -> socket.socket:
     return connection
 
 
-def become_shell(line: Line, where: Place, locks: Locks) -> NoReturn:
+def become_shell(line: Line, where: LoopDirectory, locks: Locks) -> NoReturn:
     """Be nothing but a shell that reads the connection. All that was open is closed by it."""
     import fcntl  # late: missing elsewhere
 

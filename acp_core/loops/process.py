@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.agents.hold import Locks
-from acp_core.agents.place import CannotClaim, LoopRunning, place
+from acp_core.agents.loop_directory import CannotClaim, LoopRunning, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
+from acp_core.agents.session_lock import Locks
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase
 from acp_core.files import claims

@@ -12,8 +12,8 @@ from enum import Enum
 
 from acp_core.agents import codec, refused
 from acp_core.agents.budgets import Cap
-from acp_core.agents.live import command as live_commands
-from acp_core.agents.place import Place
+from acp_core.agents.live import binding
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
 from acp_core.files.reading import stamp
@@ -120,9 +120,9 @@ class Spec:
         """Why turns are not taken in a live session, for a program that could; "" where they are."""
         if self.mode is not Mode.TURN and not self.once:
             return f"not possible with mode {self.mode.value!r}"
-        return live_commands.missing(preset, self.workdir, self.model, once=self.once)
+        return binding.missing(preset, self.workdir, self.model, once=self.once)
 
-    def brief(self, place: Place, commands: str) -> Brief:
+    def brief(self, place: LoopDirectory, commands: str) -> Brief:
         """What every prompt of this loop is made for."""
         return Brief(mode=self.mode, commands=commands, drafts=str(place.drafts))
 
@@ -142,7 +142,7 @@ class Spec:
         return refused.pause(waits, self.pause)
 
 
-def save(spec: Spec, place: Place) -> None:
+def save(spec: Spec, place: LoopDirectory) -> None:
     """Keep a spec in the loop's place.
 
     Raises:
@@ -151,7 +151,7 @@ def save(spec: Spec, place: Place) -> None:
     codec.write(place.spec, spec)
 
 
-def load(place: Place) -> Spec | None:
+def load(place: LoopDirectory) -> Spec | None:
     """The spec that is kept in a loop's place; None where there is none that can be used."""
     try:
         spec = codec.read(Spec, place.spec)
@@ -161,7 +161,7 @@ def load(place: Place) -> Spec | None:
     return spec
 
 
-def caps_in(where: Place, spec: Spec) -> Callable[[], tuple[Cap, ...]]:
+def caps_in(where: LoopDirectory, spec: Spec) -> Callable[[], tuple[Cap, ...]]:
     """What gives the caps of a loop as they are now; its spec is read again when it changes.
 
     Args:

@@ -22,17 +22,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from acp_core.agents import folder_trust, tool_servers
+from acp_core.agents import permissions
+from acp_core.agents import program as agents_program
 from acp_core.agents.background import importable
 from acp_core.agents.live import binding
-from acp_core.agents.live import command as live_commands
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand, only_now
+from acp_core.agents.permissions import NO_TOOLS, ToolServer
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import Budget
 from acp_core.agents.state import Phase, Run
-from acp_core.agents.tool_servers import NO_TOOLS, ToolServer
 from acp_core.files import atomic
 from acp_core.files.poll import Poller
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
@@ -227,7 +227,7 @@ def server_of(collaboration: Collaboration, participant: str) -> ToolServer:
     from acp_core.protocols.kit.tool_names import tools_in  # late: most programs get no tools
 
     names = tools_in(collaboration.protocol)
-    return tool_servers.server(collaboration.key, participant, importable(), names)
+    return permissions.server(collaboration.key, participant, importable(), names)
 
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
@@ -459,7 +459,7 @@ class Loop:
         path = self._session.file(number, "prompt")
         atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
         if bound is not None:
-            return live_commands.command(
+            return binding.command(
                 program,
                 self._session.where,
                 self._spec.participant,
@@ -487,7 +487,7 @@ class Loop:
         """The server of the participant's tools; nothing is loaded for an agent that gets none."""
         program = self._liveness.program
         gets_any = program.live or self._preset.tools
-        if not gets_any or folder_trust.missing(self._preset, program.workdir):
+        if not gets_any or agents_program.missing(self._preset, program.workdir):
             return NO_TOOLS
 
         return server_of(self._collaboration, self._spec.participant)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
     from acp_core.agents.live.feed import Feed, Picture
-    from acp_core.agents.reading import LoopLog
+    from acp_core.agents.logs import LoopLog
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
 
@@ -172,7 +172,7 @@ class ParticipantScreen(CollaborationActions):
         if self.is_live:
             self._begin_session(loop)
         else:
-            from acp_core.agents.reading import LoopLog
+            from acp_core.agents.logs import LoopLog
 
             self._log = LoopLog(loop, raw=self.shows == RAW)
             self.view.clear("No output yet." if self.shows == RAW else "The log is empty.")

@@ -29,7 +29,7 @@ def page_driver(driver: type[Driver]) -> type[Driver]:
     """
     from textual import events
 
-    from acp_core.agents.live.attended import note_page_used
+    from acp_core.agents.live.answers import note_page_used
 
     class PageDriver(driver):  # type: ignore[valid-type, misc]
         """Notes keys and the mouse; its messages come in a thread of their own."""

@@ -17,7 +17,7 @@ from acp_tui.widgets.lines import Row
 from acp_tui.widgets.people import COLOURS
 
 if TYPE_CHECKING:
-    from acp_core.agents.reading import Line
+    from acp_core.agents.logs import Line
     from acp_core.agents.state import RunnerState
 
 _STYLES = {"loop": "accent", "out": "", "err": "warning"}

@@ -11,7 +11,7 @@ import psutil
 
 from acp_core.agents import presets, spawn
 from acp_core.agents.identity import myself
-from acp_core.agents.place import Place, place
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, Values
 from acp_core.agents.state import Run, Saved
@@ -47,7 +47,7 @@ def saved(participant: str = "ann", **more: object) -> Saved:
 
 def runner(participant: str = "ann", *, stream: str = "text", grace: float = 5.0) -> Session:
     """A runner, not yet entered."""
-    where: Place = place(FOLDER, participant)
+    where: LoopDirectory = place(FOLDER, participant)
     return Session(where, saved(participant), stream=stream, grace=grace)
 
 

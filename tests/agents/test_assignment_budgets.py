@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents import budgets, caps, registry
+from acp_core.agents import budgets, registry
 from acp_core.agents.assignment import perform
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
@@ -107,7 +107,7 @@ def starts(folder: Path) -> int:
 def test_a_program_is_stopped_and_the_attempt_goes_on_when_the_budget_is_raised(
     tmp_path: Path, scope: str
 ) -> None:
-    caps.choose(FOLDER, RUN, [f"{scope}=1.2usd"])
+    budgets.choose(FOLDER, RUN, [f"{scope}=1.2usd"])
     work = Errand(tmp_path)
     end = in_thread(work)
     held = parked()
@@ -116,7 +116,7 @@ def test_a_program_is_stopped_and_the_attempt_goes_on_when_the_budget_is_raised(
     assert held.run is not None and held.run.stopped == held.shown.note
     assert work.over == [held.shown.note]
     (tmp_path / "cheap").touch()
-    caps.raise_to(budgets.parse(f"{scope}=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
+    budgets.raise_to(budgets.parse(f"{scope}=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
     run = end()
     assert (run.number, run.exit_code, run.stopped) == (2, 0, "")
     assert starts(tmp_path) == 2
@@ -126,29 +126,29 @@ def test_a_program_is_stopped_and_the_attempt_goes_on_when_the_budget_is_raised(
 def test_a_session_that_was_killed_while_it_held_starts_nothing_again(tmp_path: Path) -> None:
     (tmp_path / "cheap").touch()
     do(Errand(tmp_path))
-    caps.choose(FOLDER, RUN, ["participant=0.4usd"])
+    budgets.choose(FOLDER, RUN, ["participant=0.4usd"])
     for _ in range(2):  # somebody starts it again and again
         work = Errand(tmp_path, "errand/2", leaves=True)
         run = do(work)
         assert run.stopped == "the budget for this participant is used up: $0.50 of $0.40"
         assert shown().shown.capped
     assert starts(tmp_path) == 1
-    caps.raise_to(budgets.parse("participant=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
+    budgets.raise_to(budgets.parse("participant=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
     assert do(Errand(tmp_path, "errand/2")).exit_code == 0
     assert starts(tmp_path) == 2
 
 
 def test_an_attempt_that_a_budget_stopped_is_made_anew_by_the_next_session(tmp_path: Path) -> None:
-    caps.choose(FOLDER, RUN, ["turn=1.2usd"])
+    budgets.choose(FOLDER, RUN, ["turn=1.2usd"])
     stopped = do(Errand(tmp_path, leaves=True))
     assert budgets.stopped_it(stopped.stopped)
     (tmp_path / "cheap").touch()
-    caps.raise_to(budgets.parse("turn=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
+    budgets.raise_to(budgets.parse("turn=9usd"), FOLDER, "ann", RUN, datetime.now(UTC))
     assert (do(Errand(tmp_path)).exit_code, starts(tmp_path)) == (0, 2)
 
 
 def test_what_nobody_wants_any_more_waits_for_no_budget(tmp_path: Path) -> None:
-    caps.choose(FOLDER, RUN, ["turn=1.2usd"])
+    budgets.choose(FOLDER, RUN, ["turn=1.2usd"])
     work = Errand(tmp_path)
     end = in_thread(work)
     parked()
@@ -160,7 +160,7 @@ def test_what_nobody_wants_any_more_waits_for_no_budget(tmp_path: Path) -> None:
 
 def test_all_attempts_at_a_turn_count_and_another_turn_begins_anew(tmp_path: Path) -> None:
     (tmp_path / "cheap").touch()
-    caps.choose(FOLDER, RUN, ["turn=0.9usd"])
+    budgets.choose(FOLDER, RUN, ["turn=0.9usd"])
     assert do(Errand(tmp_path, "errand/1")).exit_code == 0
     do(Errand(tmp_path, "errand/2", leaves=True))  # it began below the limit
     assert "used up: $1.00 of $0.90" in do(Errand(tmp_path, "errand/3", leaves=True)).stopped
@@ -171,7 +171,7 @@ def test_all_attempts_at_a_turn_count_and_another_turn_begins_anew(tmp_path: Pat
 
 def test_a_share_of_a_budget_is_warned_of_and_shared_by_all_who_take_part(tmp_path: Path) -> None:
     (tmp_path / "cheap").touch()
-    caps.choose(FOLDER, RUN, ["collaboration=0.6usd"])
+    budgets.choose(FOLDER, RUN, ["collaboration=0.6usd"])
     do(Errand(tmp_path))
     of_ben = Errand(tmp_path, "errand/2", leaves=True)
     do(of_ben, "ben")  # it begins below the limit
@@ -185,7 +185,7 @@ def test_the_settings_cap_everything_and_another_run_has_its_own_budgets(tmp_pat
     (tmp_path / "config" / "config.toml").write_text('[budgets]\ncollaboration = "0.4usd"\n')
     do(Errand(tmp_path, leaves=True))  # it begins below the limit
     assert "used up" in do(Errand(tmp_path, "errand/2", leaves=True)).stopped
-    caps.choose(FOLDER, RUN, ["collaboration=9usd"])  # what is chosen counts more
+    budgets.choose(FOLDER, RUN, ["collaboration=9usd"])  # what is chosen counts more
     assert do(Errand(tmp_path, "errand/2")).exit_code == 0
     do(Errand(tmp_path, "errand/8", leaves=True), run_id="run 2")
     assert "$0.50 of $0.40" in do(Errand(tmp_path, "errand/9", leaves=True), run_id="run 2").stopped
@@ -193,20 +193,20 @@ def test_the_settings_cap_everything_and_another_run_has_its_own_budgets(tmp_pat
 
 def test_what_was_raised_for_a_day_ends_with_it(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    caps.choose(FOLDER, RUN, ["day=1usd"])
-    caps.raise_to(budgets.parse("day=5usd"), FOLDER, "ann", RUN, now)
+    budgets.choose(FOLDER, RUN, ["day=1usd"])
+    budgets.raise_to(budgets.parse("day=5usd"), FOLDER, "ann", RUN, now)
 
     def cap(folder: str, at: datetime) -> list[str]:
-        return [str(each) for each in caps.in_force(folder, "ann", RUN, lambda: at)()]
+        return [str(each) for each in budgets.in_force(folder, "ann", RUN, lambda: at)()]
 
     assert cap(FOLDER, now) == ["day=5usd"]
     assert cap(FOLDER, now + timedelta(days=1)) == ["day=1usd"]
     assert cap("/another", now) == []  # it raises what is there, and caps nobody else
-    caps.raise_to(budgets.parse("turn=3usd"), FOLDER, "ann", RUN, now)
-    caps.choose(FOLDER, RUN, ["turn=2usd"])  # chosen anew: what was raised before is forgotten
+    budgets.raise_to(budgets.parse("turn=3usd"), FOLDER, "ann", RUN, now)
+    budgets.choose(FOLDER, RUN, ["turn=2usd"])  # chosen anew: what was raised before is forgotten
     assert cap(FOLDER, now + timedelta(days=1)) == ["day=1usd", "turn=2usd"]
     with pytest.raises(Refused, match="must be one of"):
-        caps.choose(FOLDER, RUN, ["week=2usd"])
+        budgets.choose(FOLDER, RUN, ["week=2usd"])
     for file in (tmp_path / "state" / "budgets").iterdir():
         file.write_text('{"run": 7, "everyone": ["x"], "own": []}')
     assert cap(FOLDER, now) == []

@@ -13,13 +13,12 @@ import pytest
 
 from acp_core.agents import codec, presets, refused, registry
 from acp_core.agents.assignment import LATE, Assignment, perform
-from acp_core.agents.attempt import Attempt
 from acp_core.agents.ending import end
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import adopt
+from acp_core.agents.spawn import Attempt, adopt
 from acp_core.agents.spawn import start as spawn
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.agents import failures, presets, record
+from acp_core.agents import failures, presets, session
 from acp_core.agents.failures import Failure, FailureClass, Report, classify, of_json_rpc, of_run
 from acp_core.agents.identity import myself
 from acp_core.agents.output import Output
@@ -192,8 +192,8 @@ def ran(
     (folder / "err").write_text("".join(f"{each}\n" for each in err))
     output = Output(folder / "out", folder / "err", stream)
     output.end(NOW.timestamp())
-    run = record.measured(Run(1, myself(), NOW), output, (None, None), NOW)
-    return record.ended(run, Exit(code, None), NOW)
+    run = session.measured(Run(1, myself(), NOW), output, (None, None), NOW)
+    return session.ended(run, Exit(code, None), NOW)
 
 
 @pytest.mark.parametrize(("program", "out", "err", "code", "kind", "until"), RUNS)
@@ -225,8 +225,8 @@ def printed(
     (folder / "err").write_text(err)
     output = Output(folder / "out", folder / "err", "text")
     output.end(ended.timestamp())
-    run = record.measured(Run(1, myself(), started), output, (None, None), ended)
-    return record.ended(run, Exit(1, None), ended)
+    run = session.measured(Run(1, myself(), started), output, (None, None), ended)
+    return session.ended(run, Exit(1, None), ended)
 
 
 WORK = [

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from acp_core.agents import codec, logs
 from acp_core.agents.identity import Identity
+from acp_core.agents.loop_directory import LoopRunning, place
 from acp_core.agents.output import Output, Tail
-from acp_core.agents.place import LoopRunning, place
+from acp_core.agents.progress import MAX_LINE
 from acp_core.agents.state import Phase, Run, Saved
-from acp_core.agents.streams.progress import MAX_LINE
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HOSTILE = "\x1b]52;c;Zm9v\x07 [@click=app.quit]x[/] \u202e end\r\nnext"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import installed
-from acp_core.agents.installed import is_installed
+from acp_core.agents import presets
+from acp_core.agents.presets import is_installed
 
 
 def test_a_program_is_looked_up_once_for_many_questions_and_found_when_it_comes(
@@ -24,7 +24,7 @@ def test_a_program_is_looked_up_once_for_many_questions_and_found_when_it_comes(
         return which(name, path=path)
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(installed.shutil, "which", counted)
+    monkeypatch.setattr(presets.shutil, "which", counted)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     assert not any(is_installed("lamplighter") for _ in range(50))
     assert searches == ["lamplighter"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.agents.limits import LONGEST, STALE, reset_at
+from acp_core.agents.failures import LONGEST, STALE, reset_at
 
 NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
 EAST = timezone(timedelta(hours=2))

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import presets, spawn
-from acp_core.agents.permissions import TOOLS, Scope, grant
+from acp_core.agents.permissions import TOOLS, Scope, ToolServer, grant
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import Values
-from acp_core.agents.tool_servers import ToolServer
 from acp_core.loops import launch
 
 OURS = "/opt/acp append --folder /f --participant server"

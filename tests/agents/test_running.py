@@ -16,7 +16,7 @@ import pytest
 
 from acp_core.agents import codec, registry
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.place import LoopRunning
+from acp_core.agents.loop_directory import LoopRunning
 from acp_core.agents.session import KEPT_RUNS
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run

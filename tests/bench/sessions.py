@@ -14,7 +14,7 @@ from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.identity import myself
-from acp_core.agents.place import Place, place
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import modes
 from acp_core.model.clock import utc_now
@@ -104,7 +104,7 @@ class _Loop:
     """One participant's loop in the middle of a turn."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._where: Place = place(str(folder), name)
+        self._where: LoopDirectory = place(str(folder), name)
         self._where.make()
         modes.private_folder(self._where.runs)
         self._journal = self._where.runs / "00001.out"

@@ -28,8 +28,8 @@ DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.
              "acp_core.model.snapshot", "acp_tui.widgets.fleet_table",
              "acp_tui.screens.collaboration"}  # fmt: skip
 """What the dashboard imports after its first picture only."""
-COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.elsewhere",
-                 "acp_core.agents.hold", "acp_core.agents.parked", "acp_core.files.requests",
+COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.session_lock",
+                 "acp_core.agents.ending", "acp_core.files.requests",
                  "acp_core.history.moments", "acp_core.history.past",
                  "acp_core.protocols.folder.actions.agents",
                  "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import presets, registry
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
@@ -156,7 +156,7 @@ def restart_machine(folder: Path) -> None:
             if each is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(each.pid, signal.SIGKILL)
-        for pid in left_of(Place(Path(loop.place))):  # of its live session
+        for pid in left_of(LoopDirectory(Path(loop.place))):  # of its live session
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     wait_for(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry, spawn
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.spawn import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.cli.main import run as acp_main

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
-from acp_core.agents.live import answers, control
+from acp_core.agents.live import answers, turn
 from acp_core.agents.live.state import Files
-from acp_core.agents.place import Place, place
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.cli.loop_fields import facts
@@ -52,7 +52,7 @@ def live(folder: Path, *more: str, shape: str = "claude", behaviour: str = "") -
     )
 
 
-def where(folder: Path, participant: str) -> Place:
+def where(folder: Path, participant: str) -> LoopDirectory:
     return place(str(folder), participant)
 
 
@@ -328,7 +328,7 @@ def test_a_cancelled_turn_waits_for_a_person_whose_message_begins_it_anew(tmp_pa
     start(folder, "server", live(tmp_path / "a", behaviour="hang"), permissions="edits")
     wait_for(lambda: (run := state(folder, "server").run) and run.tool, "the agent at work")
     held = agent(folder, "server")
-    control.cancel(where(folder, "server"), 1, "ann")
+    turn.cancel(where(folder, "server"), 1, "ann")
     shown = wait_for_phase(folder, "server", Phase.GAVE_UP).shown
     assert "cancelled by ann" in shown.note
     assert agent(folder, "server") == held and len(events(folder)) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import presets, registry
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.fleet import Fleet

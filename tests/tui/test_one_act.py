@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.widgets import OptionList
 
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.person import journal
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp

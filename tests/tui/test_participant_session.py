@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from acp_core.agents.live.journal import CLIENT
+from acp_core.agents.live.updates import CLIENT
 from acp_core.loops.acts.names import ANSWER_PERMISSION
 from acp_core.model import Cause
 from acp_tui.app import AcpApp

@@ -1,9 +1,12 @@
-"""Requests that wait for a person, and their answers: files in the account's own state folder.
+"""Requests and questions that wait for a person, and their answers: files in the account's state folder.
 
 No session may write there: it is neither the collaboration's folder nor the drafts'. Whoever holds
 a session publishes a request and waits; anybody of the account lists it and answers it, once, for
 exactly what was shown. Who comes first counts, a person or the end of the time: both make the same
-file, which can be made only once. A request whose publisher has ended is open no more.
+file, which can be made only once. A request whose publisher has ended is open no more; so is a
+participant's question. A person is there to answer who has used a terminal or a page of this
+account lately. A terminal that merely stays open overnight says nothing, nor does one that an agent
+opened for itself. A dashboard in a browser has no terminal: it notes when somebody uses it.
 """
 
 from __future__ import annotations
@@ -14,31 +17,44 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from glob import glob
 from pathlib import Path
+
+import psutil
 
 from acp_core.agents import codec
 from acp_core.agents.identity import Identity, myself
-from acp_core.agents.live.requests import PermissionRequest
-from acp_core.agents.place import permissions as root
+from acp_core.agents.live.requests import AgentQuestion, Choice, PermissionRequest
+from acp_core.agents.live.state import MARK
+from acp_core.agents.loop_directory import permissions as root
 from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.person import paths
 from acp_core.person.paths import key_of
 from acp_core.person.permissions import Verdict
 
 ATTENDED = timedelta(minutes=15)
 """How long a request waits where somebody is there to answer; elsewhere it waits for ever."""
+
 LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
+
 ACP = "acp"
 """Who answers where no person did: by the policy, or because the time is over."""
+
 ANSWERED = "answered"
 """How a question is recorded that a person answered; one that nobody answered is rejected."""
+
 _LATE = f"no person answered within {ATTENDED.total_seconds() / 60:.0f} minutes"
+
 _NAME = re.compile(r"([0-9a-f]{16})\.json")
+
 _LONGEST = 2_000  # characters of a command or a message that are recorded
 
 
@@ -307,3 +323,147 @@ def _path(id: str) -> Path:
 
 def _answer_path(id: str) -> Path:
     return root() / f"{id}.answer"
+
+
+_LOOK = 0.25  # seconds between two looks whether somebody answered
+
+_MOST = 20
+"""Questions of one process that may be open at the same time."""
+
+
+class Questions:
+    """The open questions of this process.
+
+    Args:
+        stopping: is set when the process is about to end: then nothing waits any more.
+    """
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._open: dict[tuple[str, str, str, tuple[str, ...]], OpenRequest] = {}
+
+    def ask(
+        self, folder: str, participant: str, text: str, choices: Sequence[str], seconds: float
+    ) -> Answer | None:
+        """Ask a person, or go on waiting where the same question is open.
+
+        Args:
+            folder: the collaboration.
+            participant: who asks.
+            text: the question.
+            choices: answers that it offers; a person can always write another one.
+            seconds: how long to wait.
+
+        Returns:
+            The answer, whose message is "" where the person declined; None where there is none yet.
+
+        Raises:
+            Refused: too many others are open.
+            OSError: the question cannot be written.
+        """
+        key = (folder, participant, text, tuple(choices))
+        with self._lock:
+            opened = self._open.get(key)
+            if opened is None:
+                if len(self._open) >= _MOST:
+                    raise Refused("too many of your questions are open: wait for their answers")
+                question = AgentQuestion(text, choices=tuple(map(Choice, choices)))
+                request = PermissionRequest(questions=(question,))
+                why = "it is a question to a person"
+                opened = publish(folder, participant, request, attended=False, why=why)
+                self._open[key] = opened
+        given = self._wait(opened, seconds)
+        if given is not None:
+            with self._lock:
+                if self._open.pop(key, None) is not None:
+                    close(opened, given)
+        return given
+
+    def _wait(self, opened: OpenRequest, seconds: float) -> Answer | None:
+        deadline = time.monotonic() + seconds
+        while (given := taken(opened, utc_now())) is None:
+            left = deadline - time.monotonic()
+            if left <= 0 or self._stopping.wait(min(_LOOK, left)):
+                return None
+        return given
+
+    def close(self) -> None:
+        """Take back all open questions: nobody waits for their answers any more."""
+        with self._lock:
+            while self._open:
+                _, opened = self._open.popitem()
+                with contextlib.suppress(OSError):
+                    close(opened, None)
+
+
+def is_attended(now: datetime) -> bool:
+    """Whether a person was there in the last minutes, as many as a request waits then."""
+    since = now.timestamp() - ATTENDED.total_seconds()
+    page = page_used()
+    if page is not None and page >= since:
+        return True
+    return any(used >= since for used in terminals().values())
+
+
+def note_page_used() -> None:
+    """Note that somebody uses a dashboard in a browser now; a full disk loses that."""
+    path = _page()
+    with contextlib.suppress(OSError):
+        modes.private_folder(path.parent)
+        path.touch(mode=0o600)
+
+
+def page_used() -> float | None:
+    """When somebody used a dashboard in a browser last (seconds since 1970); None for never."""
+    try:
+        return _page().stat().st_mtime
+    except OSError:
+        return None
+
+
+def _page() -> Path:
+    return paths.state_folder() / "page-used"
+
+
+def terminals() -> dict[str, float]:
+    """The terminals of this account's people, and when each was typed into last (seconds since 1970)."""
+    found: set[str] = set()
+    of_agents: set[str] = set()
+    names = _names() if psutil.LINUX else None
+    for process in psutil.process_iter():
+        try:
+            terminal = process.terminal() if names is None else names.get(_device(process.pid))
+            if terminal is None or process.uids().real != os.getuid():
+                continue
+            (of_agents if MARK in process.environ() else found).add(terminal)
+        except (psutil.Error, OSError):
+            continue
+    used = {name: _used(name) for name in found - of_agents}
+    return {name: at for name, at in used.items() if at is not None}
+
+
+def _names() -> dict[int, str]:
+    """The terminals that are there now, by the number of their device.
+
+    psutil goes on with those that were there when it was asked first: what is opened later has no name.
+    """
+    numbers = {}
+    for name in (*glob("/dev/tty*"), *glob("/dev/pts/*")):
+        with contextlib.suppress(OSError):
+            numbers[os.stat(name).st_rdev] = name
+    return numbers
+
+
+def _device(pid: int) -> int:
+    """The number of the terminal of a process; 0 where it has none (proc_pid_stat(5), field 7)."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[4])
+
+
+def _used(terminal: str) -> float | None:
+    """When a terminal was typed into: the system notes it as its time of access."""
+    try:
+        return os.stat(terminal).st_atime
+    except OSError:
+        return None

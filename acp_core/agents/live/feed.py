@@ -14,9 +14,9 @@ from typing import Any
 
 from acp_core.agents.live.updates import SessionState, Step, ToolCall, apply
 from acp_core.agents.output import Tail
+from acp_core.agents.progress import string, table, text_in
 from acp_core.agents.state import ToolUse
-from acp_core.agents.streams.live import use_of
-from acp_core.agents.streams.progress import string, table, text_in
+from acp_core.agents.streams import use_of
 from acp_core.files.secrets import mask
 from acp_core.model.text import clean, clean_line
 

@@ -1,29 +1,37 @@
 """Answers what an agent asks: by the policy, or by a person who is asked and waited for.
 
-An agent's "always" is never chosen: with several programs it would outlive the session.
+Where a turn's protocol says beforehand what it may do, that is read anew at each request, so that
+an answer needs nobody who watches the turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.agents.live import answers
-from acp_core.agents.live.answers import ACP, Answer, OpenRequest
-from acp_core.agents.live.attended import is_attended
+from acp_core.agents.live import answers, policy
+from acp_core.agents.live.answers import ACP, Answer, OpenRequest, is_attended
+from acp_core.agents.live.binding import in_force
 from acp_core.agents.live.policy import Decision
-from acp_core.agents.live.questions import (
+from acp_core.agents.live.requests import (
+    ALLOW_ONCE,
     CANCELLED,
     NOT_ALLOWED,
+    REJECT_ONCE,
+    PermissionRequest,
     one_by_one,
+    parse,
     permitted,
     read_form,
 )
-from acp_core.agents.live.requests import ALLOW_ONCE, REJECT_ONCE, PermissionRequest, parse
-from acp_core.agents.live.state import Order
-from acp_core.agents.streams.progress import short
+from acp_core.agents.live.state import Files, Order
+from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.permissions import NAME
+from acp_core.agents.progress import short
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import AcpError
 from acp_core.person.permissions import Verdict
 
 _LOOK = 0.25  # seconds between two looks whether somebody answered
@@ -205,3 +213,32 @@ def subject(request: PermissionRequest) -> str:
         return short(f"{request.server}: {request.tool}")
     what = ", ".join(request.locations) or request.title
     return short(f"{request.kind}: {what}" if request.kind else what)
+
+
+def judge_of(order: Order) -> Judge:
+    """The policy for the turns of a participant."""
+    files = Files(LoopDirectory(Path(order.place)))
+
+    def judge(request: PermissionRequest) -> Judged:
+        scope = files.load_scope()
+        if scope is None:
+            return Judged(policy.Decision(Verdict.ASK, "no policy applies here"))
+        within = policy.Scope(
+            folder=order.folder,
+            participant=order.participant,
+            documents=scope.documents,
+            drafts=str(LoopDirectory(Path(order.place)).drafts),
+            folders=scope.folders,
+            kept=scope.kept,
+            confined=scope.confined,
+            server=NAME if scope.tools else "",
+            tools=frozenset(scope.tools),
+        )
+        try:
+            allowed = in_force(scope.permissions)
+            return Judged(policy.decide(request, within, allowed), scope.what)
+        except (AcpError, OSError) as error:
+            why = f"the policy cannot decide: {error}"
+            return Judged(policy.Decision(Verdict.ASK, why), scope.what)
+
+    return judge

@@ -15,7 +15,7 @@ from acp_core.agents import registry
 from acp_core.agents.identity import identify
 from acp_core.agents.live import answers
 from acp_core.agents.live.state import MARK, Files
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.files import claims
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line

@@ -17,8 +17,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
-from acp_core.agents.live.shell_commands import Commands, commands_in, concerns
-from acp_core.agents.live.shell_words import plain_words
+from acp_core.agents.live.shell import Commands, commands_in, concerns, plain_words
 from acp_core.person.permissions import ANY, Permissions, Policy, Rule, Verdict
 
 _SETTINGS = frozenset(

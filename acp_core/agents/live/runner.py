@@ -24,18 +24,31 @@ from typing import Any
 
 from acp_core.agents import background, codec
 from acp_core.agents.identity import Identity, marked, myself
-from acp_core.agents.live import control
-from acp_core.agents.live.connection import Client, Connection, SessionFailed, end_all
-from acp_core.agents.live.control import Reply, Steering
+from acp_core.agents.live import turn as live_turn
+from acp_core.agents.live.connection import (
+    Client,
+    Connection,
+    LiveSession,
+    NoLiveSession,
+    SessionFailed,
+    end_all,
+)
 from acp_core.agents.live.gate import Gate, Judge
-from acp_core.agents.live.journal import AGENT, RUNNER, Journal
-from acp_core.agents.live.questions import FORM
-from acp_core.agents.live.scoped import judge_of as of_scope
-from acp_core.agents.live.session import LiveSession, NoLiveSession
+from acp_core.agents.live.gate import judge_of as of_scope
+from acp_core.agents.live.requests import FORM
 from acp_core.agents.live.state import End, Files, Held, Order, Turn
-from acp_core.agents.live.updates import MOST_CALLS, SessionState, apply, begin_turn
-from acp_core.agents.place import Place
-from acp_core.agents.streams.progress import string, table
+from acp_core.agents.live.turn import Reply, Steering
+from acp_core.agents.live.updates import (
+    AGENT,
+    MOST_CALLS,
+    RUNNER,
+    Journal,
+    SessionState,
+    apply,
+    begin_turn,
+)
+from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.progress import string, table
 from acp_core.files import modes
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
@@ -62,7 +75,7 @@ class Runner:
         self._gate = Gate(order, judge, self._note)
         self._asked: deque[dict[str, Any]] = deque()  # requests for permission, as they came
         self._calls: dict[str, dict[str, Any]] = {}  # tool calls, as they were announced
-        self._where = Place(Path(order.place))
+        self._where = LoopDirectory(Path(order.place))
         self._files = Files(self._where)
         self._connection: Connection | None = None
         self._session: LiveSession | None = None
@@ -92,7 +105,7 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._ask_to_stop)
         end_all(self._left_before)
-        control.sweep(self._files)
+        live_turn.discard_messages(self._files)
         self._save()
         ready()
         try:
@@ -206,9 +219,9 @@ class Runner:
         """Wait until the turn is answered, and deliver messages meanwhile; False to cancel it."""
         while not asked.done():
             self._wake.clear()
-            if self._stop.is_set() or control.cancelled_by(self._where, number):
+            if self._stop.is_set() or live_turn.cancelled_by(self._where, number):
                 return False
-            for path, message in control.messages(self._files):
+            for path, message in live_turn.messages(self._files):
                 task = asyncio.create_task(self._deliver(session, path, message, number))
                 self._delivering.add(task)
                 task.add_done_callback(self._delivering.discard)
@@ -222,29 +235,31 @@ class Runner:
     ) -> None:
         """Give the agent a message in the middle of its turn, and say what came of it."""
         if message.number != number:
-            control.reply(path, Reply(False, _OVER))
+            live_turn.reply(path, Reply(False, _OVER))
             return
         if not session.can_steer:
-            control.reply(path, Reply(False, "the agent takes no messages in the middle of a turn"))
+            live_turn.reply(
+                path, Reply(False, "the agent takes no messages in the middle of a turn")
+            )
             return
         async with self._one_by_one:
             if message.ids and self._delivered.issuperset(message.ids):
-                control.reply(path, Reply(True))
+                live_turn.reply(path, Reply(True))
                 return
             try:
                 taken = await session.steer(message.text)
             except SessionFailed as error:
-                control.reply(path, Reply(False, str(error)))
+                live_turn.reply(path, Reply(False, str(error)))
                 return
             if taken:
                 self._delivered.update(message.ids)
                 self._note(message=message.text, by=message.by, ids=list(message.ids))
-        control.reply(path, Reply(taken, "" if taken else _OVER))
+        live_turn.reply(path, Reply(taken, "" if taken else _OVER))
 
     def _refuse_messages(self) -> None:
         """Messages that came too late for this turn."""
-        for path, _ in control.messages(self._files):
-            control.reply(path, Reply(False, _OVER))
+        for path, _ in live_turn.messages(self._files):
+            live_turn.reply(path, Reply(False, _OVER))
 
     async def _ready(self) -> LiveSession:
         """The session, open, with room in its context."""
@@ -364,7 +379,7 @@ def main(judge_of: Callable[[Order], Judge] = of_scope) -> int:
 
 def _run(order: Order, judge: Judge, ready: background.Ready) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # the library's; the journal has it all
-    modes.private_folder(Files(Place(Path(order.place))).folder)
+    modes.private_folder(Files(LoopDirectory(Path(order.place))).folder)
     with contextlib.suppress(OSError, AttributeError):  # orphans of the agent become our children
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     return asyncio.run(Runner(order, judge).run(ready))

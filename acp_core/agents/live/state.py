@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.identity import Identity
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.session_mark import MARK as MARK
 from acp_core.agents.spawn import Command
 
@@ -145,7 +145,7 @@ class Files:
         where: the participant's place.
     """
 
-    def __init__(self, where: Place) -> None:
+    def __init__(self, where: LoopDirectory) -> None:
         self.folder = where.folder / "live"
         self.mark = (MARK, str(where.folder))
 

@@ -2,36 +2,50 @@
 
 The runner that holds the session (`acp_core.agents.live.runner`) is given the turn as a file. It
 goes on when whoever watches is killed; the next one finds the turn again by its run.
+A person sends it a message, or cancels it. Both are files, like everything between a runner and others.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
+import secrets
 import signal
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core.agents import background, codec, ending
 from acp_core.agents.identity import Identity, descendants, marked
 from acp_core.agents.live.state import End, Files, Held, Order, Turn, TurnScope
-from acp_core.agents.place import Place
+from acp_core.agents.live.updates import RUNNER
+from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.progress import items, string, table
 from acp_core.agents.spawn import Exit, SpawnError
 from acp_core.files import modes
 from acp_core.model.errors import NotStarted
 
 CRASHES = 2
 """Crashes of a live session after which the rest of a turn is taken without one."""
+
 CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
 """What a session's state says then of live sessions, until the next turn."""
+
 NEXT_TIME = "; the next turn retries"
 """What ends the reason why no live session is possible, where another turn may find it possible."""
+
 _LIBRARY = "acp"
-RUNNER = "acp_core.agents.live.runner"
+
+RUNNER_MODULE = "acp_core.agents.live.runner"
 """The runner whose policy is what each turn's scope says."""
+
 _LEAVE = 15.0  # seconds for a runner to end with its agent
+
 _SOON = 2.0  # seconds between asking what it left behind to end and making it
+
 EXTRA = 'install the extra: pip install "acp-tui[live]"'
 
 
@@ -48,7 +62,7 @@ class LiveCommand:
 
     order: Order
     prompt: str
-    module: str = RUNNER
+    module: str = RUNNER_MODULE
     scope: TurnScope | None = None
 
 
@@ -61,7 +75,7 @@ class LiveTurn:
         end: the file that the runner leaves at the turn's end.
     """
 
-    def __init__(self, where: Place, runner: Identity, end: Path) -> None:
+    def __init__(self, where: LoopDirectory, runner: Identity, end: Path) -> None:
         self._where = where
         self.identity = runner
         self._end = end
@@ -80,7 +94,7 @@ class LiveTurn:
             ending.send(self.identity, number)
             return
         ending.send(self.identity, signal.SIGKILL)
-        sweep(self._where)
+        end_leftovers(self._where)
 
 
 def only_now(live: str) -> bool:
@@ -93,7 +107,7 @@ def missing() -> str:
     return "" if importlib.util.find_spec(_LIBRARY) else EXTRA
 
 
-def start(where: Place, command: LiveCommand, number: int, journal: Path) -> LiveTurn:
+def start(where: LoopDirectory, command: LiveCommand, number: int, journal: Path) -> LiveTurn:
     """Begin a turn: in the session that is held, or with a new runner.
 
     Args:
@@ -142,12 +156,12 @@ def _goes_on(files: Files, held: Held, order: Order, turn: Turn) -> bool:
     return False
 
 
-def adopt(where: Place, runner: Identity, journal: Path) -> LiveTurn:
+def adopt(where: LoopDirectory, runner: Identity, journal: Path) -> LiveTurn:
     """A turn that an earlier watcher began."""
     return LiveTurn(where, runner, end_of(journal))
 
 
-def begun(where: Place, number: int) -> Identity | None:
+def begun(where: LoopDirectory, number: int) -> Identity | None:
     """The runner that took the turn of a run, or will; None where the run is no live turn."""
     files = Files(where)
     held = files.load()
@@ -195,13 +209,13 @@ def _read_end(path: Path) -> End | None:
     return None
 
 
-def is_held(where: Place) -> bool:
+def is_held(where: LoopDirectory) -> bool:
     """Whether a session is held for a participant now."""
     held = Files(where).load()
     return held is not None and held.process.alive()
 
 
-def stop(where: Place) -> None:
+def stop(where: LoopDirectory) -> None:
     """End the session that is held for a participant, and whatever its agent left running."""
     files = Files(where)
     held = files.load()
@@ -211,10 +225,10 @@ def stop(where: Place) -> None:
         ending.send(held.process, signal.SIGTERM)
         if not ending.have_ended([held.process], _LEAVE):
             ending.send(held.process, signal.SIGKILL)
-    sweep(where)
+    end_leftovers(where)
 
 
-def sweep(where: Place) -> None:
+def end_leftovers(where: LoopDirectory) -> None:
     """End what the agent of a runner that was killed started, and the agent itself."""
     files = Files(where)
     held = files.load()
@@ -227,3 +241,137 @@ def sweep(where: Place) -> None:
         if not left:
             return
         ending.end(left, _SOON)
+
+
+_STEP = 0.05  # seconds between two looks for a reply
+
+_PATIENCE = 12.0  # seconds for a program to take a message: the runner gives it ten
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """A message for a turn.
+
+    Attributes:
+        number: of its run.
+        text: what the agent gets; ``by`` who sends it.
+        ids: what it holds: a message whose ids were delivered in this turn is not delivered again.
+    """
+
+    number: int
+    text: str
+    by: str
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a message: whether the agent took it, and why not."""
+
+    delivered: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """An attempt that a person cancelled: its number, and who did."""
+
+    number: int
+    by: str
+
+
+def can_steer(where: LoopDirectory) -> bool:
+    """Whether the session that is held takes messages in the middle of a turn."""
+    held = Files(where).load()
+    return held is not None and held.steers and held.process.alive()
+
+
+def steer(where: LoopDirectory, message: Steering) -> Reply:
+    """Send a message to a running turn, and wait for what comes of it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    files = Files(where)
+    modes.private_folder(files.messages)
+    path = files.messages / f"{time.time_ns()}-{secrets.token_hex(4)}.json"
+    reply = path.with_suffix(".reply")
+    codec.write(path, message)
+    _wake(files)
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline and _is_held(files):
+        with contextlib.suppress(codec.CodecError):
+            found = codec.read(Reply, reply)
+            reply.unlink(missing_ok=True)
+            return found
+        time.sleep(_STEP)
+    path.unlink(missing_ok=True)
+    return Reply(False, "the session did not take it in time")
+
+
+def delivered(journal: Path) -> frozenset[str]:
+    """The ids of what was delivered in a turn, as its journal tells."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError), journal.open("rb") as lines:
+        for line in lines:
+            if b'"ids"' in line:
+                with contextlib.suppress(ValueError, RecursionError):
+                    record = table(json.loads(line))
+                    if record.get("direction") == RUNNER:
+                        found.update(map(string, items(table(record.get("message")).get("ids"))))
+    return frozenset(found)
+
+
+def messages(files: Files) -> Iterator[tuple[Path, Steering]]:
+    """The messages that were sent, oldest first; each is taken away and needs a `reply`."""
+    try:
+        names = sorted(os.listdir(files.messages))
+    except OSError:
+        return
+    for path in (files.messages / name for name in names if name.endswith(".json")):
+        with contextlib.suppress(codec.CodecError, OSError):
+            message = codec.read(Steering, path)
+            path.unlink()
+            yield path, message
+
+
+def reply(path: Path, answer: Reply) -> None:
+    """Say what came of a message."""
+    with contextlib.suppress(OSError):
+        codec.write(path.with_suffix(".reply"), answer)
+
+
+def discard_messages(files: Files) -> None:
+    """Take away messages and replies that nobody waits for any more."""
+    with contextlib.suppress(OSError):
+        for path in files.messages.iterdir():
+            path.unlink(missing_ok=True)
+
+
+def cancel(where: LoopDirectory, number: int, by: str) -> None:
+    """Cancel an attempt: note it, and wake who holds its session.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    codec.write(where.cancelled, Cancelled(number, by))
+    _wake(Files(where))
+
+
+def cancelled_by(where: LoopDirectory, number: int) -> str:
+    """Who cancelled an attempt; "" where nobody did."""
+    with contextlib.suppress(codec.CodecError):
+        found = codec.read(Cancelled, where.cancelled)
+        return found.by if found.number == number else ""
+    return ""
+
+
+def _is_held(files: Files) -> bool:
+    held = files.load()
+    return held is not None and held.process.alive()
+
+
+def _wake(files: Files) -> None:
+    held = files.load()
+    if held is not None:
+        ending.send(held.process, signal.SIGUSR1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from acp_core.agents import registry
 from acp_core.agents.conductor import loops_of_others
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.state import RunnerState
 from acp_core.loops import launch
 from acp_core.loops.acts.programs import Programs
@@ -127,7 +127,7 @@ class About:
 
 def is_loop(runner: RunnerState) -> bool:
     """Whether a loop takes the participant's turns; else somebody conducts its agent."""
-    return Place(Path(runner.place)).spec.exists()
+    return LoopDirectory(Path(runner.place)).spec.exists()
 
 
 def without_turns(folder: str) -> Refused:

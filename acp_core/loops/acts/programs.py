@@ -14,9 +14,8 @@ from datetime import timedelta
 
 from acp_core.agents import presets
 from acp_core.agents.budgets import Cap, caps_of
-from acp_core.agents.installed import is_installed
-from acp_core.agents.place import place
-from acp_core.agents.presets import ANY, Preset, PresetError
+from acp_core.agents.loop_directory import place
+from acp_core.agents.presets import ANY, Preset, PresetError, is_installed
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import spec as specs
 from acp_core.loops.spec import Restart, Spec

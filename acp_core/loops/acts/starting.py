@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from acp_core.agents import presets, registry
 from acp_core.agents.failures import FailureClass
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command

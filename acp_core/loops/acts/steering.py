@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.agents import budgets, caps, presets, registry
+from acp_core.agents import budgets, presets, registry
 from acp_core.agents.budgets import Cap, Use
-from acp_core.agents.live import answers, control
+from acp_core.agents.live import answers, turn
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.control import Steering
 from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE
-from acp_core.agents.place import Place, place
+from acp_core.agents.live.turn import Steering
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import RunnerState
 from acp_core.files.owners import account
@@ -101,7 +101,7 @@ def _steers(loop: RunnerState) -> bool:
     """Whether a message reaches the agent in its running turn."""
     run = loop.run
     at_work = run is not None and run.live and run.ended is None and loop.program_alive
-    return at_work and control.can_steer(Place(Path(loop.place)))
+    return at_work and turn.can_steer(LoopDirectory(Path(loop.place)))
 
 
 def _steered(loop: RunnerState, message: str) -> str | None:
@@ -110,7 +110,7 @@ def _steered(loop: RunnerState, message: str) -> str | None:
     if not message or run is None or not _steers(loop):
         return ""
     sent = Steering(run.number, message, account(os.getuid()))
-    reply = control.steer(Place(Path(loop.place)), sent)
+    reply = turn.steer(LoopDirectory(Path(loop.place)), sent)
     return None if reply.delivered else f" ({clean_line(reply.why, 200)})"
 
 
@@ -282,7 +282,7 @@ def _raise(loop: RunnerState, cap: Cap) -> bool:
     try:
         if spec is None:
             run_id = loop.shown.run_id
-            caps.raise_to(cap, loop.folder, loop.participant, run_id, utc_now())
+            budgets.raise_to(cap, loop.folder, loop.participant, run_id, utc_now())
         else:
             specs.save(replace(spec, caps=budgets.merged(spec.caps, (cap,))), where)
     except OSError as error:

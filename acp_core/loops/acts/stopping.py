@@ -19,10 +19,10 @@ import psutil
 from acp_core.agents import registry
 from acp_core.agents.ending import Stopped
 from acp_core.agents.identity import Identity
-from acp_core.agents.live import control
+from acp_core.agents.live import turn
 from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.turn import has_ended
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.state import Run, RunnerState
 from acp_core.files.owners import account
 from acp_core.loops import wording
@@ -243,7 +243,7 @@ def bind_cancel(context: Context, now: datetime) -> Action:
         name = values.participant
         loop, run = running(name)
         try:
-            control.cancel(Place(Path(loop.place)), run.number, account(os.getuid()))
+            turn.cancel(LoopDirectory(Path(loop.place)), run.number, account(os.getuid()))
         except OSError as error:
             raise Refused(f"could not cancel the turn: {error.strerror or error}") from None
         if not run.live:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from acp_core.agents.live.asking import Questions
+from acp_core.agents.live.answers import Questions
 from acp_core.model import Document, Snapshot, SourceState
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import PLACE, ActionSpec, Answer, By, Field, Intent, Kind, QuerySpec

@@ -11,7 +11,7 @@ import psutil
 
 from acp_core.agents.live.state import MARK, Files, Held, Order
 from acp_core.agents.live.turn import LiveCommand
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.session import Session
 from acp_core.agents.state import Run
 from tests.agents.support import ROOT, go_on, runner
@@ -79,7 +79,7 @@ class Participant:
         return left_of(self.session.where)
 
 
-def left_of(where: Place) -> list[int]:
+def left_of(where: LoopDirectory) -> list[int]:
     """Everything that lives of a participant's session."""
     held = Files(where).load()
     found = [held.process.pid] if held and held.process.alive() else []

@@ -14,9 +14,8 @@ from typing import IO
 import pytest
 
 from acp_core.agents.live import answers
-from acp_core.agents.live.attended import is_attended, page_used, terminals
-from acp_core.agents.live.gate import Gate
-from acp_core.agents.live.scoped import judge_of
+from acp_core.agents.live.answers import is_attended, page_used, terminals
+from acp_core.agents.live.gate import Gate, judge_of
 from acp_core.agents.live.state import MARK, Order
 from tests.agents.live import messages
 from tests.agents.support import ROOT, wait_for

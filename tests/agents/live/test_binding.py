@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from acp_core.agents import presets
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
 from acp_core.loops import launch

@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.agents.live import feed
 from acp_core.agents.live.feed import CALL, NOTE, PERSON, TEXT, Feed, entries
-from acp_core.agents.live.journal import AGENT, RUNNER, Journal
+from acp_core.agents.live.updates import AGENT, RUNNER, Journal
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 

@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import background, codec
-from acp_core.agents.live import control
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.live.control import Reply, Steering
 from acp_core.agents.live.state import Files
+from acp_core.agents.live.turn import Reply, Steering
 from acp_core.agents.presets import parse
 from acp_core.agents.program import Program
 from acp_core.agents.state import Run
@@ -272,7 +271,7 @@ def test_an_unused_session_whose_participant_nobody_plays_ends_soon(tmp_path: Pa
 def test_a_session_whose_starter_was_killed_before_it_gave_a_turn_ends(tmp_path: Path) -> None:
     ann = Participant(tmp_path)
     ann.session.where.make()
-    background.start(live_turns.RUNNER, given=codec.encode(replace(ann.order, alone=0.0)))
+    background.start(live_turns.RUNNER_MODULE, given=codec.encode(replace(ann.order, alone=0.0)))
     wait_for(lambda: ann.processes() == [], "the session to end")
     assert (ann.held.turns, ann.held.leaving) == (0, True)
 
@@ -337,9 +336,9 @@ def test_a_message_reaches_the_running_turn(tmp_path: Path) -> None:
 
     def say() -> None:
         where = ann.session.where
-        assert control.can_steer(where)
-        replies.append(control.steer(where, Steering(1, "Look at question 3", "bob")))
-        replies.append(control.steer(where, Steering(9, "This is for another turn", "bob")))
+        assert live_turns.can_steer(where)
+        replies.append(live_turns.steer(where, Steering(1, "Look at question 3", "bob")))
+        replies.append(live_turns.steer(where, Steering(9, "This is for another turn", "bob")))
 
     with ann.session:
         run = ann.take_turn(when_at_work(ann, say))
@@ -356,8 +355,8 @@ def test_an_agent_that_takes_no_messages_is_sent_none(tmp_path: Path) -> None:
 
     def say() -> str:
         where = ann.session.where
-        assert not control.can_steer(where)
-        replies.append(control.steer(where, Steering(1, "Look at question 3", "bob")))
+        assert not live_turns.can_steer(where)
+        replies.append(live_turns.steer(where, Steering(1, "Look at question 3", "bob")))
         return "enough"
 
     with ann.session:
@@ -372,7 +371,9 @@ def test_a_cancelled_turn_leaves_no_command_and_the_session_goes_on(
 ) -> None:
     ann = Participant(tmp_path, behaviour=f"{how} chat")
     with ann.session:
-        run = ann.take_turn(when_at_work(ann, lambda: control.cancel(ann.session.where, 1, "bob")))
+        run = ann.take_turn(
+            when_at_work(ann, lambda: live_turns.cancel(ann.session.where, 1, "bob"))
+        )
         assert (run.cancelled, run.stopped) == ("bob", "cancelled by bob")
         assert not run.crashed
         left = {ann.held.process.pid} | ({ann.held.agent.pid} if ann.held.agent else set())

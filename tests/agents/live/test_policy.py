@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acp_core.agents.live.policy import Decision, Scope, decide
 from acp_core.agents.live.requests import parse
-from acp_core.agents.live.shell_words import plain_words
+from acp_core.agents.live.shell import plain_words
 from acp_core.person.permissions import Permissions, Policy, Rule, Verdict
 from acp_core.person.permissions import parse as parse_permissions
 from acp_core.protocols.folder.actions.own_commands import own_commands

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from acp_core.agents.live import answers
 from acp_core.agents.live.gate import Gate, Judged
 from acp_core.agents.live.policy import Decision
-from acp_core.agents.live.questions import MOST, choice_text, permitted, read_form
-from acp_core.agents.live.requests import parse
+from acp_core.agents.live.requests import MOST_QUESTIONS, choice_text, parse, permitted, read_form
 from acp_core.agents.live.state import Order
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
@@ -85,7 +84,7 @@ def test_a_form_without_a_field_that_it_needs_is_declined() -> None:
 def test_a_form_that_is_none_or_too_long_asks_nothing_and_is_declined() -> None:
     link = form({"a": STORE})
     link["params"] |= {"mode": "url", "url": "https://example.org"}
-    long = form({str(number): STORE for number in range(MOST + 1)})
+    long = form({str(number): STORE for number in range(MOST_QUESTIONS + 1)})
     for each in (link, long, form({}), {"id": 1, "params": None}):
         found = read_form(each)
         assert found.request.questions == () and found.filled_in(["Git"]) == {"action": "decline"}

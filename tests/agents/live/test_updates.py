@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.agents import streams
-from acp_core.agents.live import journal
-from acp_core.agents.live.journal import AGENT, CLIENT, LONGEST, RUNNER, Journal
-from acp_core.agents.live.updates import MOST_CALLS, SessionState, apply, begin_turn
+from acp_core.agents.live import updates
+from acp_core.agents.live.updates import (
+    AGENT,
+    CLIENT,
+    LONGEST,
+    MOST_CALLS,
+    RUNNER,
+    Journal,
+    SessionState,
+    apply,
+    begin_turn,
+)
 
 
 def update(kind: str, /, **fields: Any) -> tuple[str, dict[str, Any]]:
@@ -210,7 +219,7 @@ def test_a_journal_cuts_and_masks(tmp_path: Path) -> None:
     commands = [{"name": f"command-{number}"} for number in range(500)]
     Journal(path).write(AGENT, {"availableCommands": commands, "text": "x" * 2 * LONGEST, "api_key": "0123456789abcdef"}, 1.0)  # fmt: skip
     message = json.loads(path.read_text())["message"]
-    assert len(message["availableCommands"]) == journal.MOST
+    assert len(message["availableCommands"]) == updates.MOST
     assert len(message["text"]) < LONGEST + 100 and message["text"].endswith("characters)")
     assert "0123456789abcdef" not in path.read_text()
 
@@ -218,12 +227,12 @@ def test_a_journal_cuts_and_masks(tmp_path: Path) -> None:
 def test_a_full_journal_says_so_once(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with path.open("wb") as file:
-        file.truncate(journal.LIMIT)
+        file.truncate(updates.LIMIT)
     written = Journal(path)
     for _ in range(3):
         written.write(AGENT, {"method": "session/update"}, 1.0)
     with path.open("rb") as file:
-        file.seek(journal.LIMIT)
+        file.seek(updates.LIMIT)
         lines = file.read().splitlines()
     assert [json.loads(line)["direction"] for line in lines] == [RUNNER]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents import place
+from acp_core.agents import loop_directory
 from tests.cli.support import Acp
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import AGENT, WHAT, done
@@ -89,7 +89,7 @@ def test_what_an_earlier_version_noted_counts_unless_the_cycle_began_later(tmp_p
     root = tmp_path / "project"
     root.mkdir()
     run(root, conducting.ID, "--leave", cd=["ask user"])
-    for file in place.root().glob("*/loop.json"):
+    for file in loop_directory.root().glob("*/loop.json"):
         noted = json.loads(file.read_text())
         del noted["run_id"], noted["earlier"]
         file.write_text(json.dumps(noted))

@@ -11,8 +11,8 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.live.control import Steering, can_steer, steer
-from acp_core.agents.place import place
+from acp_core.agents.live.turn import Steering, can_steer, steer
+from acp_core.agents.loop_directory import place
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import AGENTS
 from tests.agents.live.commands import acp, configure, decide, held, record, request

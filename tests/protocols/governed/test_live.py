@@ -14,7 +14,7 @@ import pytest
 from acp_core.agents.live.policy import Scope
 from acp_core.agents.live.policy import decide as decided
 from acp_core.agents.live.requests import parse
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.person.permissions import Permissions, Policy, Verdict
 from acp_core.protocols.governed.conduct.adapters import task
 from acp_core.protocols.governed.conduct.adapters.preset import RoleTurn, preset_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
-from acp_core.agents.place import place
+from acp_core.agents.loop_directory import place
 from acp_core.person import paths
 from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
 from tests.agents.live.support import left_of

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.agents.live import control
-from acp_core.agents.live.control import Steering
-from acp_core.agents.place import Place
+from acp_core.agents.live import turn
+from acp_core.agents.live.turn import Steering
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import Object
@@ -53,18 +53,18 @@ class Mailbox:
             else:
                 self._waiting.append((ids, text))
 
-    def deliver(self, where: Place, number: int) -> None:
+    def deliver(self, where: LoopDirectory, number: int) -> None:
         """Give the agent what waits; what it does not take waits for its next run.
 
         Args:
             where: the agent's place.
             number: of the run.
         """
-        while self._waiting and control.can_steer(where):
+        while self._waiting and turn.can_steer(where):
             with self._lock:
                 ids, text = self._waiting.pop(0)
             with contextlib.suppress(OSError):
-                if control.steer(where, Steering(number, text, ORCHESTRATOR, ids)).delivered:
+                if turn.steer(where, Steering(number, text, ORCHESTRATOR, ids)).delivered:
                     with self._lock:
                         self._delivered += ids
 
@@ -74,7 +74,7 @@ class Mailbox:
         Args:
             journal: the run's.
         """
-        found = control.delivered(journal)
+        found = turn.delivered(journal)
         with self._lock:
             self._recalled = found
             for ids, text in [each for each in self._waiting if found.issuperset(each[0])]:

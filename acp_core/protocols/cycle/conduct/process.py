@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from acp_core.agents import background, caps
+from acp_core.agents import background, budgets
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.identity import myself
-from acp_core.agents.place import SUPPORTED, CannotClaim, LoopRunning
+from acp_core.agents.loop_directory import SUPPORTED, CannotClaim, LoopRunning
 from acp_core.agents.program import locate
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
@@ -152,7 +152,7 @@ def conduct(
             at, saved, stream="text", echo=echo, claim=CONDUCT, about=spec.cycle
         ) as session:
             save(spec)
-            caps.choose(spec.root, saved.run_id, spec.budget)
+            budgets.choose(spec.root, saved.run_id, spec.budget)
             store = Store(spec.root, spec.cycle)
             store.read()
             layout.make(store.progress)

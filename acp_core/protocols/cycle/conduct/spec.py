@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from acp_core.agents import codec
-from acp_core.agents.live.command import offered
-from acp_core.agents.place import Place, place
+from acp_core.agents.live.binding import offered
+from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program
 from acp_core.protocols.cycle import schema
@@ -83,7 +83,7 @@ def with_presets(presets: Mapping[str, tuple[Preset, str]]) -> dict[str, object]
     }  # fmt: skip
 
 
-def where(root: str) -> Place:
+def where(root: str) -> LoopDirectory:
     """Where the orchestrator of a project keeps what is its own."""
     return place(root, ORCHESTRATOR)
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from acp_core.agents import folder_trust, presets, tool_servers
+from acp_core.agents import permissions, presets
+from acp_core.agents import program as agents_program
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
@@ -151,27 +152,27 @@ def _warnings(place: Target, given: Values) -> tuple[str, ...]:
     if place.program == "claude" and place.settings.endswith(".mcp.json"):
         return ("Claude Code asks you once whether to use the servers of this project",)
     preset = presets.bundled()[place.program]
-    if not (given.collaboration and folder_trust.asks(preset)):
+    if not (given.collaboration and agents_program.asks(preset)):
         return ()
     if given.project:
-        why = folder_trust.missing(preset, os.path.abspath(os.path.expanduser(given.project)))
+        why = agents_program.missing(preset, os.path.abspath(os.path.expanduser(given.project)))
         return (why,) if why else ()
-    return (f"{place.places.title} {folder_trust.EFFECT}: {folder_trust.cure(preset)}",)
+    return (f"{place.places.title} {agents_program.EFFECT}: {agents_program.cure(preset)}",)
 
 
 def _server(given: Values) -> tuple[tuple[str, ...], dict[str, str]]:
     """What starts the server of the tools."""
     from acp_core.agents.background import importable
 
-    if tool_servers.missing():
-        raise Refused(f"the tools need the Python package mcp: {tool_servers.EXTRA}")
+    if permissions.missing():
+        raise Refused(f"the tools need the Python package mcp: {permissions.EXTRA}")
     if not given.participant:
         raise Refused("the tools need --participant: as whom the agent acts")
     folder = os.path.abspath(os.path.expanduser(given.collaboration))
     words = ("mcp", "--folder", folder, "--participant", given.participant)
-    program = tool_servers.program()
+    program = permissions.program()
     more = importable() if len(program) > 1 else {}
-    return (*program, *words), {**tool_servers.variables(), **more}
+    return (*program, *words), {**permissions.variables(), **more}
 
 
 def _inserted(

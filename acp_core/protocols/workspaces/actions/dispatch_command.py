@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.agents import caps
+from acp_core.agents import budgets
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.program import Program
 from acp_core.model.clock import utc_now
@@ -34,7 +34,7 @@ def run(values: Values) -> int:
         return _show(place, values, team)
     teams.save(team)
     run_id = schema.run_id(read_json(place.manifest))
-    caps.choose(str(place.root), run_id, values.budget)
+    budgets.choose(str(place.root), run_id, values.budget)
     if values.again:
         triage.again(place, values.again, values.feedback, go_on=values.go_on)
     advanced = _advanced(place, values)

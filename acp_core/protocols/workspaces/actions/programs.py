@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from acp_core.agents.installed import is_installed
-from acp_core.agents.presets import PresetError
+from acp_core.agents.presets import PresetError, is_installed
 from acp_core.protocols.kit.owner_inputs import AS_BEFORE
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import choice

@@ -10,9 +10,9 @@ import contextlib
 import sys
 from collections.abc import Callable
 
-from acp_core.agents import background, elsewhere
+from acp_core.agents import background, session_lock
 from acp_core.agents.background import Ready
-from acp_core.agents.place import CannotClaim, LoopRunning
+from acp_core.agents.loop_directory import CannotClaim, LoopRunning
 from acp_core.agents.presets import PresetError
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         try:
             watch(folder, agent, attempt, ready)
         except LoopRunning as error:
-            if elsewhere.seen(folder, agent) and not watcher(folder, agent).is_held():
+            if session_lock.seen(folder, agent) and not watcher(folder, agent).is_held():
                 raise Refused(str(error)) from None  # nobody watches it, but its program runs
             ready()  # another one watches it already
             return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from acp_core.agents import transcript
+from acp_core.agents import output
 from acp_core.protocols.workspaces.schema import returns
 
 LIMIT = 512 << 10  # bytes that are kept of what was said
@@ -18,7 +18,7 @@ def read_return(out: Path, stream: str) -> str:
         out: the file into which it printed.
         stream: the form of what it printed, one of `streams.NAMES`.
     """
-    data = transcript.read_end(out)
+    data = output.read_end(out)
     text = data.decode(errors="replace") if stream == "text" else _messages(data, stream)
     encoded = text.encode(errors="backslashreplace")
     return encoded[-LIMIT:].decode(errors="replace")
@@ -34,7 +34,7 @@ def is_object(text: str) -> bool:
 
 def _messages(data: bytes, stream: str) -> str:
     """The last message, and before it the last one with an object, where it has none itself."""
-    messages = transcript.parse(data, stream).messages
+    messages = output.parse(data, stream).messages
     for message in reversed(messages[-50:]):
         if returns.parse(message)[0] is not None:
             return message

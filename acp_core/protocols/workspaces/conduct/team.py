@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from acp_core.agents import codec
-from acp_core.agents.live.command import offered
-from acp_core.agents.place import place
+from acp_core.agents.live.binding import offered
+from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError

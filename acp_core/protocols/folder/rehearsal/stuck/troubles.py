@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from acp_core.agents.command_lines import waiting_processes
+from acp_core.agents.identity import waiting_processes
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder import schema

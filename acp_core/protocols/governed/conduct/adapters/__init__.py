@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.agents import background, caps
+from acp_core.agents import background, budgets
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import NotStarted, Refused
@@ -123,7 +123,7 @@ def choose_budget(root: str | Path, chosen: Sequence[str]) -> None:
         OSError: they cannot be written.
     """
     state = read_unlocked(root).state
-    caps.choose(os.path.abspath(root), text(state, "run_id", 200), chosen)
+    budgets.choose(os.path.abspath(root), text(state, "run_id", 200), chosen)
 
 
 def take_in_background(root: str | Path, turn_id: str) -> None:

@@ -6,13 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from acp_core.agents import spawn, unnoted
-from acp_core.agents.attempt import Attempt
+from acp_core.agents import spawn, unrecorded_start
 from acp_core.agents.live import binding
 from acp_core.agents.logs import last_lines
 from acp_core.agents.presets import any_command
 from acp_core.agents.program import Program
-from acp_core.agents.spawn import Command, Exit, SpawnError
+from acp_core.agents.spawn import Attempt, Command, Exit, SpawnError
 from acp_core.files import atomic, modes
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
@@ -118,7 +117,7 @@ def take_with_program(task: Task) -> TakenTurn:
         ready = command(task)
         _refuse_unbound(task, ready)
         err, out = turn_processes.fresh_logs(task.root, task.turn_id)
-        child = spawn.start(unnoted.marked(ready, os.fspath(task.own)), out, err)
+        child = spawn.start(unrecorded_start.marked(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
     except OSError as error:

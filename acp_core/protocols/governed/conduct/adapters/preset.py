@@ -15,9 +15,9 @@ from dataclasses import replace
 from acp_core.agents import presets
 from acp_core.agents.assignment import Assignment, perform
 from acp_core.agents.identity import myself
-from acp_core.agents.live.command import offered
+from acp_core.agents.live.binding import offered
 from acp_core.agents.live.state import TurnScope
-from acp_core.agents.place import CannotClaim, LoopRunning
+from acp_core.agents.loop_directory import CannotClaim, LoopRunning
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session

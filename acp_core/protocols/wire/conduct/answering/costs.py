@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from acp_core.agents import budgets, caps, ledger, record, shielded, spending, streams
+from acp_core.agents import budgets, detached_run, ledger, session, spending, streams
 from acp_core.agents.budgets import Cap, Spent, Use
 from acp_core.agents.identity import myself
 from acp_core.agents.output import Output
@@ -37,7 +37,7 @@ class Meter:
 
     def __init__(self, folder: Path, preset: Preset, *, live: bool) -> None:
         stream = streams.LIVE if live else preset.stream
-        self._output = Output(folder / shielded.OUT, folder / shielded.ERR, stream)
+        self._output = Output(folder / detached_run.OUT, folder / detached_run.ERR, stream)
         self._prices = (preset.price_in, preset.price_out)
         self._run = Run(0, myself(), utc_now(), live=live)
 
@@ -52,7 +52,7 @@ class Meter:
         return self._measured()
 
     def _measured(self) -> Run:
-        return record.measured(self._run, self._output, self._prices, utc_now())
+        return session.measured(self._run, self._output, self._prices, utc_now())
 
 
 class Costs:
@@ -68,7 +68,7 @@ class Costs:
 
     def __init__(self, key: str, name: str, preset: Preset) -> None:
         self._key, self._name, self._preset = key, name, preset
-        self._caps = caps.in_force(key, name, "", utc_now)
+        self._caps = budgets.in_force(key, name, "", utc_now)
         self._lock = threading.Lock()
         self._running: dict[Path, Spent] = {}  # what attempts took that have not ended
         self._said: set[tuple[str, float, bool]] = set()

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core.agents import shielded, streams, transcript
+from acp_core.agents import detached_run, output, streams
+from acp_core.agents.detached_run import Ended
+from acp_core.agents.output import read_end
 from acp_core.agents.presets import Preset
-from acp_core.agents.shielded import Ended
-from acp_core.agents.transcript import read_end
 from acp_core.files.secrets import mask
 from acp_core.model.text import clean_line
 from acp_core.protocols.wire.schema import Json, Refusal
@@ -74,7 +74,7 @@ def judge(folder: Path, ended: Ended, preset: Preset, *, live: bool = False) -> 
     code = ended.exit.code
     if code not in (0, ASKS):
         meaning = preset.exits.get(code) if code is not None else None
-        told = _last_line(folder / shielded.ERR) or trouble
+        told = _last_line(folder / detached_run.ERR) or trouble
         words = ", ".join(filter(None, (str(ended.exit), meaning)))
         return failure(f"{words}: {told}" if told else words)
     if code == 0 and trouble:
@@ -136,10 +136,10 @@ def _read_result(folder: Path, said: str) -> object:
 
 def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
     """What a program said at the end, and what went wrong as its stream tells it."""
-    data = read_end(folder / shielded.OUT)
+    data = read_end(folder / detached_run.OUT)
     if stream == "text":
         return _cut(data.decode(errors="replace").strip("\n")), ""
-    progress = transcript.parse(data, stream).progress
+    progress = output.parse(data, stream).progress
     wrong = (progress.error or progress.said) if progress.is_error else ""
     return _cut(progress.said), wrong or (
         "the program reported a failure" if progress.is_error else ""
@@ -148,7 +148,7 @@ def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
 
 def _was_refused(folder: Path) -> bool:
     """Whether something was refused in a turn of a live session."""
-    return bool(transcript.parse(read_end(folder / shielded.OUT), streams.LIVE).progress.refused)
+    return bool(output.parse(read_end(folder / detached_run.OUT), streams.LIVE).progress.refused)
 
 
 def _cut(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
-from acp_core.agents import shielded, shim
+from acp_core.agents import detached_run, shim
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import LOOK
@@ -196,7 +196,7 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                begun = (folder / shielded.OUT).exists()  # it is seen to its end
+                begun = (folder / detached_run.OUT).exists()  # it is seen to its end
                 if not begun and (over := await asyncio.to_thread(self._costs.over)):
                     return outcome.failure(over)
                 ended = await self._measured_run(job, material, folder, is_live)
@@ -214,7 +214,7 @@ class Answering:
 
     async def _measured_run(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> shielded.Ended:
+    ) -> detached_run.Ended:
         """Run the program for one attempt, as long as the day's budget lasts, and count its cost."""
         watch = asyncio.create_task(self._watch(job, folder, is_live))
         try:
@@ -244,7 +244,7 @@ class Answering:
 
     async def _run_once(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> shielded.Ended:
+    ) -> detached_run.Ended:
         """Run the program for one attempt."""
         told, prompt = self._tell(folder, material)
         seconds, why = self._setup.seconds, partial(self._reason, job)
@@ -254,19 +254,19 @@ class Answering:
         if self._program.live and self._setup.permissions == Policy.NONE and not is_begun:
             raise SpawnError(_UNBOUND)
         command = self._command(folder, told, prompt)
-        return await shielded.run(folder, command, seconds, self._setup.grace, why)
+        return await detached_run.run(folder, command, seconds, self._setup.grace, why)
 
-    def _is_tried_again(self, folder: Path, ended: shielded.Ended, is_live: bool) -> bool:
+    def _is_tried_again(self, folder: Path, ended: detached_run.Ended, is_live: bool) -> bool:
         """Whether an attempt says nothing of its job: nobody saw its end, or its session crashed."""
         if ended.stopped:
             return False
         if not is_live:
             return ended.exit.code is None and ended.exit.signal is None
-        if why := live_turns.unusable(folder / shielded.OUT):
+        if why := live_turns.unusable(folder / detached_run.OUT):
             logger.warning(_NOT_LIVE, why)
             self._live = live_turns.only_now(why)
             return True
-        return live_turns.crashed(folder / shielded.OUT)
+        return live_turns.crashed(folder / detached_run.OUT)
 
     def _reason(self, job: Job) -> str:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")

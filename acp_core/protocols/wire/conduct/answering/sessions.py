@@ -18,16 +18,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from acp_core.agents.attempt import Attempt
+from acp_core.agents.detached_run import OUT, Ended
 from acp_core.agents.ending import GRACE
-from acp_core.agents.live import command as live_commands
+from acp_core.agents.live import binding
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
-from acp_core.agents.place import LoopRunning, Place
+from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.agents.program import Program
-from acp_core.agents.shielded import OUT, Ended
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.spawn import Attempt, SpawnError
 from acp_core.files import modes
 from acp_core.model.text import clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
@@ -44,7 +43,7 @@ _TRIES = 1_000  # more attempts at one job than there ever are
 class _Session:
     """A session of this process: its place, which is held; how many work in it, and since when none does."""
 
-    where: Place
+    where: LoopDirectory
     held: contextlib.ExitStack
     busy: int = 0
     used: float = 0.0
@@ -136,8 +135,10 @@ class Sessions:
         """End all sessions, with everything that their programs started."""
         await asyncio.gather(*map(self._end, list(self._sessions)), return_exceptions=True)
 
-    def _place(self, name: str) -> Place:
-        return Place(self._folder / hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32])
+    def _place(self, name: str) -> LoopDirectory:
+        return LoopDirectory(
+            self._folder / hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32]
+        )
 
     async def _hold(self, name: str) -> _Session:
         """The session of this name: as long as its place is held, it stays between messages.
@@ -158,7 +159,7 @@ class Sessions:
         return self._sessions[name]
 
     def _begin(
-        self, where: Place, job: Job, material: Material, folder: Path, prompt: Path
+        self, where: LoopDirectory, job: Job, material: Material, folder: Path, prompt: Path
     ) -> LiveTurn:
         journal, number = folder / OUT, _number(job)
         runner = live_turns.begun(where, number)
@@ -166,14 +167,14 @@ class Sessions:
             return live_turns.adopt(where, runner, journal)
         return live_turns.start(where, self._command(where, material, prompt), number, journal)
 
-    def _command(self, where: Place, material: Material, prompt: Path) -> LiveCommand:
+    def _command(self, where: LoopDirectory, material: Material, prompt: Path) -> LiveCommand:
         sender = clean_name(material.sender, 64)
         scope = TurnScope(
             f"answer {sender}" if sender else "answer a message",
             folders=(self._program.workdir,),
             permissions=self._permissions,
         )
-        made = live_commands.command(self._program, where, self._name, str(prompt), {}, scope=scope)
+        made = binding.command(self._program, where, self._name, str(prompt), {}, scope=scope)
         return replace(made, order=replace(made.order, folder=self._key))
 
     async def _end(self, name: str) -> None:

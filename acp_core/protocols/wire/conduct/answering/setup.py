@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 
 from acp_core.agents import presets
-from acp_core.agents.live.command import offered
+from acp_core.agents.live.binding import offered
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError

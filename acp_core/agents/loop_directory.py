@@ -26,7 +26,9 @@ except ImportError:  # Windows: everything can be read there, nothing run
     fcntl = None  # type: ignore[assignment]
 
 SUPPORTED = fcntl is not None
+
 _WORD = re.compile(r"[^\w.\-]+")
+
 _PATIENCE = 1.0  # seconds for which a lock is asked for: whoever only looks lets go at once
 
 
@@ -39,7 +41,7 @@ class CannotClaim(NotStarted):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LoopDirectory:
     """The files of one participant's loop, all in ``folder``.
 
     Attributes:
@@ -172,11 +174,11 @@ def permissions() -> Path:
     return paths.state_folder() / "permissions"
 
 
-def place(folder: str, participant: str) -> Place:
+def place(folder: str, participant: str) -> LoopDirectory:
     """The place of the loop of ``participant`` in the collaboration ``folder`` (a path or URL)."""
     key = key_of(folder)
     digest = hashlib.sha256(f"{key}\0{participant}".encode(errors="surrogatepass")).hexdigest()
     words = [
         _WORD.sub("_", word)[:40] for word in (key.rstrip("/").rpartition("/")[2], participant)
     ]
-    return Place(root() / "-".join([*(word.strip(".") for word in words), digest[:16]]))
+    return LoopDirectory(root() / "-".join([*(word.strip(".") for word in words), digest[:16]]))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from acp_core.agents.identity import ATTEMPT, bearer
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.place import Place
+from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.spawn import Command
 from acp_core.agents.state import Run, Saved
 
@@ -21,12 +21,12 @@ def marked(command: Command, attempt: str) -> Command:
     return replace(command, env={**command.env, ATTEMPT: attempt})
 
 
-def numbered(command: Command, where: Place, number: int) -> Command:
+def numbered(command: Command, where: LoopDirectory, number: int) -> Command:
     """The same program, which bears the name of an attempt of a participant's session."""
     return marked(command, _name(where, number))
 
 
-def left(where: Place, before: Saved | None) -> Run | None:
+def left(where: LoopDirectory, before: Saved | None) -> Run | None:
     """The attempt that the session before this one began, and did not see the end of.
 
     Args:
@@ -39,7 +39,7 @@ def left(where: Place, before: Saved | None) -> Run | None:
     return _at_work(where, last.number + 1 if last else 1)
 
 
-def _at_work(where: Place, number: int) -> Run | None:
+def _at_work(where: LoopDirectory, number: int) -> Run | None:
     """The attempt that follows the last one that was noted, if its program works."""
     out = where.file(number, "out")
     if not out.exists():
@@ -50,7 +50,7 @@ def _at_work(where: Place, number: int) -> Run | None:
     return None if found.live and live_turns.end_of(out).exists() else found
 
 
-def begun(where: Place, number: int, variable: str, mark: str) -> Run | None:
+def begun(where: LoopDirectory, number: int, variable: str, mark: str) -> Run | None:
     """The attempt of this number, as its session would have noted it; None where none is seen.
 
     Args:
@@ -68,5 +68,5 @@ def begun(where: Place, number: int, variable: str, mark: str) -> Run | None:
     return None
 
 
-def _name(where: Place, number: int) -> str:
+def _name(where: LoopDirectory, number: int) -> str:
     return f"{where.folder}#{number}"

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents import shim, spawn
-from acp_core.agents.attempt import Attempt
-from acp_core.agents.spawn import Child, Command, Exit
+from acp_core.agents.spawn import Attempt, Child, Command, Exit
 
 _SHIM = str(Path(shim.__file__).resolve())
+
 _QUICK, _SLOW = 0.02, 0.1  # seconds between two looks, at first and later
+
 _RUNS_FOR = 2.0
+
 OUT, ERR = "out", "err"
 
 

@@ -15,12 +15,17 @@ from datetime import datetime
 from typing import Any
 
 MAX_LINE = 8 << 20  # bytes of a line that is read as JSON; a longer one counts as output only
+
 _KEPT = 20  # refusals and refused tools that are remembered
+
 _SHORT = 300  # characters of a readable line
+
 _MAX_COUNT = 10**15
+
 _SECONDS = 10**11  # a larger time is one in milliseconds
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")  # some programs colour whatever NO_COLOR says
+
 _REFUSAL = re.compile(
     r"(?:^|[\s:])error: +\S|: command not found$|: permission denied$|: operation not permitted$",
     re.IGNORECASE,
