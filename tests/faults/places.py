@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.write import decide
-from acp_core.protocols.governed.write.journal import interrupted
+from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.write import decide, initiative_decide
 from tests.protocols.cycle import folders as cycles
 from tests.protocols.cycle import making as cycle_files
 from tests.protocols.folder.support import make_v1, make_v2
@@ -69,7 +68,7 @@ def _initiative(root: Path) -> None:
     names = ("auth", "web")
     multi.begin(root, names)
     multi.all_ask(root, names)
-    deciding.step(root, multi.NOW)
+    initiative_decide.step(root, multi.NOW)
     multi.approve(root)
 
 

@@ -39,7 +39,7 @@ def write(kind: str, folder: str, name: str, said: str) -> int:
         words = ["--folder", folder, "--participant", name, "--event", "blocked"]
         return agents.append([*words, "--summary", said, "--reply-to", "1"])
     if kind == "governed":
-        from acp_core.protocols.governed.actions.table import COMMANDS
+        from acp_core.protocols.governed.acts.table import COMMANDS
 
         return COMMANDS.main(["talk", folder, "--text", said, "--as", name])
     from acp_core.protocols.cycle.actions.table import COMMANDS

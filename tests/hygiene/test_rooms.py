@@ -29,8 +29,8 @@ LEVELS = (
     ("acp_tui",),
 )
 """From the lowest room to the highest; a room imports from those below it, and from itself."""
-ROOMS = {"schema", "state", "rules", "read", "view", "write", "actions", "causes", "prompts",
-         "conduct", "past", "queries", "commands", "manual", "matters", "acts", "collaboration"}  # fmt: skip
+ROOMS = {"schema", "state", "read", "rules", "matters", "causes", "prompts", "view", "past", "write",
+         "conduct", "queries", "acts", "actions", "collaboration", "commands", "manual"}  # fmt: skip
 """What every protocol calls its rooms; it leaves out those that it has no use for."""
 OWN_ROOMS = {
     (
@@ -39,10 +39,6 @@ OWN_ROOMS = {
     ): "runs of other protocols in a store: what others see of them, and ask for",
     ("folder", "rehearsal"): "a collaboration that carries itself out: the product's demo",
     ("folder", "skill"): "the instructions and scripts that agents load",
-    (
-        "governed",
-        "coordinator",
-    ): "initiatives: several governed runs as one, with files of their own",
     ("wire", "bridge"): "a collaboration of any protocol, served as an agent",
     ("wire", "serving"): "an agent over HTTP and on the local network; a relay",
     ("wire", "network"): "connections: links, identities, the client",

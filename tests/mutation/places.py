@@ -20,7 +20,7 @@ GUARDS = (
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/folder/write/guard.py", "acp_core/protocols/folder/write/hopeless.py",
-    "acp_core/protocols/governed/write/guard.py", "acp_core/protocols/governed/write/seals.py",
+    "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/seals.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
     "acp_core/protocols/workspaces/write/guard.py",
@@ -93,7 +93,7 @@ UNDEFENDED = (
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[a status of an agent with a workspace]",
     ),
     Undefended(
-        "acp_core/protocols/governed/read/collaboration.py", "and not due and not doubt:", "and not due:",
+        "acp_core/protocols/governed/collaboration.py", "and not due and not doubt:", "and not due:",
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the configuration of a governed run]",
     ),
     Undefended(

@@ -15,7 +15,7 @@ from acp_core.files import reading
 from acp_core.files.reading import Stamp, stamp_of
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle.collaboration import open_cycles
-from acp_core.protocols.governed.read.collaboration import open_folder as open_governed
+from acp_core.protocols.governed.collaboration import open_folder as open_governed
 from acp_core.protocols.kit import findings
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.cycle import making as cycles

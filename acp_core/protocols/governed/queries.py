@@ -8,9 +8,10 @@ from pathlib import Path
 from acp_core.model import Snapshot
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.read.gates import MET
 from acp_core.protocols.governed.read.run import Objection
-from acp_core.protocols.governed.state.gates import MET
-from acp_core.protocols.governed.write import Refused, accept
+from acp_core.protocols.governed.write import accept
 from acp_core.protocols.governed.write.accept import Judged
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.values import Values
@@ -18,7 +19,7 @@ from acp_core.protocols.kit.values import Values
 
 def status(values: Values) -> Answer:
     """Where a run stands."""
-    from acp_core.protocols.governed.read.collaboration import detect, open_folder
+    from acp_core.protocols.governed.collaboration import detect, open_folder
 
     if not detect(values.folder):
         raise Refused(f"no governed run in {values.folder}")

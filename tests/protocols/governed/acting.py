@@ -7,8 +7,8 @@ from pathlib import Path
 
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed.actions import offered
-from acp_core.protocols.governed.actions.table import COMMANDS, COORDINATOR
+from acp_core.protocols.governed.acts import offered
+from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
 
 governed = COMMANDS.main
 coordinator = COORDINATOR.main

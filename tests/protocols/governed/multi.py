@@ -12,9 +12,9 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.coordinator.deciding import Decision, Done
-from acp_core.protocols.governed.write.seals import SEAL
+from acp_core.protocols.governed.read.seals import SEAL
+from acp_core.protocols.governed.write import initiative_decide
+from acp_core.protocols.governed.write.initiative_decide import Decision, Done
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.making import Object
@@ -155,4 +155,4 @@ def all_ask(root: Path, names: tuple[str, ...] = NAMES) -> None:
 
 def approve(root: Path, barrier: str = "") -> Done:
     """Ann approves."""
-    return deciding.approve(root, Decision(barrier, "Ann", "All agreed."), NOW)
+    return initiative_decide.approve(root, Decision(barrier, "Ann", "All agreed."), NOW)

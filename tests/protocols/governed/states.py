@@ -12,8 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.making import Object
@@ -130,13 +129,13 @@ RUNS: dict[str, Making] = {
 def _one_waits(root: Path) -> None:
     multi.begin(root)
     multi.asks(root, "web")
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def _gate_open(root: Path) -> None:
     multi.begin(root)
     multi.all_ask(root)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def _past(root: Path) -> None:

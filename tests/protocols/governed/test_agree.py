@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from acp_core import model
 from acp_core.diagnosis import actions, engine
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read.collaboration import Governed, open_folder
+from acp_core.protocols.governed.collaboration import Governed, open_folder
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock

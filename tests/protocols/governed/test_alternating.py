@@ -12,9 +12,8 @@ import pytest
 
 from acp_core import model
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.making import Object
@@ -240,7 +239,7 @@ def test_git_sees_nothing_of_what_acp_keeps(tmp_path: Path) -> None:
     dispatch.dispatch(web, None, NOW)
     hand_in(web)
     accept.accept(web, None, NOW)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     seen = playing.git(web, "status", "--porcelain", "--untracked-files=all").splitlines()
     assert [line for line in seen if "TALK.md" not in line] == []
     assert (web / ".acp/governed-seal.json").exists()

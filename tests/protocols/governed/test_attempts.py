@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.write import Refused, decide, foreign_lock
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.read import foreign_lock
+from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.journal import held
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.test_read import NOW

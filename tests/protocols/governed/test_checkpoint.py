@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import decide, dispatch
 from tests.protocols.governed import making
 from tests.protocols.governed.test_command_table import at_end

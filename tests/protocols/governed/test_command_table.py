@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.actions.table import COMMANDS, COORDINATOR
-from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
+from acp_core.protocols.governed.schema import act_names
+from acp_core.protocols.governed.write import initiative_decide
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import governed
@@ -101,7 +101,7 @@ def begun(root: Path) -> None:
 def all_there(root: Path) -> None:
     multi.begin(root)
     multi.all_ask(root)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def corrupt(root: Path) -> None:
@@ -179,9 +179,8 @@ def _files(root: Path) -> dict[str, bytes]:
 def test_rules_causes_and_views_take_the_names_of_acts_from_one_place() -> None:
     """An act that is renamed is renamed for the needs, causes and findings that name it."""
     room = ROOT / "acp_core/protocols/governed"
-    acts = {value for key, value in vars(names).items() if key.isupper()}
-    places = [*room.glob("rules/*.py"), *room.glob("view/*.py"), room / "causes.py",
-              room / "coordinator/causes.py"]  # fmt: skip
+    acts = {value for key, value in vars(act_names).items() if key.isupper()}
+    places = [*room.glob("rules/*.py"), *room.glob("view/*.py"), room / "matters.py"]
     found = [
         (path.name, node.lineno, each.value)
         for path in places

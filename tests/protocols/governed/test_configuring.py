@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.action import OutcomeState
-from acp_core.protocols.governed.actions.creating import create
-from acp_core.protocols.governed.coordinator.configuring import Wish, configuration
-from acp_core.protocols.governed.read.collaboration import detect, open_folder
-from acp_core.protocols.governed.write import Refused
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.acts.creating import create
+from acp_core.protocols.governed.collaboration import detect, open_folder
+from acp_core.protocols.governed.write.initiative_configuring import Wish, configuration
 from tests.protocols.governed import multi
 from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.multi import NOW

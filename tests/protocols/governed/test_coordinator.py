@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator import deciding, poll
-from acp_core.protocols.governed.coordinator.deciding import Decision
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import initiative_decide, initiative_poll
+from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
@@ -111,7 +111,7 @@ def test_agents_that_no_run_needs_are_said_to_be_unused(
 def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     run = state(tmp_path, "auth")
     assert (run["status"], run["blocked_on"]) == ("blocked", "barrier:plan-sync")
     assert run["pending_phase_transition"] is None
@@ -123,7 +123,9 @@ def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> No
         approve(tmp_path, "plan-sync")
     asks(tmp_path, "gateway")
     asks(tmp_path, "web")
-    assert "its gate needs your approval" in " ".join(deciding.step(tmp_path, NOW).messages)
+    assert "its gate needs your approval" in " ".join(
+        initiative_decide.step(tmp_path, NOW).messages
+    )
     assert state(tmp_path)["barriers"]["plan-sync"]["status"] == "reached"
     assert kinds(tmp_path)[4:] == [*["workstream_at_barrier"] * 3, "barrier_reached"]
 
@@ -131,11 +133,11 @@ def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> No
 def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     files = [tmp_path / ".coordinator/state.json", tmp_path / ".coordinator/ledger.jsonl",
              tmp_path / "auth/.agentxchain/state.json"]  # fmt: skip
     before = [(path.stat().st_ino, path.read_bytes()) for path in files]
-    assert deciding.step(tmp_path, NOW).messages == ("nothing new",)
+    assert initiative_decide.step(tmp_path, NOW).messages == ("nothing new",)
     assert [(path.stat().st_ino, path.read_bytes()) for path in files] == before
 
 
@@ -147,7 +149,7 @@ def test_the_coordinator_polls_until_all_is_over(
                  lambda: multi.by_hand(tmp_path, "auth",
                                        state(tmp_path, "auth") | {"phase": "verification"}),
                  lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
-    told = [done.messages for done in poll.poll(tmp_path, pause=lambda _: next(acts)())]
+    told = [done.messages for done in initiative_poll.poll(tmp_path, pause=lambda _: next(acts)())]
     assert [said[0] for said in told] == [
         "auth reached plan-sync", "auth reached ship-sync"
     ]  # fmt: skip
@@ -193,7 +195,7 @@ def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> N
     multi.all_ask(tmp_path)
     approve(tmp_path)
     asks(tmp_path, "auth")  # leaves implementation, which no barrier ends
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert state(tmp_path, "auth")["status"] == "paused"
     assert state(tmp_path)["barriers"]["ship-sync"]["reached_by"] == []
 
@@ -212,18 +214,20 @@ def test_the_last_barrier_completes_the_whole(tmp_path: Path) -> None:
     assert {state(tmp_path, name)["status"] for name in NAMES} == {"completed"}
     assert state(tmp_path)["workstreams"]["web"]["status"] == "completed"
     assert kinds(tmp_path)[-1] == "super_run_completed"
-    assert deciding.step(tmp_path, NOW).messages == ("nothing new",)
+    assert initiative_decide.step(tmp_path, NOW).messages == ("nothing new",)
 
 
 def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     with pytest.raises(Refused, match="needs a comment"):
-        deciding.reject(tmp_path, Decision("", "Ann", " "), [], NOW)
+        initiative_decide.reject(tmp_path, Decision("", "Ann", " "), [], NOW)
     with pytest.raises(Refused, match="no workstream 'nobody'"):
-        deciding.reject(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
-    deciding.reject(tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW)
+        initiative_decide.reject(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
+    initiative_decide.reject(
+        tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW
+    )
     run = state(tmp_path, "gateway")
     assert (run["status"], run["phase"], run["next_recommended_role"]) == (
         "active", "planning", "pm"
@@ -242,14 +246,14 @@ def test_a_crossed_barrier_blocks_the_initiative(tmp_path: Path) -> None:
     begin(tmp_path)
     before = state(tmp_path, "web")
     making.write(tmp_path / "web/.agentxchain/state.json", before | {"phase": "implementation"})
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert state(tmp_path)["status"] == "blocked:barrier_crossed"
     for name in ("auth", "gateway"):
         asks(tmp_path, name)
     with pytest.raises(Refused, match="crossed the unapproved"):
         approve(tmp_path)
     making.write(tmp_path / "web/.agentxchain/state.json", before)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert state(tmp_path)["status"] == "active"
 
 
@@ -258,12 +262,12 @@ def test_a_failed_workstream_is_noted_once_and_when_it_is_well_again(tmp_path: P
     run = state(tmp_path, "web")
     blocked = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | blocked)
-    deciding.step(tmp_path, NOW)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert kinds(tmp_path)[4:] == ["workstream_failed"]
     assert ledger(tmp_path)[-1]["barrier"] == "plan-sync"
     making.write(tmp_path / "web/.agentxchain/state.json", run)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert kinds(tmp_path)[4:] == ["workstream_failed", "workstream_recovered"]
 
 
@@ -271,7 +275,7 @@ def test_a_request_without_accepted_work_reaches_nothing(tmp_path: Path) -> None
     begin(tmp_path)
     asks(tmp_path, "auth")
     (tmp_path / "auth/.agentxchain/history.jsonl").write_text("")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert state(tmp_path, "auth")["status"] == "paused"
     assert state(tmp_path)["barriers"]["plan-sync"]["reached_by"] == []
 
@@ -292,7 +296,7 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     if damage is None:
@@ -309,10 +313,10 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
     )  # fmt: skip
     assert {state(tmp_path, name)["phase"] for name in ("auth", "gateway")} == {"planning"}
     assert ledger(tmp_path)[-1]["failures"][0]["workstream"] == "web"
-    again = deciding.synchronise(tmp_path, NOW)
+    again = initiative_decide.synchronise(tmp_path, NOW)
     assert again.failed and "is still not crossed" in again.messages[0]
     place.write_bytes(good)
-    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert not initiative_decide.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
     assert state(tmp_path)["status"] == "active"
 
@@ -322,7 +326,7 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     from acp_core.files import atomic
 
     replace = atomic.replace
@@ -339,7 +343,7 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
     assert state(tmp_path)["status"] == "blocked:resync_failed"
     assert state(tmp_path)["barriers"]["plan-sync"]["approved_by"] == "Ann"
     monkeypatch.setattr(atomic, "replace", replace)
-    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert not initiative_decide.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
 
 
@@ -348,7 +352,7 @@ def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     before = state(tmp_path)
     read = schema.read_object
     for failing in (1, 2):
@@ -366,7 +370,7 @@ def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
 
         monkeypatch.setattr(schema, "read_object", once)
         with pytest.raises(Refused, match=r"agentxchain-multi\.json:? cannot be read"):
-            deciding.step(tmp_path, NOW)
+            initiative_decide.step(tmp_path, NOW)
         assert state(tmp_path) == before
     assert not approve(tmp_path).failed
 
@@ -377,7 +381,7 @@ def test_a_lost_state_is_made_again_and_crosses(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     place = tmp_path / "web/.agentxchain/state.json"
     good = state(tmp_path, "web")
     place.write_bytes(damage) if damage else place.unlink()
@@ -395,7 +399,7 @@ def test_a_lost_state_is_made_again_and_crosses(
     assert made["barrier_request"]["to"] == "implementation"
     kept = list((tmp_path / "web/.acp/kept").glob("state.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
-    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert not initiative_decide.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
     assert coordinator(words) == 2
     assert "its state is readable" in capsys.readouterr().err
@@ -407,7 +411,7 @@ def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
     approve(tmp_path)
     good = state(tmp_path, "web")
     (tmp_path / "web/.agentxchain/state.json").write_text("")
-    deciding.mend(tmp_path, "web", "Ann", NOW)
+    initiative_decide.mend(tmp_path, "web", "Ann", NOW)
     made = state(tmp_path, "web")
     assert (made["phase"], made["status"]) == ("implementation", "active")
     assert made["barrier_approvals"] == good["barrier_approvals"]
@@ -421,7 +425,7 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
     for name in ("state.json", "history.jsonl"):
         (tmp_path / "web/.agentxchain" / name).write_text("{")
     with pytest.raises(Refused, match=r"history.jsonl: is not valid JSON"):
-        deciding.mend(tmp_path, "web", "Ann", NOW)
+        initiative_decide.mend(tmp_path, "web", "Ann", NOW)
 
 
 def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:
@@ -432,16 +436,16 @@ def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: P
         moved = state(tmp_path, name) | {"phase": "verification"}
         making.write(tmp_path / name / ".agentxchain/state.json", moved)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_bytes(good[:50])
     assert approve(tmp_path, "ship-sync").failed
     assert "ship-sync is still not crossed" in " ".join(
-        deciding.synchronise(tmp_path, NOW).messages
+        initiative_decide.synchronise(tmp_path, NOW).messages
     )
     failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]
     assert [line["barrier"] for line in failed] == ["ship-sync"] * 2
     place.write_bytes(good)
-    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert not initiative_decide.synchronise(tmp_path, NOW).failed
     assert state(tmp_path)["status"] == "completed"

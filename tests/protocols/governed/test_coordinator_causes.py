@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core import model
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.multi import NOW, approve, asks, begin, state
@@ -52,7 +52,7 @@ def test_an_initiative_at_work_is_not_stuck(tmp_path: Path) -> None:
 def test_a_gate_that_waits_names_its_remedies(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     found = stuck(tmp_path)
     assert set(found) == {"D9"}
     gate = found["D9"]
@@ -69,7 +69,7 @@ def test_who_lags_is_named_once_the_others_have_waited_long(tmp_path: Path) -> N
     begin(tmp_path)
     asks(tmp_path, "auth")
     asks(tmp_path, "gateway")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert stuck(tmp_path, NOW + timedelta(minutes=5)) == {}
     lags = stuck(tmp_path)["D7"]
     assert lags.headline == "auth, gateway: waiting at plan-sync for web"
@@ -86,28 +86,28 @@ def test_a_barrier_that_the_coordinator_has_not_seen_reached(tmp_path: Path) -> 
     found = stuck(tmp_path)
     assert found["D10"].remedy == "coordinate"
     assert "all workstreams reached plan-sync" in found["D10"].headline
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert "D10" not in stuck(tmp_path)
 
 
 def test_a_gate_that_a_workstream_left_is_shut_until_the_coordinator_looks(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     change(tmp_path, "web", status="active", blocked_on=None, pending_phase_transition=None)
     (cause,) = stuck(tmp_path).values()
     assert (cause.code, cause.remedy) == ("D10", "coordinate")
     assert cause.headline == "The coordinator has not noticed that web left plan-sync"
     assert names(tmp_path) == {"coordinate"}
     assert open_folder(str(tmp_path)).cards(LATER) == ()
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert "D10" not in stuck(tmp_path)
 
 
 def test_a_failed_resync_says_what_failed(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     change(tmp_path, "web", super_run_id="another")
     approve(tmp_path)
     found = stuck(tmp_path)
@@ -118,7 +118,7 @@ def test_a_failed_resync_says_what_failed(tmp_path: Path) -> None:
     snapshot = open_folder(str(tmp_path)).refresh(LATER)
     assert snapshot.status is model.Status.BLOCKED and snapshot.turns[0].participant == "you"
     change(tmp_path, "web", super_run_id=multi.SUPER)
-    deciding.synchronise(tmp_path, NOW)
+    initiative_decide.synchronise(tmp_path, NOW)
     assert not {"E2", "A7"} & set(stuck(tmp_path))
     assert "resync" not in names(tmp_path)
 
@@ -126,12 +126,12 @@ def test_a_failed_resync_says_what_failed(tmp_path: Path) -> None:
 def test_an_approval_that_moved_nobody(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     kept = state(tmp_path)["barriers"]
     approved = kept["plan-sync"] | {"status": "approved", "approved_at": making.AT}
     change(tmp_path, "", barriers=kept | {"plan-sync": approved})
     assert stuck(tmp_path)["D11"].remedy == "resync"
-    deciding.synchronise(tmp_path, NOW)
+    initiative_decide.synchronise(tmp_path, NOW)
     assert "D11" not in stuck(tmp_path)
 
 
@@ -152,12 +152,12 @@ def test_a_barrier_that_a_workstream_can_never_reach(tmp_path: Path) -> None:
 def test_a_crossed_barrier(tmp_path: Path) -> None:
     begin(tmp_path)
     change(tmp_path, "web", phase="implementation")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     found = stuck(tmp_path)
     assert "web crossed the unapproved barrier plan-sync" in found["A5"].headline
     assert "E2" not in found
     change(tmp_path, "web", phase="planning")
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert "A5" not in stuck(tmp_path)
 
 

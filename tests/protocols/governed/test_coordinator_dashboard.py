@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.write import initiative_decide
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.governed import multi, states
 from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
@@ -45,7 +45,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
             "the rest of it",
         )
         multi.asks(root, "web")
-        deciding.step(root, NOW)
+        initiative_decide.step(root, NOW)
         await until(pilot, lambda: shows("its cross-repo gate needs your approval"), "the gate")
         await pilot.press("f")
         await until(pilot, lambda: shows(" 1  Approve"), "the card")
@@ -62,7 +62,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
 async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     place = root / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_bytes(good[:50])

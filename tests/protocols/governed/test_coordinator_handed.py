@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.action import OutcomeState
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Case
 from tests.protocols.governed import house, making
 from tests.protocols.governed.acting import coordinator, initiative_actions

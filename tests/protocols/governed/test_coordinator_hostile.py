@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
         root = begin(tmp_path_factory.mktemp("whole") / "house", NAMES)
         multi.all_ask(root, NAMES)
-        deciding.step(root, NOW)
+        initiative_decide.step(root, NOW)
     return root
 
 

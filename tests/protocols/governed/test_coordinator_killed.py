@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import journal
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read import unfinished_write
+from acp_core.protocols.governed.write import initiative_decide
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.killing import killed_at
@@ -35,14 +35,14 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
     """Approve, killed before every operation on files (every so manieth): what was seen then."""
     whole = begin(tmp_path / "whole", names)
     multi.all_ask(whole, names)
-    deciding.step(whole, NOW)
+    initiative_decide.step(whole, NOW)
     number, seen = 1, set()
     while True:
         root = tmp_path / str(number)
         shutil.copytree(whole, root, symlinks=True)
         if not killed_at(number, root, lambda root=root: approve(root)):
             break
-        left = journal.interrupted(root, journal.COORDINATOR)
+        left = unfinished_write.interrupted(root, unfinished_write.COORDINATOR)
         snapshot = open_folder(str(root)).refresh(NOW)
         codes = {finding.code for finding in snapshot.findings}
         if left:
@@ -51,7 +51,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
             assert "INTERRUPTED" in codes and "BARRIER_CROSSED" not in codes
         else:
             assert len(phases(root, names)) == 1 and "BARRIER_CROSSED" not in codes
-        deciding.step(root, NOW)
+        initiative_decide.step(root, NOW)
         after = phases(root, names)
         assert len(after) == 1, (number, after)
         approved = state(root)["barriers"]["plan-sync"]["status"] == "approved"
@@ -60,7 +60,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
         assert kinds.count("barrier_approved") == kinds.count("resync") == int(approved)
         for name in names:
             assert lines(root, name).count("gate_approved") == int(approved)
-        assert journal.interrupted(root, journal.COORDINATOR) is None
+        assert unfinished_write.interrupted(root, unfinished_write.COORDINATOR) is None
         shutil.rmtree(root)
         number += every
     assert number > 20
@@ -93,10 +93,10 @@ def test_a_start_is_killed_before_each_operation(tmp_path: Path) -> None:
 
         if not killed_at(number, root, start):
             break
-        left = journal.interrupted(root, journal.COORDINATOR)
+        left = unfinished_write.interrupted(root, unfinished_write.COORDINATOR)
         begun = (root / ".coordinator/state.json").exists() and not left
         assert start() == (2 if begun else 0)
-        deciding.step(root, NOW)
+        initiative_decide.step(root, NOW)
         assert [line["type"] for line in ledger(root)] == [
             "initiative_started", *["workstream_linked"] * 2
         ]  # fmt: skip

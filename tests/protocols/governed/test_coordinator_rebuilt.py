@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator, initiative_actions
@@ -34,19 +34,19 @@ def without_times(value: dict[str, Any]) -> dict[str, Any]:
 
 def nothing(root: Path) -> None:
     begin(root)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def one_there(root: Path) -> None:
     begin(root)
     asks(root, "auth")
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def gate_open(root: Path) -> None:
     begin(root)
     multi.all_ask(root)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def crossed(root: Path) -> None:
@@ -56,7 +56,7 @@ def crossed(root: Path) -> None:
 
 def rejected(root: Path) -> None:
     gate_open(root)
-    deciding.reject(root, deciding.Decision("", "Ann", "No test"), ["web"], NOW)
+    initiative_decide.reject(root, initiative_decide.Decision("", "Ann", "No test"), ["web"], NOW)
 
 
 def resync_failed(root: Path) -> None:
@@ -66,7 +66,7 @@ def resync_failed(root: Path) -> None:
     place.unlink()
     assert approve(root).failed
     place.write_bytes(good)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
 
 
 def completed(root: Path) -> None:
@@ -171,6 +171,6 @@ def test_a_failure_names_the_barrier_that_waits_for_it(
         "blocked_reason": {"category": "needs_human"},
     }  # fmt: skip
     making.write(tmp_path / "web/.agentxchain/state.json", failed)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     [line] = [each for each in ledger(tmp_path) if each["type"] == "workstream_failed"]
     assert line["barrier"] == barrier

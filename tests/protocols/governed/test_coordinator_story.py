@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.story import PastTurn
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.coordinator.deciding import Decision
-from acp_core.protocols.governed.read.collaboration import Governed, open_folder
+from acp_core.protocols.governed.collaboration import Governed, open_folder
+from acp_core.protocols.governed.write import initiative_decide
+from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.cli.support import Acp
 from tests.protocols.governed import house, making, multi
 
@@ -41,18 +41,18 @@ def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) 
     working = [(name, "planning", 1, "") for name in multi.NAMES]
     assert turns(root) == working
     multi.asks(root, "web")
-    deciding.step(root, now())
+    initiative_decide.step(root, now())
     assert turns(root) == [("web", "planning", 1, "workstream_at_barrier"), *working[:2]]
     multi.asks(root, "auth")
     multi.asks(root, "gateway")
-    deciding.step(root, now())
+    initiative_decide.step(root, now())
     arrived = [(n, "planning", 1, "workstream_at_barrier") for n in ("web", "auth", "gateway")]
     assert turns(root) == [*arrived, ("you", "planning", 1, "")]
-    deciding.reject(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
+    initiative_decide.reject(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
     rejected = ("you", "planning", 1, "barrier_rejected")
     assert turns(root) == [*arrived, rejected, ("web", "planning", 2, "")]
     multi.asks(root, "web")
-    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
     there = ("web", "planning", 2, "workstream_at_barrier")
     approved = ("you", "planning", 2, "barrier_approved")
     assert turns(root) == [
@@ -67,15 +67,15 @@ def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) 
 def test_you_are_waited_for_until_a_failed_resync_is_mended(tmp_path: Path) -> None:
     root = multi.begin(tmp_path)
     multi.all_ask(root)
-    deciding.step(root, now())
+    initiative_decide.step(root, now())
     path = root / "web/.agentxchain/state.json"
     sound = path.read_bytes()
     path.write_bytes(b'{"status":')
-    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
     yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
     assert [turn.kind for turn in yours] == ["barrier_approved", "", ""]
     path.write_bytes(sound)
-    deciding.synchronise(root, now())
+    initiative_decide.synchronise(root, now())
     yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
     kinds = {turn.kind for turn in yours}
     assert kinds == {"barrier_approved", "resync", "workstream_recovered"}
@@ -106,7 +106,7 @@ def test_in_the_existing_program_s_layout(tmp_path: Path) -> None:
 def test_the_commands_tell_it(tmp_path: Path) -> None:
     root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
     multi.all_ask(root)
-    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
     ran = acp("stats", str(root))
     assert ran.returncode == 0 and "auth" in ran.stdout and "barriers approved" in ran.stdout, ran
 
@@ -114,7 +114,7 @@ def test_the_commands_tell_it(tmp_path: Path) -> None:
 def test_a_report_tells_when_the_initiative_entered_each_phase(tmp_path: Path) -> None:
     root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
     multi.all_ask(root)
-    assert not deciding.approve(root, Decision("", "Ann", "Agreed."), now()).failed
+    assert not initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now()).failed
     approved = datetime.fromisoformat(multi.state(root)["barriers"]["plan-sync"]["approved_at"])
     phases = {phase.id: phase.visits for phase in opened(root).refresh(now()).phases}
     (planning,), (implementation,) = phases["planning"], phases["implementation"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.coordinator import context, deciding
-from acp_core.protocols.governed.coordinator.deciding import Decision
+from acp_core.protocols.governed.write import initiative_context, initiative_decide
+from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi, test_run_hooks
 from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
@@ -49,7 +49,7 @@ def test_a_failure_names_the_next_barrier_where_its_own_phase_ends_at_none(tmp_p
     assert run["phase"] == "implementation"  # plan-sync is behind it, ship-sync ends a later phase
     failed = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | failed)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     (line,) = [each for each in ledger(tmp_path) if each["type"] == "workstream_failed"]
     assert (line["workstream"], line["barrier"]) == ("web", "ship-sync")
 
@@ -64,7 +64,7 @@ def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
     run = state(tmp_path, "web")
     failed = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | failed)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     making.write(tmp_path / "web/.agentxchain/state.json", run)
     multi.all_ask(tmp_path, ("auth", "web"))
     approve(tmp_path)
@@ -73,7 +73,7 @@ def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
         making.write(tmp_path / name / ".agentxchain/state.json", at_last)
     multi.all_ask(tmp_path, ("auth", "web"))
     approve(tmp_path)
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert ended(tmp_path) == [
         ("on_workstream_failed", "ok"), ("on_barrier_reached", "ok"),
         ("on_barrier_approved", "ok"), ("on_barrier_reached", "ok"),
@@ -117,23 +117,23 @@ def test_a_script_that_changed_since_it_was_seen_does_not_run(
     hooked(tmp_path, on_barrier_reached=path)
     script(tmp_path, "reached.sh", HOOK + "rm -rf /nowhere\n")
     multi.all_ask(tmp_path, ("auth", "web"))
-    done = deciding.step(tmp_path, NOW)
+    done = initiative_decide.step(tmp_path, NOW)
     assert ended(tmp_path) == [("on_barrier_reached", "not run")]
     assert "not allowed yet" in done.warnings[0]
     assert not (tmp_path / "seen-on_barrier_reached.json").exists()
     assert coordinator(["trust", str(tmp_path)]) == 2  # nobody says who decides
     assert coordinator(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
     assert "1 of 1 scripts are allowed" in capsys.readouterr().out
-    deciding.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
+    initiative_decide.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
     multi.all_ask(tmp_path, ("auth", "web"))
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     assert ended(tmp_path)[-1] == ("on_barrier_reached", "ok")
 
 
 def test_every_agent_is_told_of_the_others(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth", files_changed=["src/token.py", "src/|x\n# Heading"])
-    deciding.step(tmp_path, NOW)
+    initiative_decide.step(tmp_path, NOW)
     told = (tmp_path / ".coordinator/context/web/CROSS_REPO_CONTEXT.md").read_text()
     headings = [line[3:] for line in told.splitlines() if line.startswith("## ")]
     assert headings == [
@@ -153,8 +153,8 @@ def test_every_agent_is_told_of_the_others(tmp_path: Path) -> None:
     told = (tmp_path / ".coordinator/context/web/CROSS_REPO_CONTEXT.md").read_text()
     assert "plan-sync: approved by Ann: All agreed." in told
     assert told.rstrip().endswith("plan-sync: crossed by all")
-    assert context.for_run(tmp_path / "web") == told.encode()
-    assert context.for_run(tmp_path) is None
+    assert initiative_context.for_run(tmp_path / "web") == told.encode()
+    assert initiative_context.for_run(tmp_path) is None
 
 
 def test_the_switches_of_the_context_are_heeded(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_the_switches_of_the_context_are_heeded(tmp_path: Path) -> None:
     ]  # fmt: skip
     off = multi.configuration(("auth",), context_generation={"enabled": False})
     making.write(tmp_path / "agentxchain-multi.json", off)
-    assert context.for_run(tmp_path / "auth") is None
+    assert initiative_context.for_run(tmp_path / "auth") is None
 
 
 def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:

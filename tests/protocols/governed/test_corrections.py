@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.rules import results
-from acp_core.protocols.governed.write.corrections import apply, corrections
+from acp_core.protocols.governed.rules.corrections import apply, corrections
 from tests.protocols.governed import making
 
 HELP = {"status": "needs_human", "needs_human_reason": "Which lamp?"}

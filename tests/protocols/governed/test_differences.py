@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from acp_core.protocols.governed.rules import results
-from acp_core.protocols.governed.write.corrections import apply
+from acp_core.protocols.governed.rules.corrections import apply
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making
 

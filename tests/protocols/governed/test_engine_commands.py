@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from acp_core.files.reading import Unreadable
-from acp_core.protocols.governed.actions.table import COMMANDS
-from acp_core.protocols.governed.read import bundle, repository
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.state import gates
+from acp_core.protocols.governed.acts.table import COMMANDS
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read import bundle, gates, repository
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_read import NOW, codes

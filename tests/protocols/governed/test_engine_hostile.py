@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from acp_core.model import Outcome, Preview
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed, run_actions
 from tests.protocols.governed.test_engine_commands import YES, start, state

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
-from acp_core.protocols.governed.write.journal import interrupted
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.governed.test_engine_commands import start, state
 

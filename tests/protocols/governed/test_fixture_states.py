@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from acp_core import model
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import house, making, test_stuck
 from tests.protocols.governed.making import TURN, Object

@@ -17,14 +17,15 @@ from acp_core import model
 from acp_core.diagnosis import actions, engine
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.coordinator.deciding import Decision
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read import links
 from acp_core.protocols.governed.read.initiative import read_initiative
 from acp_core.protocols.governed.read.run import read_run
+from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write import accept, decide, dispatch, guard, links
+from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.governed.write.initiative_decide import Decision
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.making import Object
@@ -230,7 +231,7 @@ def crossed(root: Path) -> Path:
     """Web is held at the barrier, and somebody takes it across."""
     multi.begin(root)
     multi.asks(root, "web")
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     held = state(root / "web")
     assert held["blocked_on"] == "barrier:plan-sync"
     more = {"status": "active", "phase": "implementation", "blocked_on": None,
@@ -265,11 +266,11 @@ def test_a_workstream_past_a_shut_barrier_does_nothing_until_it_is_back(tmp_path
 
 def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_path: Path) -> None:
     root = crossed(tmp_path)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     for act in (
         lambda: multi.approve(root, "plan-sync"),
-        lambda: deciding.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
-        lambda: deciding.synchronise(root, NOW),
+        lambda: initiative_decide.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
+        lambda: initiative_decide.synchronise(root, NOW),
     ):
         with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):
             act()

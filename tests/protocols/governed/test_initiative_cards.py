@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.protocols.governed.coordinator import deciding, trust
+from acp_core.protocols.governed.write import initiative_decide, initiative_trust
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -31,7 +31,7 @@ def at_the_gate(root: Path) -> Path:
     config["gates"]["planning_done"]["requires_files"] = ["PLAN.md"]
     making.write(root / "web/agentxchain.json", config)
     multi.all_ask(root)
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     return root
 
 
@@ -87,7 +87,7 @@ async def test_one_workstream_alone_is_sent_back_with_what_is_missing(tmp_path: 
 async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    deciding.step(root, NOW)
+    initiative_decide.step(root, NOW)
     place = root / "web/.agentxchain/state.json"
     place.write_bytes(place.read_bytes()[:50])
     multi.approve(root)
@@ -136,12 +136,12 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
             await until(pilot, lambda: takes_keys(pilot))  # not before it is drawn anew
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" in seen(pilot))
-            assert not trust.is_trusted(root, told)
+            assert not initiative_trust.is_trusted(root, told)
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" not in seen(pilot))
             await until(pilot, lambda: "Working" not in seen(pilot))
         await closed(pilot)
-    assert trust.is_trusted(root, told)
+    assert initiative_trust.is_trusted(root, told)
 
 
 def test_commands_decide_on_the_gate_that_was_read_and_on_no_other(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.view.limits import limits

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write.migrate import migrate
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import coordinator, governed

@@ -17,8 +17,8 @@ from acp_core.model import Snapshot
 from acp_core.model.derivation import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.past import GovernedDerivation
-from acp_core.protocols.governed.read.collaboration import open_folder
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_answers import hand_in

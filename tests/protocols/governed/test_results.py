@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.text import clean_line
+from acp_core.protocols.governed.rules.corrections import apply
 from acp_core.protocols.governed.rules.results import check
 from acp_core.protocols.governed.schema import Line
-from acp_core.protocols.governed.write.corrections import apply
 from tests.protocols.governed import making
 
 CONFIG = making.config()

@@ -10,12 +10,14 @@ from typing import NamedTuple
 import pytest
 
 from acp_core.diagnosis.engine import diagnose
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, accept, decide, dispatch, restore, seals
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read import seals
+from acp_core.protocols.governed.read.seals import SEAL
+from acp_core.protocols.governed.schema import act_names
+from acp_core.protocols.governed.write import accept, decide, dispatch, restore
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
-from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed, run_actions
@@ -225,6 +227,6 @@ def test_a_state_that_can_be_read_is_not_recovered(tmp_path: Path) -> None:
     root, _ = planned(tmp_path)
     before = (root / STATE).read_bytes()
     with pytest.raises(Refused, match=r"state\.json is readable"):
-        restore.restored(read_unlocked(root, names.RECOVER), NOW)
+        restore.restored(read_unlocked(root, act_names.RECOVER), NOW)
     assert decide.recover(root, NOW).restored is None
     assert (root / STATE).read_bytes() == before

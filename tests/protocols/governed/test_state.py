@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.state import Move, gates, is_named, requests, turns
+from acp_core.protocols.governed.read import gates
+from acp_core.protocols.governed.state import Move, is_named, requests, turns
 from acp_core.protocols.governed.state.requests import Predicate
 from acp_core.protocols.governed.write import opened
 from tests.protocols.governed import making

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making
 from tests.protocols.governed.test_read import NOW

@@ -12,9 +12,9 @@ import pytest
 
 from acp_core import model
 from acp_core.model.action import OutcomeState
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
-from acp_core.protocols.governed.write import Refused, decide, set_aside
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import decide, initiative_decide, set_aside
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import state as state_of
@@ -176,14 +176,14 @@ def test_the_form_shows_what_it_moves(tmp_path: Path) -> None:
 def test_no_barrier_is_crossed_over_it(tmp_path: Path) -> None:
     root = multi.begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    deciding.step(root, multi.NOW)
+    initiative_decide.step(root, multi.NOW)
     making.write(root / "web" / NOTE, PREPARED)
     done = multi.approve(root, "plan-sync")
     assert any("web" in each and NOTE in each for each in done.failed), done
     assert state_of(root)["status"] == "blocked:resync_failed"
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"planning"}
     set_aside.set_aside(root / "web", multi.NOW)
-    assert not deciding.synchronise(root, multi.NOW).failed
+    assert not initiative_decide.synchronise(root, multi.NOW).failed
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"implementation"}
 
 
@@ -192,7 +192,7 @@ def test_a_run_with_a_note_is_not_held_at_a_barrier(tmp_path: Path) -> None:
     multi.all_ask(root, ("auth", "web"))
     making.write(root / "web" / NOTE, PREPARED)
     before = (root / "web/.agentxchain/state.json").read_bytes()
-    deciding.step(root, multi.NOW)
+    initiative_decide.step(root, multi.NOW)
     assert state_of(root)["barriers"]["plan-sync"]["reached_by"] == ["auth"]
     assert (root / "web/.agentxchain/state.json").read_bytes() == before
     assert json.loads((root / "web" / NOTE).read_text()) == PREPARED

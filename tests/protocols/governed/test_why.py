@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.model import Cause, Snapshot
-from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed
@@ -197,7 +197,7 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_text("{")
-    done = deciding.synchronise(tmp_path, NOW)
+    done = initiative_decide.synchronise(tmp_path, NOW)
     assert done.failed and done.failed[0].startswith("web: its state cannot be read")
     assert any("plan-sync was already crossed" in each for each in done.messages)
     said = " ".join((*done.messages, *done.failed, *read(tmp_path)[0].headline.split()))
@@ -206,7 +206,7 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     assert "is still not crossed" not in said and "no workstream crossed" not in said
     assert "no workstream crossed" not in said
     place.write_bytes(good)
-    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert not initiative_decide.synchronise(tmp_path, NOW).failed
 
 
 def test_after_an_approval_you_are_waited_for_since_then(tmp_path: Path) -> None:

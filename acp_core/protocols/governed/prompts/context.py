@@ -5,10 +5,10 @@ from __future__ import annotations
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.prompts.answers import in_context
+from acp_core.protocols.governed.read.gates import latest_verification, predicates
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, items, obj, strings, text
 from acp_core.protocols.governed.state import exit_gate
-from acp_core.protocols.governed.state.gates import latest_verification, predicates
 
 _DECISIONS = 100
 _DOCUMENT = 20_000  # characters of a document, the latest of the talk

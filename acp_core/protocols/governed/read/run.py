@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from acp_core.model.text import clean_name
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.conduct import processes
-from acp_core.protocols.governed.conduct.processes import ProgramState
+from acp_core.protocols.governed.read import turn_program
 from acp_core.protocols.governed.read import unfinished as transactions
+from acp_core.protocols.governed.read.turn_program import ProgramState
 from acp_core.protocols.governed.read.unfinished import Transaction
 from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.schema.config import Config
@@ -160,7 +160,7 @@ def _turns(root: Path, state: RunState) -> Iterator[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        program = processes.program_state(root, name)
+        program = turn_program.program_state(root, name)
         yield replace(
             decode(ActiveTurn, raw),
             id=clean_name(name, 80),

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.coordinator import reconcile, resync
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
+from acp_core.protocols.governed.read.links import is_past
 from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.rules import initiative_reconcile
 from acp_core.protocols.governed.rules.finding import Trouble, of_obstacles
-from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write.guard import crossing
-from acp_core.protocols.governed.write.links import is_past
+from acp_core.protocols.governed.rules.guard import crossing
+from acp_core.protocols.governed.schema import act_names, obj
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATE = f"{folder(OWN)}/state.json"
@@ -43,11 +42,13 @@ def _phases(initiative: Initiative) -> Iterator[Trouble]:
 
 def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     """The initiative's own block, with what failed as the ledger tells it."""
-    if initiative.status == reconcile.RESYNC_FAILED:
-        failed = resync.failures(initiative)
+    if initiative.status == initiative_reconcile.RESYNC_FAILED:
+        failed = initiative_reconcile.resync_failures(initiative)
         reasons = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
         message = "The last resync failed"
-        if not resync.was_crossed(initiative.workstreams, resync.failed_at(initiative)):
+        if not initiative_reconcile.was_crossed(
+            initiative.workstreams, initiative_reconcile.failed_barrier(initiative)
+        ):
             message += ", and no workstream crossed the barrier"
         remedy = "Fix the failure, then resync."
         if failed and all(_is_mended(initiative, each.workstream) for each in failed):
@@ -57,16 +58,21 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
             message += f": {'; '.join(reasons[:3])}"
         yield Trouble(
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
-            action=names.RESYNC, evidence=tuple(reasons[:20]),
+            action=act_names.RESYNC, evidence=tuple(reasons[:20]),
         )  # fmt: skip
-    elif initiative.status.startswith("blocked") and initiative.status != reconcile.CROSSED:
+    elif (
+        initiative.status.startswith("blocked")
+        and initiative.status != initiative_reconcile.CROSSED
+    ):
         message = f"The initiative is {initiative.status}."
         yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
 
 
 def _is_mended(initiative: Initiative, name: str) -> bool:
     """Whether a workstream of which a resync failed can be read again, and is not blocked."""
-    return any(s.name == name and not reconcile.failure(s) for s in initiative.workstreams)
+    return any(
+        s.name == name and not initiative_reconcile.failure(s) for s in initiative.workstreams
+    )
 
 
 def _own(initiative: Initiative) -> Iterator[Trouble]:
@@ -104,13 +110,13 @@ def _of_stream(
     if (
         barrier.status == "approved"
         and not crossed
-        and initiative.status != reconcile.RESYNC_FAILED
+        and initiative.status != initiative_reconcile.RESYNC_FAILED
     ):
         message = f"Barrier {barrier.name} is approved, but workstream {name} did not cross it."
         remedy = "Resync: all workstreams cross, or acp reports the obstacle."
         yield Trouble(
             "APPROVED_NOT_CROSSED", _WARNING, message, remedy, _STATE, group="D11",
-            since=barrier.approved_at, action=names.RESYNC,
+            since=barrier.approved_at, action=act_names.RESYNC,
         )  # fmt: skip
 
 

@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from acp_core import model
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.conduct.hooks import ASKED, BLOCKING, is_asked
-from acp_core.protocols.governed.conduct.hooks import PHASES as HOOK_PHASES
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Object, obj, objects, strings, text
 from acp_core.protocols.governed.schema.config import Config
+from acp_core.protocols.governed.schema.hook_phases import (
+    ASKED_BEFORE,
+    BLOCKING,
+    HOOK_PHASES,
+    is_asked,
+)
 
 AUTHORITIES = (schema.AUTHORITATIVE, schema.PROPOSED, schema.REVIEW_ONLY)
 RUNTIMES = ("manual", "local_cli", "api_proxy", "mcp", "remote_agent")
@@ -144,7 +148,7 @@ def _hooks(run: Run) -> list[Trouble]:
         message = ""
         given = run.settings.hooks.get(phase, ())
         informed = [each for each in given if not is_asked(phase, each)]
-        if phase not in HOOK_PHASES and (informed or phase not in ASKED):
+        if phase not in HOOK_PHASES and (informed or phase not in ASKED_BEFORE):
             known = ", ".join(HOOK_PHASES)
             message = f"acp does not run hooks of “{_safe(phase)}”, only those of {known}."
         elif any(each.mode == BLOCKING for each in informed):

@@ -13,13 +13,12 @@ from acp_core import model
 from acp_core.model.sentence import sentence_case
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.rules import foreign_steps, guard
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.schema import act_names, obj, text
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
-from acp_core.protocols.governed.write import foreign_steps, guard
 
 _WARNING = model.Severity.WARNING
 
@@ -68,7 +67,7 @@ def _turns(run: Run) -> Iterator[Trouble]:
             remedy = "Reject the turn, and reassign it in this run."
             yield Trouble(
                 "TURN_OF_OTHER", _WARNING, message, remedy, schema.STATE, group="A4",
-                participant=turn.role or None, action=names.REJECT,
+                participant=turn.role or None, action=act_names.REJECT,
             )  # fmt: skip
 
 
@@ -90,7 +89,7 @@ def _queued(run: Run) -> Iterator[Trouble]:
                 remedy,
                 schema.STATE,
                 group="D2",
-                action=names.STEP,
+                action=act_names.STEP,
             )
 
 
@@ -107,7 +106,7 @@ def _approved(run: Run) -> Iterator[Trouble]:
                 remedy = "Check who wrote the state last; let a turn request the gate again."
                 yield Trouble(
                     "APPROVED_NOT_MOVED", _WARNING, message, remedy, schema.EVENTS, line.number,
-                    "D6", event.at, action=names.STEP,
+                    "D6", event.at, action=act_names.STEP,
                 )  # fmt: skip
             return
 

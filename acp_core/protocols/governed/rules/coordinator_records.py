@@ -1,7 +1,7 @@
 """The rules for what the coordinator keeps: its state and its ledger, in the specification's layout.
 
 Source: governed protocol specification, "File layout" (coordinator state, coordinator decision
-ledger); which words there are is fixed by `acp_core.protocols.governed.coordinator.reconcile`.
+ledger); which words there are is fixed by `acp_core.protocols.governed.rules.initiative_reconcile`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,24 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.coordinator import reconcile
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
+from acp_core.protocols.governed.rules import initiative_reconcile
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import text
 
 _STATE, _LEDGER = f"{folder(OWN)}/state.json", f"{folder(OWN)}/ledger.jsonl"
-_STATUSES = (reconcile.ACTIVE, reconcile.COMPLETED, reconcile.RESYNC_FAILED, reconcile.CROSSED)
-_BARRIERS = (reconcile.PENDING, reconcile.REACHED, reconcile.APPROVED, reconcile.REJECTED)
+_STATUSES = (
+    initiative_reconcile.ACTIVE,
+    initiative_reconcile.COMPLETED,
+    initiative_reconcile.RESYNC_FAILED,
+    initiative_reconcile.CROSSED,
+)
+_BARRIERS = (
+    initiative_reconcile.PENDING,
+    initiative_reconcile.REACHED,
+    initiative_reconcile.APPROVED,
+    initiative_reconcile.REJECTED,
+)
 _MOST = 50  # findings of the ledger
 
 
@@ -49,7 +59,7 @@ def _state(initiative: Initiative) -> Iterator[Trouble]:
         if record.status not in _BARRIERS:
             known = ", ".join(_BARRIERS)
             yield _wrong(f"The barrier {barrier.name} must be one of: {known}.")
-        if record.status == reconcile.APPROVED:
+        if record.status == initiative_reconcile.APPROVED:
             lacking = [k for k in ("approved_at", "approved_by") if not text(record.raw, k)]
             if lacking:
                 yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")

@@ -10,9 +10,11 @@ from acp_core import model
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.sentence import sentence_case
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.read.run import ActiveTurn, Pending
 from acp_core.protocols.governed.rules.codes import CODES
-from acp_core.protocols.governed.schema import Loaded, Log
+from acp_core.protocols.governed.schema import Loaded, Log, act_names
+from acp_core.protocols.governed.schema.act_names import APPROVE_GATE
+from acp_core.protocols.governed.schema.wording import YOU, gate_called
 
 
 class Trouble(NamedTuple):
@@ -79,7 +81,8 @@ class Trouble(NamedTuple):
         )
 
 
-_ELSE = {names.BRING_BACK: (names.TAKE_FILES,)}
+_ELSE = {act_names.BRING_BACK: (act_names.TAKE_FILES,)}
+
 """What else may mend what an act mends."""
 
 
@@ -137,3 +140,15 @@ def log_troubles(document: str, log: Log) -> list[Trouble]:
         )
         for line, reason in log.problems
     ]
+
+
+def gate_need(pending: Pending) -> model.Need:
+    """The need that a gate is."""
+    text = f"The gate {gate_called(pending.gate)} needs your approval"
+    key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
+    return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
+
+
+def staged_key(turn: ActiveTurn) -> str:
+    """The key of the need that a staged result is."""
+    return f"staged:{turn.id}:{turn.attempt}"

@@ -9,12 +9,12 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.reading import read_bounded
+from acp_core.files.transaction import Interrupted
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.coordinator import rebuild
-from acp_core.protocols.governed.coordinator.repair import why_not
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
+from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, interrupted
+from acp_core.protocols.governed.rules import guard, initiative_mending
 from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
 from acp_core.protocols.governed.rules.finding import (
@@ -23,10 +23,10 @@ from acp_core.protocols.governed.rules.finding import (
     log_troubles,
     of_obstacles,
 )
+from acp_core.protocols.governed.rules.initiative_mending import why_workstream_cannot_be_mended
 from acp_core.protocols.governed.rules.multi_config import check_config
+from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.schema.state_file import RunState
-from acp_core.protocols.governed.write import guard
-from acp_core.protocols.governed.write.journal import COORDINATOR, Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 
@@ -55,10 +55,10 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
 def _state(initiative: Initiative, document: str) -> list[Trouble]:
     """What is wrong with the coordinator's state; the ledger makes one again that is lost."""
     found = file_troubles(document, initiative.state, bool(initiative.ledger.lines))
-    if rebuild.why_not(initiative):
+    if initiative_mending.why_state_cannot_be_rebuilt(initiative):
         return found
     remedy = "Rebuild it from the ledger; a damaged file is kept."
-    return [each._replace(action=names.MEND_STATE, remedy=remedy) for each in found]
+    return [each._replace(action=act_names.MEND_STATE, remedy=remedy) for each in found]
 
 
 def _interrupted(left: Interrupted) -> Trouble:
@@ -66,7 +66,7 @@ def _interrupted(left: Interrupted) -> Trouble:
     remedy = "Resync: any command on the initiative completes it or rolls it back."
     return Trouble(
         "INTERRUPTED", _WARNING, message, remedy, ".coordinator/acp-journal.json",
-        group="A6", since=left.at, action=names.RESYNC,
+        group="A6", since=left.at, action=act_names.RESYNC,
     )  # fmt: skip
 
 
@@ -83,8 +83,8 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             message = f"The state of workstream {stream.name} cannot be read: {schema.why(run.state.reason)}"
             remedy = "Correct the file; until then the initiative cannot proceed."
             action = ""
-            if initiative.layout == OWN and not why_not(stream):
-                action, remedy = names.MEND, "Restore it, or rebuild it."
+            if initiative.layout == OWN and not why_workstream_cannot_be_mended(stream):
+                action, remedy = act_names.MEND, "Restore it, or rebuild it."
             trouble = Trouble(
                 "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
                 action=action,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator.plan import plan_of
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams
+from acp_core.protocols.governed.read.initiative_plan import plan_of
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.schema.coordinator import StreamConfig
-from acp_core.protocols.governed.write import Refused
 
 KINDS = (
     "all_repos_accepted",

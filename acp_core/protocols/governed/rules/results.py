@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from acp_core.model.text import clean_line
+from acp_core.protocols.governed.rules.corrections import Correction, apply, corrections
 from acp_core.protocols.governed.rules.result_delegations import check_delegations
 from acp_core.protocols.governed.rules.result_protocol import check_protocol
 from acp_core.protocols.governed.rules.result_schema import REVIEWS as REVIEWS
 from acp_core.protocols.governed.rules.result_schema import check_schema, product_files
 from acp_core.protocols.governed.schema import Line, Object, obj, objects, strings
-from acp_core.protocols.governed.write.corrections import Correction as Correction
-from acp_core.protocols.governed.write.corrections import apply, corrections
 
 RESERVED = tuple(
     f".agentxchain/{name}"

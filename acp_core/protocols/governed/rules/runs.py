@@ -11,26 +11,26 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from acp_core import model
+from acp_core.files.transaction import Interrupted
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
-from acp_core.protocols.governed.rules import results
+from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.rules import results, stuck
 from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, log_troubles, of_obstacles
+from acp_core.protocols.governed.rules.guard import TRANSACTION
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
 from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.rules.vetoes import check_vetoes
+from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
+from acp_core.protocols.governed.schema.wording import blocked_by, plain
 from acp_core.protocols.governed.state import is_named
-from acp_core.protocols.governed.view.wording import blocked_by, plain
-from acp_core.protocols.governed.write import stuck
-from acp_core.protocols.governed.write.guard import TRANSACTION
-from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 AT_ONCE = timedelta(seconds=3)
@@ -72,7 +72,7 @@ def _interrupted(left: Interrupted) -> Trouble:
     )
     return Trouble(
         "INTERRUPTED", _WARNING, message, "Finish the write; every command that writes does so first.",
-        group="A6", since=left.at, action=names.RECOVER,
+        group="A6", since=left.at, action=act_names.RECOVER,
     )  # fmt: skip
 
 
@@ -86,13 +86,13 @@ def _state(run: Run) -> list[Trouble]:
     goes_on = f"Unblock the run: it becomes active, and {schema.STATE} records that."
     found = []
     if status == "paused" and run.pending is None:
-        found.append(("The run is paused, but no gate is pending.", goes_on, names.UNBLOCK))
+        found.append(("The run is paused, but no gate is pending.", goes_on, act_names.UNBLOCK))
     if status == "active" and state.get("blocked_on"):
         message = "The run is active but names a reason for being blocked."
-        found.append((message, goes_on, names.UNBLOCK))
+        found.append((message, goes_on, act_names.UNBLOCK))
     if status == "blocked" and not (state.get("blocked_on") and state.get("blocked_reason")):
         message = "The run is blocked without a reason."
-        found.append((message, "Resolve what blocks the run, then unblock it.", names.UNBLOCK))
+        found.append((message, "Resolve what blocks the run, then unblock it.", act_names.UNBLOCK))
     if not is_named(state) and status != "idle":
         message = "The run has started but has no id."
         found.append((message, *_naming(run)))
@@ -107,8 +107,8 @@ def _naming(run: Run) -> tuple[str, str]:
     if run.status != "active":
         return "The first step after unblocking assigns an id.", ""
     if run.turns and run.turns[0].status in AT_WORK:
-        return "Reject the active turn: the reassigned turn gets an id.", names.REJECT
-    return "The next step assigns an id.", names.STEP
+        return "Reject the active turn: the reassigned turn gets an id.", act_names.REJECT
+    return "The next step assigns an id.", act_names.STEP
 
 
 def _turns(run: Run, now: datetime) -> list[Trouble]:
@@ -136,7 +136,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         message = f"The turn of {role} conflicts with a turn accepted since"
         message += f": both changed {files}" if files else ""
         remedy = "Reject the turn so that it is redone on top of the accepted changes."
-        found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
+        found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", act_names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
         why = turn.start_failure
         message = f"The turn of {role} was dispatched, but no agent started it"
@@ -146,10 +146,12 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         if turn.staged:
             remedy = "Its result has arrived late: accept it."
             found.append(
-                trouble_of("TURN_GHOST", message, remedy, "B1", names.ACCEPT, names.REJECT)
+                trouble_of("TURN_GHOST", message, remedy, "B1", act_names.ACCEPT, act_names.REJECT)
             )
         else:
-            found.append(trouble_of("TURN_GHOST", message, remedy, "B1", names.STEP, names.REJECT))
+            found.append(
+                trouble_of("TURN_GHOST", message, remedy, "B1", act_names.STEP, act_names.REJECT)
+            )
     elif turn.status == "failed_acceptance":
         why = f": {clean_line(turn.failure, 300)}" if turn.failure else ""
         message = f"The result of {role} was not accepted{why}"
@@ -157,24 +159,32 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
         message = f"The turn of {role} was rejected and waits to be reassigned"
-        found.append(trouble_of("TURN_RETRY", message, "Reassign the turn now.", "B4", names.STEP))
+        found.append(
+            trouble_of("TURN_RETRY", message, "Reassign the turn now.", "B4", act_names.STEP)
+        )
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
         message = f"The turn of {role} was assigned but never dispatched: it has no bundle"
-        found.append(trouble_of("TURN_NO_BUNDLE", message, "Reassign the turn.", "B2", names.STEP))
+        found.append(
+            trouble_of("TURN_NO_BUNDLE", message, "Reassign the turn.", "B2", act_names.STEP)
+        )
     elif turn.status in AT_WORK and not turn.staged and turn.lost:
         message = f"The program of {role} ended without a result"
         remedy = "Reassign the turn."
-        found.append(trouble_of("TURN_LOST", message, remedy, "B1", names.STEP, names.REJECT))
+        found.append(
+            trouble_of("TURN_LOST", message, remedy, "B1", act_names.STEP, act_names.REJECT)
+        )
     elif turn.status not in AT_WORK and run.status == "active":
         message = f"The turn of {role} is “{plain(turn.status)}” and needs you to proceed"
         remedy = "Reject the turn to reassign it, or stop the run until this is resolved."
-        found.append(trouble_of("TURN_HELD", message, remedy, "C4", names.REJECT, names.ESCALATE))
+        found.append(
+            trouble_of("TURN_HELD", message, remedy, "C4", act_names.REJECT, act_names.ESCALATE)
+        )
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
         message = f"The turn of {role} is past its deadline; no result is staged"
         remedy = "Check on the agent, or reject the turn to reassign it."
-        first = (names.STOP,) if turn.running else ()
-        found.append(trouble_of("TURN_OVERDUE", message, remedy, "B3", *first, names.REJECT))
+        first = (act_names.STOP,) if turn.running else ()
+        found.append(trouble_of("TURN_OVERDUE", message, remedy, "B3", *first, act_names.REJECT))
     return found
 
 
@@ -184,27 +194,27 @@ _AGAIN = "Let the role write it again."
 def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
     """What mends a result that was not accepted, and the acts for it, the best one first."""
     if not turn.staged:
-        return "Its result is missing: reassign the turn.", (names.STEP, names.REJECT)
+        return "Its result is missing: reassign the turn.", (act_names.STEP, act_names.REJECT)
     judged = _judged(run, turn)
     if judged is None:
-        return "Write the result again, or reject it.", (names.REJECT, names.ACCEPT)
+        return "Write the result again, or reject it.", (act_names.REJECT, act_names.ACCEPT)
     verdict, mends = judged
     why = turn.failure
     if verdict.corrections and not mends:
         remedy = (
             "The proposed corrections are not enough: reject the result with a reason, or edit it."
         )
-        return remedy, (names.REJECT, names.ACCEPT)
+        return remedy, (act_names.REJECT, act_names.ACCEPT)
     declared = results.UNDECLARED in why or results.UNOBSERVED in why
     if verdict.corrections or (verdict.ok and declared):
         remedy = "Apply the proposed corrections and accept the result, or reject it."
-        return remedy, (names.CORRECT, names.ACCEPT, names.REJECT)
+        return remedy, (act_names.CORRECT, act_names.ACCEPT, act_names.REJECT)
     if verdict.ok and f"stage {results.OBSERVED}" not in why:
-        return "The result has been corrected: accept it.", (names.ACCEPT, names.REJECT)
+        return "The result has been corrected: accept it.", (act_names.ACCEPT, act_names.REJECT)
     remedy = "No correction is proposed: reject the result with a reason, or edit it and accept it."
     if verdict.ok:
         remedy = "Reject the result with a reason, or accept it without the changes of others."
-    return remedy, (names.REJECT, names.ACCEPT)
+    return remedy, (act_names.REJECT, act_names.ACCEPT)
 
 
 def _judged(run: Run, turn: ActiveTurn) -> tuple[Verdict, bool] | None:
@@ -269,7 +279,7 @@ def _blocked(run: Run) -> list[Trouble]:
     # some programs tell what happened where they are to tell what to do
     remedy = "" if block.action == detail else block.action
     remedy = remedy or "Resolve what blocks the run, then unblock it."
-    action = "" if run.pending else names.UNBLOCK
+    action = "" if run.pending else act_names.UNBLOCK
     whole = [block.detail] if len(block.detail) > len(by) else []
     staged = next((turn for turn in run.turns if turn.staged), None)
     if staged is not None and of_turn:
@@ -309,7 +319,7 @@ def _gate(run: Run) -> list[Trouble]:
             Trouble(
                 "GATE_FAILED", _WARNING, message, "Let a role of this phase provide what is missing.",
                 schema.STATE, group="D1", since=failure.since,
-                action=names.STEP, evidence=reasons[:20],
+                action=act_names.STEP, evidence=reasons[:20],
             )
         )  # fmt: skip
     last = run.events.lines[-1] if run.events.lines else None
@@ -323,7 +333,7 @@ def _gate(run: Run) -> list[Trouble]:
             at = decode(RunEvent, line.value).at
             found.append(
                 Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,
-                        line.number, "D2", at, action=names.STEP)
+                        line.number, "D2", at, action=act_names.STEP)
             )  # fmt: skip
             break
     return found

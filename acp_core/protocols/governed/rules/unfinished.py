@@ -11,11 +11,11 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.read.unfinished import Transaction, describe
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.write.guard import is_writing
+from acp_core.protocols.governed.rules.guard import is_writing
+from acp_core.protocols.governed.schema import act_names
 
 
 def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
@@ -33,7 +33,7 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
             "TRANSACTION", model.Severity.WARNING, f"{message}.",
             "Let that program finish, or review the file and set it aside (a copy is "
             "kept), so that acp can proceed.",
-            name, group="A6", since=each.at, action=names.SET_ASIDE, root=True,
+            name, group="A6", since=each.at, action=act_names.SET_ASIDE, root=True,
             evidence=tuple(_evidence(each, name, known)), about=clean_line(each.name, 150),
         )  # fmt: skip
 

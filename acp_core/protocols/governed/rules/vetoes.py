@@ -11,17 +11,15 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct.hooks import ASKED, AUDIT
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Pending, Run
-from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.rules.finding import Trouble, gate_need, staged_key
+from acp_core.protocols.governed.schema import Object, act_names
 from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.hook_phases import ASKED_BEFORE, HOOK_AUDIT
 from acp_core.protocols.governed.schema.records import HookAudit
-from acp_core.protocols.governed.view.common import gate_need, staged_key
 
-_OF_RESULTS = tuple(phase for phase, act in ASKED.items() if act == names.ACCEPT)
-_OF_GATES = tuple(phase for phase, act in ASKED.items() if act == names.APPROVE_GATE)
+_OF_RESULTS = tuple(phase for phase, act in ASKED_BEFORE.items() if act == act_names.ACCEPT)
+_OF_GATES = tuple(phase for phase, act in ASKED_BEFORE.items() if act == act_names.APPROVE_GATE)
 Latest = dict[str, tuple[int, HookAudit]]
 
 
@@ -32,7 +30,7 @@ def check_vetoes(run: Run) -> list[Trouble]:
         return []
     lines = [
         (number, value)
-        for number, value in schema.read_log(run.root / AUDIT).lines
+        for number, value in schema.read_log(run.root / HOOK_AUDIT).lines
         if value.get("run_id") == run.state.value.get("run_id")
     ]
     found = []
@@ -63,7 +61,7 @@ def _of_gate(pending: Pending, number: int, audit: HookAudit) -> Trouble:
     return _veto(
         audit, number, f"the gate {pending.gate}", f"{pending.gate}:{pending.turn}", gate_need(pending).key,
         "Send the phase back to work with the hook's objection; approve only if the hook is wrong.",
-        (names.REJECT_GATE, names.APPROVE_GATE),
+        (act_names.REJECT_GATE, act_names.APPROVE_GATE),
     )  # fmt: skip
 
 
@@ -71,7 +69,7 @@ def _of_result(turn: ActiveTurn, number: int, audit: HookAudit) -> Trouble:
     return _veto(
         audit, number, f"the result of {turn.role}", f"{turn.id}:{turn.attempt}", staged_key(turn),
         "Reject the result with the hook's objection; accept it only if the hook is wrong.",
-        (names.REJECT, names.ACCEPT),
+        (act_names.REJECT, act_names.ACCEPT),
     )  # fmt: skip
 
 
@@ -88,7 +86,7 @@ def _veto(
     why = f": {audit.message}" if audit.message else ""
     return Trouble(
         "HOOK_VETO", model.Severity.WARNING, f"The hook {name} vetoed {what}{why}",
-        remedy, AUDIT, number, "D12", audit.at, action=acts[0], others=acts[1:],
-        evidence=(f"{AUDIT}, line {number}: {audit.action or 'block'}",),
+        remedy, HOOK_AUDIT, number, "D12", audit.at, action=acts[0], others=acts[1:],
+        evidence=(f"{HOOK_AUDIT}, line {number}: {audit.action or 'block'}",),
         about=f"{name}:{about}", explains=(need,),
     )  # fmt: skip

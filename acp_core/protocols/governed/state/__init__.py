@@ -10,8 +10,8 @@ import copy
 from datetime import datetime
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.schema import Object, is_id, obj, objects, strings, text
-from acp_core.protocols.governed.write import Refused
 
 OPERATION_MARK = "ACP_GOVERNED_TURN"
 """The variable that tells an agent's program, and all that it starts, whose turn it is."""

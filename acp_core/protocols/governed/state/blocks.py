@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.schema import Object, number, obj, text
 from acp_core.protocols.governed.state import Move, copied, event, ledger_line, turns_of
-from acp_core.protocols.governed.write import Refused
 
 
 def blocked(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed.schema import Object, number, obj, objects, text
 from acp_core.protocols.governed.state import (
     Move,
@@ -19,7 +20,6 @@ from acp_core.protocols.governed.state import (
     phases,
 )
 from acp_core.protocols.governed.state.blocks import blocked
-from acp_core.protocols.governed.write import Refused
 
 NO_PROGRESS = 3  # turns in a row that may fail at one gate for the same reasons
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, items, number, obj, objects, strings, text
+from acp_core.protocols.governed.schema.wording import blocked_by
 from acp_core.protocols.governed.state import (
     Move,
     active_turn,
@@ -26,8 +28,6 @@ from acp_core.protocols.governed.state import (
 )
 from acp_core.protocols.governed.state.blocks import blocked
 from acp_core.protocols.governed.state.requests import Predicate, asked
-from acp_core.protocols.governed.view.wording import blocked_by
-from acp_core.protocols.governed.write import Refused
 
 TURN_MINUTES = 120
 RETRIES = 2

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.actions.names import APPROVE_BARRIER
-from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read.gates import lacking
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.schema.act_names import APPROVE_BARRIER
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
-from acp_core.protocols.governed.state.gates import lacking
+from acp_core.protocols.governed.schema.wording import gate_called, plain, status_called
 from acp_core.protocols.governed.view.panels import shown_time
 from acp_core.protocols.governed.view.run import waiting as run_waiting
-from acp_core.protocols.governed.view.wording import gate_called, plain, status_called
 
 _MOST = 200  # decisions or objections of one workstream
 DECIDED = {

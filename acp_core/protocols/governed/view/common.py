@@ -8,15 +8,13 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from acp_core import model
-from acp_core.protocols.governed.actions.names import APPROVE_GATE
-from acp_core.protocols.governed.read.run import ActiveTurn, Pending
+from acp_core.protocols.governed.read.run import Pending
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import LedgerLine
-from acp_core.protocols.governed.view.wording import gate_called
+from acp_core.protocols.governed.schema.wording import YOU, gate_called
 
-YOU = "you"
 LOST = "its state is lost."
 """The headline of what had begun, and has no state any more."""
 _STATUS = {
@@ -135,18 +133,6 @@ def gate_turn(pending: Pending) -> model.Turn:
     to = f"to {pending.to}" if pending.to else "and the end of this phase"
     what = f"approve or reject the gate {gate_called(pending.gate)} {to}"
     return model.Turn(YOU, what, pending.since)
-
-
-def gate_need(pending: Pending) -> model.Need:
-    """The need that a gate is."""
-    text = f"The gate {gate_called(pending.gate)} needs your approval"
-    key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
-    return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
-
-
-def staged_key(turn: ActiveTurn) -> str:
-    """The key of the need that a staged result is."""
-    return f"staged:{turn.id}:{turn.attempt}"
 
 
 def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:

@@ -8,20 +8,21 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, START
-from acp_core.protocols.governed.conduct import existing_program
-from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED
-from acp_core.protocols.governed.coordinator.wording import actor_of, sentence
+from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, folder
+from acp_core.protocols.governed.rules import finding
 from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.rules.initiative_reconcile import CROSSED, RESYNC_FAILED
+from acp_core.protocols.governed.schema.act_names import APPROVE_BARRIER, START
 from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.initiative_wording import actor_of, sentence
+from acp_core.protocols.governed.schema.wording import YOU, gate_called, status_called
 from acp_core.protocols.governed.view import common, outcome
 from acp_core.protocols.governed.view.board import initiative_panels, lagging
-from acp_core.protocols.governed.view.common import YOU, LogEvent
+from acp_core.protocols.governed.view.common import LogEvent
 from acp_core.protocols.governed.view.run import entered
 from acp_core.protocols.governed.view.run import waiting as run_waiting
-from acp_core.protocols.governed.view.wording import gate_called, status_called
 
 _MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
 _ELSEWHERE = " with the agentxchain program, which is not installed"
@@ -126,7 +127,7 @@ def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
         return ()
-    need = common.gate_need(pending)
+    need = finding.gate_need(pending)
     if initiative.layout != OWN:
         return (replace(need, action=APPROVE_BARRIER if existing_program.is_there() else None),)
     return (replace(need, action=APPROVE_BARRIER, given=(("barrier", pending.gate),)),)

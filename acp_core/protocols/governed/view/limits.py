@@ -19,7 +19,7 @@ from acp_core.protocols.governed.schema.config import Budget, Config
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import Escalation, RepoDecision
 from acp_core.protocols.governed.schema.state_file import RunState
-from acp_core.protocols.governed.view.wording import plain
+from acp_core.protocols.governed.schema.wording import plain
 
 _MOST = 200  # rows of one kind
 

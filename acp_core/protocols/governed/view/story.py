@@ -19,7 +19,7 @@ from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.records import RunEvent
-from acp_core.protocols.governed.view.common import YOU
+from acp_core.protocols.governed.schema.wording import YOU
 
 _ROLE_ENDS = ("turn_accepted", "turn_rejected", "turn_start_failed", "turn_conflicted")
 _DECISIONS = (

@@ -12,15 +12,24 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
-from acp_core.protocols.governed.read import bundle, repository
-from acp_core.protocols.governed.rules import results
+from acp_core.protocols.governed.read import bundle, gates, repository, seals, turn_program
+from acp_core.protocols.governed.rules import guard, results
+from acp_core.protocols.governed.rules.corrections import Correction, apply, artifact_corrections
 from acp_core.protocols.governed.rules.results import Verdict
-from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
-from acp_core.protocols.governed.state import Move, active_turn, exit_gate, gates
+from acp_core.protocols.governed.schema import (
+    Object,
+    act_names,
+    hook_phases,
+    items,
+    obj,
+    objects,
+    strings,
+    text,
+)
+from acp_core.protocols.governed.state import Move, active_turn, exit_gate
 from acp_core.protocols.governed.state.turns import (
     Observed,
     acceptance_failed,
@@ -28,12 +37,7 @@ from acp_core.protocols.governed.state.turns import (
     ended,
     verified,
 )
-from acp_core.protocols.governed.write import Refused, guard, seals
-from acp_core.protocols.governed.write.corrections import (
-    Correction,
-    apply,
-    artifact_corrections,
-)
+from acp_core.protocols.governed.write import asked_hooks, hooks
 from acp_core.protocols.governed.write.journal import document as document
 from acp_core.protocols.governed.write.opened import (
     Opened,
@@ -117,7 +121,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
-        if processes.runs(opened.root, turn["turn_id"]):
+        if turn_program.runs(opened.root, turn["turn_id"]):
             again.append("Its program is still running and may change more files.")
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
@@ -227,7 +231,7 @@ def accept(
     """
     refuse_agents()
     asked = _ask(root, turn_id, excluded)
-    with locked(root, names.ACCEPT, excluded=excluded) as opened:
+    with locked(root, act_names.ACCEPT, excluded=excluded) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
         if not judged.verdict.ok:
@@ -242,7 +246,7 @@ def accept(
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
         done = outcome_of(judged, move)
-    from acp_core.protocols.governed.coordinator.poll import after_turn  # late: most have none
+    from acp_core.protocols.governed.write.initiative_poll import after_turn  # late: most have none
 
     said = _hooks(root, done, move)
     return done._replace(warnings=(*asked, *done.warnings, *said), news=tuple(after_turn(root)))
@@ -255,13 +259,13 @@ def _ask(root: str | Path, turn_id: str | None, excluded: Iterable[str]) -> list
         Refused: as `asked_hooks.ask`.
     """
     opened = read_unlocked(root)
-    if not hooks.asked_before(opened.config, names.ACCEPT):
+    if not hook_phases.asked_before(opened.config, act_names.ACCEPT):
         return []
-    judged = judge(permitted(opened, names.ACCEPT, excluded=excluded), turn_id, excluded)
+    judged = judge(permitted(opened, act_names.ACCEPT, excluded=excluded), turn_id, excluded)
     if not judged.verdict.ok:
         return []
     about: Object = {"role": judged.turn["assigned_role"], "turn_id": judged.turn["turn_id"]}
-    return asked_hooks.ask(root, names.ACCEPT, about | {"turn_result": judged.result})
+    return asked_hooks.ask(root, act_names.ACCEPT, about | {"turn_result": judged.result})
 
 
 def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
@@ -340,7 +344,7 @@ def correct(root: str | Path, turn_id: str | None) -> tuple[str, ...]:
     Raises:
         Refused: none is proposed, or the result is no JSON object. Nothing was written.
     """
-    with locked(root, names.CORRECT) as opened:
+    with locked(root, act_names.CORRECT) as opened:
         judged = judge(opened, turn_id)
         new, done = corrected(judged)
         id = judged.turn["turn_id"]

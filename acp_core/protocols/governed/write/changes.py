@@ -11,8 +11,8 @@ from acp_core.files.transaction import APPEND, REMOVE, Write
 from acp_core.model.action import Change
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read import seals
 from acp_core.protocols.governed.state import Move
-from acp_core.protocols.governed.write import seals
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened, content, refuse_over_unfinished
 

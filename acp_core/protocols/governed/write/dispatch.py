@@ -14,15 +14,14 @@ from typing import NamedTuple
 from acp_core.agents.identity import Identity
 from acp_core.files import modes
 from acp_core.files.transaction import REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
-from acp_core.protocols.governed.coordinator.context import NAME, for_run
-from acp_core.protocols.governed.read import repository
+from acp_core.protocols.governed.read import repository, turn_program
 from acp_core.protocols.governed.read.bundle import MANIFEST, MARK
-from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.rules import guard
+from acp_core.protocols.governed.schema import Object, act_names, hook_phases, obj, text
 from acp_core.protocols.governed.schema.config import Programs, Runtime
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import (
@@ -43,7 +42,8 @@ from acp_core.protocols.governed.state.turns import (
     failed_start,
     redispatched,
 )
-from acp_core.protocols.governed.write import Refused, guard
+from acp_core.protocols.governed.write import asked_hooks, hooks, turn_processes
+from acp_core.protocols.governed.write.initiative_context import NAME, for_run
 from acp_core.protocols.governed.write.opened import (
     Opened,
     commit,
@@ -96,7 +96,7 @@ def dispatch(
         Refused: nothing can be dispatched now. Nothing was written.
     """
     said = _ask(root, role, now)
-    with locked(root, names.STEP, role=role or "") as opened:
+    with locked(root, act_names.STEP, role=role or "") as opened:
         planned = plan(opened, role, now)
         place = bundle.folder(planned.turn["turn_id"])
         files = {f"{place}/{name}": data for name, data in planned.files.items()}
@@ -106,7 +106,7 @@ def dispatch(
         what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
         by_hand = describe(opened.config, planned).adapter == "manual"
         if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
-            processes.note(opened.root, planned.turn["turn_id"], taken_by)
+            turn_processes.note(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
         room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
@@ -121,13 +121,13 @@ def dispatch(
 def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
     """Ask the hooks that may stop a turn before it is assigned. Raises as `asked_hooks.ask`."""
     opened = read_unlocked(root)
-    if not hooks.asked_before(opened.config, names.STEP):
+    if not hook_phases.asked_before(opened.config, act_names.STEP):
         return []
     planned = describe(
-        permitted(opened, names.STEP, role=role or "").config, plan(opened, role, now)
+        permitted(opened, act_names.STEP, role=role or "").config, plan(opened, role, now)
     )
     about: Object = {"role": planned.role, "attempt": planned.attempt}
-    return asked_hooks.ask(root, names.STEP, about | {"turn_id": planned.turn_id})
+    return asked_hooks.ask(root, act_names.STEP, about | {"turn_id": planned.turn_id})
 
 
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
@@ -224,9 +224,9 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
         room = schema.inside(opened.root, bundle.folder(id))
         if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
             return id
-        if not by_hand and not processes.runs(opened.root, id):
+        if not by_hand and not turn_program.runs(opened.root, id):
             return id  # its program, or the command that was to start it, is gone
-        other = processes.elsewhere(opened.root, id)
+        other = turn_program.elsewhere(opened.root, id)
         by = f"; {other.sentence}" if other else ""
         raise Refused(f"Turn already assigned: {id} to {its}{by}")
     return ""
@@ -267,7 +267,7 @@ def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
     """
     opened = read_unlocked(root)
     id = str(active_turn(opened.state, turn_id)["turn_id"])
-    if not processes.stop(opened.root, id):
+    if not turn_processes.stop(opened.root, id):
         raise Refused(f"no program of the turn {id} is running on this machine")
     note_failed_start(root, id, "a human stopped the program", now)
     return id

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -22,12 +21,10 @@ from acp_core.files.transaction import Failed as Failed
 from acp_core.files.transaction import Hooks, Transaction
 from acp_core.files.transaction import Interrupted as Interrupted
 from acp_core.files.transaction import Recovered as Recovered
-from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.write import Refused, foreign_lock, seals
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.read import foreign_lock, seals
+from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, RUN, above, interrupted
 
-RUN, COORDINATOR = ".agentxchain", ".coordinator"
-NAME = transaction.JOURNAL
-_ABOVE = 6  # folders above a run in which an initiative is looked for
 _TRIES = 20
 
 
@@ -56,23 +53,6 @@ def held(
             yield opened
             return
     raise Refused(f"{root} keeps being written by other processes; try again")
-
-
-def interrupted(root: Path, home: str = RUN) -> Interrupted | None:
-    """The writing that was begun here and not finished, or None; never raises."""
-    return transaction.interrupted(root, home)
-
-
-def fault(root: Path, home: str = RUN) -> str:
-    """Why what was interrupted can be neither finished nor undone; "" where it can, or nothing was."""
-    return transaction.fault(root, home)
-
-
-def above(root: Path) -> Iterator[Path]:
-    """The folders above a run, nearest first, in which a coordinator keeps its files."""
-    for place in list(Path(os.path.abspath(root)).parents)[:_ABOVE]:
-        if (place / schema.MULTI_CONFIG).is_file() and (place / COORDINATOR).is_dir():
-            yield place
 
 
 def line(value: dict[str, Any]) -> bytes:

@@ -14,20 +14,16 @@ from typing import NamedTuple
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write
 from acp_core.files.writes import writable
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished
+from acp_core.protocols.governed.read import seals, unfinished
 from acp_core.protocols.governed.read.run import Run, read_run
+from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.rules import foreign_steps, guard
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write import Refused, foreign_steps, guard, seals
 from acp_core.protocols.governed.write.checkpoint import checkpoint_writes
-from acp_core.protocols.governed.write.journal import (
-    Recovered,
-    document,
-    held,
-    interrupted,
-    line,
-)
+from acp_core.protocols.governed.write.journal import Recovered, document, held, line
 from acp_core.protocols.kit.guard import check
 
 AT_WORK = 1.0  # seconds for which a journal may be there because a command writes

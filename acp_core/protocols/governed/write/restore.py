@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read import links, seals
 from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state import format_time, ledger_line
-from acp_core.protocols.governed.write import Refused, guard, links, rebuild, seals
+from acp_core.protocols.governed.write import rebuild
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
 from acp_core.protocols.kit.guard import check

@@ -14,14 +14,13 @@ from pathlib import Path
 from acp_core.agents import background, budgets
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import SpawnError
-from acp_core.model.errors import NotStarted
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
-from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.schema.config import Runtime
-from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write import turn_processes
 from acp_core.protocols.governed.write.dispatch import note_failed_start
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.processes import TURN
@@ -68,7 +67,7 @@ def take(
     else:
         raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
     with contextlib.suppress(OSError):  # what a card says more
-        processes.note_end(given.root, turn_id, came.reason if came.staged else "")
+        turn_processes.note_end(given.root, turn_id, came.reason if came.staged else "")
     if not came.staged:
         since = given.turn.get("dispatched_at")
         note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)

@@ -21,10 +21,11 @@ from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
 from acp_core.model.errors import NetworkError
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.conduct import processes, trust
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
+from acp_core.protocols.governed.read import trust
 from acp_core.protocols.governed.schema import Object, items, number, obj
 from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.write import turn_processes
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later
 LARGEST = 16 << 20  # bytes of an answer
@@ -67,7 +68,7 @@ def take_with_service(task: Task) -> TakenTurn:
     try:
         me = identify(os.getpid())
         if me is not None:
-            processes.note(task.root, task.turn_id, me)
+            turn_processes.note(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
         modes.shared_folder(task.staged.parent)
@@ -78,7 +79,7 @@ def take_with_service(task: Task) -> TakenTurn:
     except OSError as error:
         return TakenTurn(False, clean_line(f"{error.filename or 'staging'}: {error.strerror}", 300))
     finally:
-        processes.forget(task.root, task.turn_id)
+        turn_processes.forget(task.root, task.turn_id)
     return TakenTurn(True)
 
 

@@ -15,10 +15,10 @@ from acp_core.agents.spawn import Attempt, Command, Exit, SpawnError
 from acp_core.files import atomic, modes
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
+from acp_core.protocols.governed.write import turn_processes
 
 _GRACE = 5.0  # seconds between asking a program to end and making it
 TRANSPORTS = ("stdin", "argv", "dispatch_bundle_only")
@@ -116,7 +116,7 @@ def take_with_program(task: Task) -> TakenTurn:
         modes.private_folder(task.own)
         ready = command(task)
         _refuse_unbound(task, ready)
-        err, out = processes.fresh_logs(task.root, task.turn_id)
+        err, out = turn_processes.fresh_logs(task.root, task.turn_id)
         child = spawn.start(unrecorded_start.marked(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
@@ -124,7 +124,7 @@ def take_with_program(task: Task) -> TakenTurn:
         return TakenTurn(False, clean_line(f"{error.filename}: {error.strerror}", 300))
     attempt = Attempt(child, _GRACE)
     try:
-        processes.note(task.root, task.turn_id, child.identity)
+        turn_processes.note(task.root, task.turn_id, child.identity)
         ended = attempt.wait(task.seconds_left())
     except BaseException:
         attempt.stop("the turn is no longer active")

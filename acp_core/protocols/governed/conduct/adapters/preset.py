@@ -29,12 +29,12 @@ from acp_core.files.reading import stamp
 from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters.local_cli import folder_of, prompt_of, variables
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, obj, text
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
+from acp_core.protocols.governed.write import turn_processes
 from acp_core.protocols.kit.tool_names import tools_in
 
 _LATE = "the turn's deadline has passed"
@@ -128,7 +128,7 @@ class RoleTurn(Assignment):
     def _note_myself(self) -> None:
         self._noted = 0
         with contextlib.suppress(OSError):
-            processes.note(self._task.root, self._task.turn_id, myself())
+            turn_processes.note(self._task.root, self._task.turn_id, myself())
 
     def held(self, why: str) -> None:
         """Say it where the turn is waited for; until then this process is the one that takes it."""
@@ -150,7 +150,7 @@ class RoleTurn(Assignment):
         if run.process.pid == self._noted:
             return ""
         try:
-            processes.note(self._task.root, self._task.turn_id, run.process)
+            turn_processes.note(self._task.root, self._task.turn_id, run.process)
         except OSError as error:  # then another account could take the turn as well
             return f"its process cannot be noted: {error.strerror or error}"
         self._noted = run.process.pid

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.conduct import processes
+from acp_core.protocols.governed.read import turn_program
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.state_file import TurnState
 from acp_core.protocols.governed.state import active_turn
-from acp_core.protocols.governed.write import Refused
 
 
 class TakenTurn(NamedTuple):
@@ -52,7 +52,7 @@ class Task(NamedTuple):
     @property
     def own(self) -> Path:
         """Where what its program prints is kept, in the user's state folder."""
-        return processes.place(self.root, self.turn_id)
+        return turn_program.place(self.root, self.turn_id)
 
     @property
     def staged(self) -> Path:

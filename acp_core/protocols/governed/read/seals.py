@@ -1,0 +1,256 @@
+"""Whether somebody but acp wrote a run's own files: the state and the logs bear acp's seal.
+
+With every writing the digests of these files go into ``.acp/governed-seal.json``, in the same step;
+git does not see that folder, so that the existing program finds nothing changed. A file that is not as it was sealed was written by somebody else: by an agent in its turn, by
+another program, or by a human. It stays marked until a human takes it as it is. Only runs that acp
+made bear a seal. Source: governed protocol specification, "Files" (mutable state, append-only logs:
+the orchestrator's, and no agent's). Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files import atomic, writes
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.transaction import (
+    APPEND,
+    REMOVE,
+    REPLACE,
+    Step,
+    Write,
+    WriteError,
+)
+from acp_core.person.paths import state_folder
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.schema import obj, strings
+
+HOME = ".acp"
+
+SEAL = f"{HOME}/governed-seal.json"
+
+FORMER = ".agentxchain/acp-seal.json"
+
+"""Where the seal was before; it is taken over with the next writing."""
+
+COPY = f"{HOME}/governed-state.json"
+
+"""The state as acp wrote it last, for whoever of those that share the folder needs it."""
+
+SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
+
+_TRIES = 3
+
+
+class Seal(NamedTuple):
+    """The digests as they were sealed, and the files that were marked since."""
+
+    files: dict[str, str]
+    marked: tuple[str, ...]
+
+
+def changed(root: Path, journal: Path) -> tuple[str, ...]:
+    """The sealed files of a run that somebody else wrote; () where nothing was ever sealed.
+
+    Args:
+        root: the run's folder.
+        journal: the file that stands while acp writes; until it is gone nothing is said.
+    """
+    for _ in range(_TRIES):
+        before = read(root)
+        if before is None:
+            return ()
+        digests = {name: _digest_of(root / name) for name in before.files}
+        if journal.exists():
+            return ()
+        if read(root) == before:
+            others = (n for n, digest in digests.items() if digest and digest != before.files[n])
+            return tuple(dict.fromkeys((*before.marked, *others)))
+    return ()
+
+
+def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
+    """The steps that seal what other steps write, one for each run of acp's own.
+
+    Args:
+        root: what the steps' paths are relative to.
+        steps: the others; each knows what stood there before.
+
+    Raises:
+        WriteError: a log cannot be read, so that it cannot be sealed.
+    """
+    found = []
+    for run, own in _by_run(steps).items():
+        if not _is_ours(run, own):
+            continue
+        seal = read(run) or Seal({}, ())
+        files, marked = dict(seal.files), list(seal.marked)
+        for name, step in own.items():
+            before, after = _around(step)
+            other = files.get(name, before) not in (before, after)  # after: it is brought back
+            if name == schema.STATE and _is_replaced(step):
+                marked = [each for each in marked if each != name]
+            elif other:
+                marked.append(name)
+            files[name] = after
+        wanted = [*ignoring(run), _write(run, files, marked)]
+        if os.path.lexists(run / FORMER):
+            wanted.append(Write(run / FORMER, REMOVE))
+        found += [writes.prepare(root, each) for each in wanted]
+    return found
+
+
+def ignoring(run: Path) -> list[Write]:
+    """The write that hides acp's own folder from git; none where that was done."""
+    path = run / HOME / ".gitignore"
+    return [] if os.path.lexists(path) else [Write(path, REPLACE, b"*\n")]
+
+
+def sound(root: Path, names: Iterable[str]) -> Write | None:
+    """The write with which a human takes sealed files as they are; None where there is no seal.
+
+    Raises:
+        Unreadable: one of them is there, and cannot be read.
+    """
+    seal = read(root)
+    if seal is None:
+        return None
+    taken = set(names)
+    files = seal.files | {name: _digest(_content(root / name)) for name in taken}
+    return _write(root, files, [name for name in seal.marked if name not in taken])
+
+
+def keep(root: Path, steps: Sequence[Step]) -> None:
+    """Keep what acp wrote as the state of a run of its own, beside the run's files.
+
+    It shows what somebody else changed, and can be brought back. Never raises: without it, only
+    that something changed is known.
+    """
+    for run, own in _by_run(steps).items():
+        step = own.get(schema.STATE)
+        if step is not None and _is_ours(run, own):
+            copy(run, step.data)
+
+
+def copy(run: Path, state: bytes) -> None:
+    """Keep a state as one that acp wrote, or took over. Never raises."""
+    with contextlib.suppress(OSError):
+        place = writes.writable(run, COPY)
+        if place is not None:
+            atomic.replace(place, state)
+
+
+def is_sealed(root: Path) -> bool:
+    """Whether acp sealed a state of the run."""
+    seal = read(root)
+    return seal is not None and schema.STATE in seal.files
+
+
+def last_sealed(root: Path) -> bytes | None:
+    """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
+    seal = read(root)
+    if seal is None or schema.STATE in seal.marked:
+        return None
+    for place in (root / COPY, _former(root)):
+        with contextlib.suppress(Unreadable):
+            data = _content(place)
+            if data and _digest(data) == seal.files.get(schema.STATE):
+                return data
+    return None
+
+
+def _former(run: Path) -> Path:
+    """Where the copy was kept before: in the person's state folder."""
+    name = os.path.realpath(run).encode(errors="surrogateescape")
+    return state_folder() / "governed/states" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
+
+
+def _write(run: Path, files: dict[str, str], marked: Sequence[str]) -> Write:
+    value = {"schema_version": "1.0", "files": files, "marked": list(dict.fromkeys(marked))}
+    return Write(run / SEAL, REPLACE, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def read(root: Path) -> Seal | None:
+    """The seal of a run; None where there is none that can be read."""
+    loaded = schema.read_object(root / SEAL)
+    if loaded.missing:
+        loaded = schema.read_object(root / FORMER)
+    if loaded.reason:
+        return None
+    files = {
+        name: value
+        for name, value in obj(loaded.value, "files").items()
+        if name in SEALED and isinstance(value, str)
+    }
+    marked = tuple(name for name in strings(loaded.value, "marked") if name in SEALED)
+    return Seal(files, marked)
+
+
+def _by_run(steps: Sequence[Step]) -> dict[Path, dict[str, Step]]:
+    """The steps that write sealed files, by the folder of the run and the file's name in it."""
+    found: dict[Path, dict[str, Step]] = {}
+    for step in steps:
+        name = f"{step.path.parent.name}/{step.path.name}"
+        if name in SEALED and step.verb != REMOVE:
+            found.setdefault(step.path.parent.parent, {})[name] = step
+    return found
+
+
+def _is_ours(run: Path, own: dict[str, Step]) -> bool:
+    """Whether acp made the run, as its state will say."""
+    step = own.get(schema.STATE)
+    written = None if step is None else schema.parsed(step.data)
+    state = schema.read_object(run / schema.STATE).value if written is None else written
+    return obj(state, "provenance").get("created_by") == "acp"
+
+
+def _is_replaced(step: Step) -> bool:
+    """Whether nothing of the state that stood there goes on: it could not be read, or is made anew."""
+    before = schema.parsed(step.before or b"")
+    return not before or schema.parsed(step.data).get("rebuilt_at") != before.get("rebuilt_at")
+
+
+def _around(step: Step) -> tuple[str, str]:
+    """The digest of a step's file before it and after it."""
+    if step.verb == APPEND:
+        try:
+            held = (_content(step.path) or b"")[: step.size]
+        except Unreadable as error:
+            raise WriteError(
+                f"{step.path.name} cannot be read: {schema.why(error.reason)}"
+            ) from None
+        return _digest(held if step.size else None), _digest(held + step.data)
+    return _digest(step.before), _digest(step.data)
+
+
+def _digest_of(path: Path) -> str:
+    """The digest of a file as it stands; "" where it cannot be read, which tells of nobody."""
+    try:
+        return _digest(_content(path))
+    except Unreadable:
+        return ""
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none.
+
+    Raises:
+        Unreadable: it is there, and cannot be read.
+    """
+    try:
+        return read_bounded(path, schema.LOG_LIMIT)
+    except Unreadable as error:
+        if error.missing:
+            return None
+        raise
+
+
+def _digest(data: bytes | None) -> str:
+    """The digest of a file's content; one that is empty is as one that is not there."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}" if data else "empty"

@@ -1,0 +1,395 @@
+"""What a human decides about an initiative, and the coordinator's own step. Every write of both.
+
+Each has a preparation (for showing what it would do) and is done under the locks. Source: governed
+protocol specification, "Gates and resync". Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.transaction import Transaction, Write
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read import initiative_barriers
+from acp_core.protocols.governed.read.initiative import Workstream
+from acp_core.protocols.governed.read.initiative_plan import Barrier
+from acp_core.protocols.governed.rules import guard, initiative_reconcile
+from acp_core.protocols.governed.rules.initiative_reconcile import (
+    APPROVED,
+    CROSSED,
+    REACHED,
+    REJECTED,
+    RESYNC_FAILED,
+    ResyncProblem,
+    record,
+    stamped,
+    super_run_id,
+)
+from acp_core.protocols.governed.schema import Object, act_names, obj, objects
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.initiative_wording import sentence
+from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.write import (
+    initiative_context,
+    initiative_hooks,
+    initiative_resync,
+    journal,
+)
+from acp_core.protocols.governed.write.initiative_opened import (
+    Opened,
+    Prepared,
+    Writes,
+    held,
+    observe,
+)
+from acp_core.protocols.governed.write.journal import Failed
+from acp_core.protocols.governed.write.opened import content, seal_lawful
+from acp_core.protocols.kit.guard import check
+
+NOTHING = ("nothing new",)
+
+"""What a look tells that found nothing."""
+
+Preparing = Callable[[Opened, datetime], Prepared]
+
+
+class Done(NamedTuple):
+    """How a step of the coordinator ended: what is so now, what failed, what to know besides."""
+
+    messages: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Decision(NamedTuple):
+    """Who decides about which barrier ("" for the one whose gate is open), with which comment."""
+
+    barrier: str
+    by: str
+    comment: str
+
+
+def prepare_step(opened: Opened, now: datetime) -> Prepared:
+    """Look at all workstreams and write down what changed."""
+    seen, writes = observe(opened, now)
+    messages = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
+    return Prepared("check all workstreams", writes.all(), messages)
+
+
+def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepared:
+    """Approve an open cross-repo gate, and resync all workstreams.
+
+    Raises:
+        Refused: no such gate is open.
+    """
+    seen, writes = observe(opened, now)
+    barrier, state = _open_gate(opened, seen.state, decision.barrier)
+    opened = _with_held(opened, seen.held)
+    state = _approved(opened, state, barrier, decision, writes, now)
+    prepared = _crossing(opened, barrier, state, writes, now)
+    how = f": all {len(opened.plan.streams)} workstreams cross it"
+    if prepared.messages:  # what keeps them from it
+        how = "; no workstream crosses it"
+    said = (f"{barrier.name}{how}", *prepared.messages)
+
+    def otherwise(reason: str) -> tuple[Write, ...]:
+        noted = Writes(opened.root)
+        after = _approved(opened, seen.state, barrier, decision, noted, now)
+        return _noting(opened, barrier, after, reason, noted, now)
+
+    return Prepared(
+        f"approve {barrier.name} and resync",
+        prepared.writes,
+        (f"approved {said[0]}", *said[1:]),
+        tuple(_unmet(opened, barrier)),
+        otherwise,
+        (f"approve {said[0]}", *said[1:]),
+    )
+
+
+def _crossing(
+    opened: Opened, barrier: Barrier, state: Object, writes: Writes, now: datetime
+) -> Prepared:
+    """All workstreams past an approved barrier; ``messages`` say what keeps them from it."""
+    found, at = initiative_resync.problems(opened, barrier), format_time(now)
+    if found:
+        writes.state(initiative_resync.failing(opened, barrier, state, found, writes, at))
+    else:
+        approval = obj(obj(state, "barriers"), barrier.name)
+        writes.state(initiative_resync.crossing(opened, barrier, state, approval, writes, at))
+    return Prepared("", writes.all(), tuple(_sentences(found)))
+
+
+def _noting(
+    opened: Opened, barrier: Barrier, state: Object, reason: str, writes: Writes, now: datetime
+) -> tuple[Write, ...]:
+    found = [ResyncProblem("", reason)]
+    writes.state(initiative_resync.failing(opened, barrier, state, found, writes, format_time(now)))
+    return writes.all()
+
+
+def prepare_rejection(
+    opened: Opened, decision: Decision, workstreams: Sequence[str], now: datetime
+) -> Prepared:
+    """Reject an open cross-repo gate: the named workstreams (or all) go back to work.
+
+    Raises:
+        Refused: no such gate is open, a name is unknown, or no comment says what is missing.
+    """
+    if not decision.comment.strip():
+        raise Refused("a rejection needs a comment that says what is missing")
+    seen, writes = observe(opened, now)
+    barrier, state = _open_gate(opened, seen.state, decision.barrier)
+    opened = _with_held(opened, seen.held)
+    chosen = [opened.stream(name) for name in dict.fromkeys(workstreams)]
+    at, records = format_time(now), dict(obj(state, "workstreams"))
+    sent = []
+    for stream in chosen or opened.initiative.workstreams:
+        if stream.run is None or stream.run.state.reason:
+            raise Refused(f"the state of {stream.name} cannot be read: repair it first")
+        change = initiative_barriers.send_back(
+            stream.run, barrier.name, decision.by, decision.comment, at
+        )
+        writes.run(stream, change)
+        records[stream.name] = record(stream) | {"status": change.state["status"]}
+        sent.append(stream.name)
+    kept = obj(obj(state, "barriers"), barrier.name)
+    still = [name for name in kept["reached_by"] if name not in sent]
+    rejected = kept | {"status": REJECTED, "reached_by": still, "reached_at": None}
+    rejected["comment"] = decision.comment
+    state = state | {
+        "barriers": obj(state, "barriers") | {barrier.name: rejected},
+        "workstreams": records,
+        "updated_at": at,
+    }
+    writes.state(state)
+    line = {
+        "type": "barrier_rejected", "barrier": barrier.name, "phase": barrier.phase,
+        "by": decision.by, "comment": decision.comment, "workstreams": sent,
+    }  # fmt: skip
+    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    how = f"{barrier.name}: {', '.join(sent)} back at work in {barrier.phase}"
+    would = (f"reject {how}",)
+    return Prepared(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
+
+
+def prepare_resync(opened: Opened, now: datetime) -> Prepared:
+    """Complete the crossing of an approved barrier that failed; then look at all workstreams."""
+    barrier = initiative_resync.owed(opened)
+    before = opened.initiative.state.value
+    if barrier is None:
+        seen, writes = observe(_without_failure(opened), now)
+        if before.get("status") == RESYNC_FAILED:
+            line: Object = {"type": "resync", "barrier": None, "workstreams": []}
+            writes.state(seen.state | {"updated_at": format_time(now)})
+            run_id = super_run_id(opened.initiative, opened.plan)
+            writes.ledger(list(stamped([line], format_time(now), run_id)))
+        new = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
+        return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
+    prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
+    messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
+    if prepared.messages:
+        crossed = initiative_reconcile.was_crossed(opened.initiative.workstreams, barrier.name)
+        what = (
+            "was already crossed and cannot be checked now" if crossed else "is still not crossed"
+        )
+        messages = (f"{barrier.name} {what}", *prepared.messages)
+    return Prepared(
+        f"resync past {barrier.name}",
+        prepared.writes,
+        messages,
+        otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
+    )
+
+
+def mend(root: Path, name: str, by: str, now: datetime) -> Done:
+    """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
+    from acp_core.protocols.governed.write.initiative_repair import prepare_mending
+
+    return _do(root, act_names.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
+
+
+def step(root: Path, now: datetime) -> Done:
+    """The coordinator's step: it holds who reached a barrier, opens gates, completes.
+
+    Raises:
+        Refused: the initiative cannot be acted on.
+    """
+    return _do(root, act_names.COORDINATE, prepare_step, now)
+
+
+def approve(root: Path, decision: Decision, now: datetime) -> Done:
+    """Approve a cross-repo gate. Raises as `prepare_approval`."""
+    return _do(
+        root, act_names.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
+        crosses=True,
+    )  # fmt: skip
+
+
+def reject(root: Path, decision: Decision, workstreams: Sequence[str], now: datetime) -> Done:
+    """Reject a cross-repo gate. Raises as `prepare_rejection`."""
+    return _do(
+        root, act_names.REJECT_BARRIER,
+        lambda opened, at: prepare_rejection(opened, decision, workstreams, at), now,
+    )  # fmt: skip
+
+
+def synchronise(root: Path, now: datetime) -> Done:
+    """Resync after what failed was mended. Raises as `step`."""
+    return _do(root, act_names.RESYNC, prepare_resync, now, crosses=True)
+
+
+def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: bool = False) -> Done:
+    """Look, prepare and write under the locks; then context documents and hooks.
+
+    Args:
+        act: the name of the act, which nothing may stand in the way of.
+        crosses: the workstreams are to cross the barrier by it: else it has failed.
+    """
+    warnings: list[str] = []
+    failed: tuple[str, ...] = ()
+    messages: list[str] = []
+    for each in (prepare_step, prepare, prepare_step):  # who arrived; the act; who is done now
+        with held(root) as (holder, opened):
+            if holder.recovered:
+                warnings.append(_recovered(holder.recovered))
+            for stream in opened.initiative.workstreams:
+                _seal(stream, holder)
+            if each is prepare:
+                check(guard.of_initiative(opened.initiative), act)
+            prepared = each(opened, now)
+            warnings += prepared.warnings
+            try:
+                _commit(holder, prepared)
+            except Failed as error:
+                if prepared.otherwise is None:
+                    raise
+                failed = (str(error),)
+                holder.commit(f"record why not: {prepared.what}", prepared.otherwise(str(error)))
+            else:
+                messages += prepared.messages
+        warnings += initiative_hooks.run_owed(
+            root, now
+        )  # each is told of the initiative as it then was
+    with held(root) as (_, opened):
+        warnings += initiative_context.write(opened)
+        barrier = initiative_resync.owed(opened)
+        if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
+            failed = tuple(_sentences(initiative_resync.problems(opened, barrier)))
+            said = f"no obstacle is left at {barrier.name}: resync"
+            if not failed and crosses:  # what was in the way is gone, but they did not cross
+                failed = (said,)
+            elif not failed:
+                warnings.append(said)
+    return Done(tuple(dict.fromkeys(messages)) or NOTHING, failed, tuple(warnings))
+
+
+def _seal(stream: Workstream, holder: Transaction) -> None:
+    """Take over what the existing program lawfully did in a workstream."""
+    if stream.run is not None and not stream.run.state.reason:
+        seal_lawful(stream.run, content(stream.run.root, schema.STATE), holder)
+
+
+def _commit(holder: Transaction, prepared: Prepared) -> None:
+    if prepared.writes:
+        holder.commit(prepared.what, prepared.writes)
+
+
+def _recovered(found: journal.Recovered) -> str:
+    if found.completed:
+        return f"completed the interrupted write: {found.what}"
+    return f"rolled back the interrupted write: {found.what} ({found.reason})"
+
+
+def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Object]:
+    """The barrier whose cross-repo gate is open.
+
+    Raises:
+        Refused: it is not, with who is missing.
+    """
+    kept = objects(state.get("barriers"))
+    if name and opened.plan.barrier(name) is None:
+        known = ", ".join(barrier.name for barrier in opened.plan.barriers) or "none"
+        raise Refused(f"no barrier {name!r} (barriers: {known})")
+    if state.get("status") == CROSSED:
+        raise Refused("a workstream crossed an unapproved barrier: bring the workstream back first")
+    for barrier in opened.plan.barriers:
+        if kept[barrier.name].get("status") == REACHED and name in ("", barrier.name):
+            return barrier, state
+    if not name:
+        raise Refused("no cross-repo gate is open")
+    record = kept[name]
+    if record.get("status") == APPROVED:
+        raise Refused(f"{name} is already approved; continue with acp governed coordinator resync")
+    missing = [s.name for s in opened.plan.streams if s.name not in record["reached_by"]]
+    raise Refused(f"the gate of {name} is not open: {', '.join(missing)} not there yet")
+
+
+def _with_held(opened: Opened, changes: tuple[tuple[object, Move], ...]) -> Opened:
+    """The initiative as it is once those are held that reached a barrier just now."""
+    held_now = {id(stream): change for stream, change in changes}
+    streams = tuple(
+        stream._replace(
+            run=replace(stream.run, state=stream.run.state._replace(value=change.state))
+        )
+        if stream.run is not None and (change := held_now.get(id(stream)))
+        else stream
+        for stream in opened.initiative.workstreams
+    )
+    return opened._replace(initiative=replace(opened.initiative, workstreams=streams))
+
+
+def _without_failure(opened: Opened) -> Opened:
+    state = opened.initiative.state
+    if state.value.get("status") != RESYNC_FAILED:
+        return opened
+    cleared = state._replace(value=state.value | {"status": "active"})
+    return opened._replace(initiative=replace(opened.initiative, state=cleared))
+
+
+def _approved(
+    opened: Opened,
+    state: Object,
+    barrier: Barrier,
+    decision: Decision,
+    writes: Writes,
+    now: datetime,
+) -> Object:
+    at = format_time(now)
+    kept = obj(obj(state, "barriers"), barrier.name) | {
+        "status": APPROVED,
+        "approved_at": at,
+        "approved_by": decision.by,
+        "comment": decision.comment,
+    }
+    line = {
+        "type": "barrier_approved", "barrier": barrier.name, "phase": barrier.phase,
+        "by": decision.by, "comment": decision.comment,
+    }  # fmt: skip
+    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    return state | {"barriers": obj(state, "barriers") | {barrier.name: kept}, "updated_at": at}
+
+
+def _sentences(found: Sequence[ResyncProblem]) -> list[str]:
+    return [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in found]
+
+
+def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
+    """What a human should know before approving: it does not keep the gate shut."""
+    from acp_core.protocols.governed.read.gates import lacking
+
+    for stream in opened.initiative.workstreams:
+        run = stream.run
+        if run is None or run.state.reason or run.phase != barrier.phase:
+            continue
+        for gate in lacking(run):
+            yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
+        objections = ", ".join(o.id for o in run.objections if o.open)
+        if objections:
+            yield f"{stream.name}: open objections {objections}"
