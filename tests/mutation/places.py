@@ -77,7 +77,7 @@ UNDEFENDED = (
         "tests/protocols/folder/test_append_safety.py::test_a_review_whose_event_cannot_be_appended_is_taken_back",
     ),
     Undefended(
-        "acp_core/protocols/folder/read/file.py", "and not self._again:", "and True:",
+        "acp_core/protocols/folder/read/facts.py", "and not self._again:", "and True:",
         "tests/protocols/folder/test_following.py::test_two_edits_within_one_tick_of_the_clock_are_both_seen",
     ),
     Undefended(

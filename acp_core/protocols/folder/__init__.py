@@ -39,7 +39,7 @@ PROTOCOL = Protocol(
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     tools="acp_core.protocols.folder.actions.tools:TOOLS",
     acts=f"{_TABLE}:ALL",
-    newest="acp_core.protocols.folder.read.newest:newest",
+    newest="acp_core.protocols.folder.read.detect:newest",
     past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),

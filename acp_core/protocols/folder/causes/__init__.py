@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from acp_core.model import Cause
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, conflicts, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.schema.act_names import REPAIR
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.diagnosis import Case
 

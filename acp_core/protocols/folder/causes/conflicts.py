@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from acp_core.model import Cause
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.actions.names import SYNC
+from acp_core.protocols.folder.read.conflict_copies import KeptText
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.kept import KeptText
+from acp_core.protocols.folder.schema.act_names import SYNC
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 300

@@ -14,12 +14,11 @@ from acp_core.files.markdown import CheckBox
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.actions.names import CHECK, SETTLE
 from acp_core.protocols.folder.causes.rounds import required
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.rules.advice import nearest
-from acp_core.protocols.folder.rules.documents import unfinished
+from acp_core.protocols.folder.rules.checks import nearest, unfinished
 from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema.act_names import CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
 from acp_core.protocols.kit.diagnosis import Case, mark
 
@@ -179,7 +178,7 @@ def _of_items(
         (*lines[:_SHOWN], *more),
         READINESS,
         items[0].line,
-        SETTLE,
+        SETTLE_QUESTIONS,
     )
 
 
@@ -222,7 +221,7 @@ def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
             (expected, "no similar line"),
             READINESS,
             None,
-            CHECK,
+            CHECK_GATES,
             given=given,
         )
     mark = "x" if near.checked else " "
@@ -242,7 +241,7 @@ def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
         (expected, found, *differs),
         READINESS,
         near.line,
-        CHECK,
+        CHECK_GATES,
         given=given,
     )
 

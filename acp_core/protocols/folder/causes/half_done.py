@@ -11,10 +11,8 @@ from acp_core.model.format import dated
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, mark_of, quoted, since_broken
-from acp_core.protocols.folder.conduct.steps import required, steps
-from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.view.documents import INFERRED, TOLERANCE, trusted_after
-from acp_core.protocols.folder.view.participants import event_of_turn
+from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, trusted_after
+from acp_core.protocols.folder.read.turn_steps import event_of_turn, required, steps
 from acp_core.protocols.kit.diagnosis import Case
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.lineage import continued_in
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.view.links import continued_in
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000

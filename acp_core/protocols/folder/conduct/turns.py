@@ -13,10 +13,9 @@ from acp_core.model import Outcome, OutcomeState, Status
 from acp_core.model.text import clean_line
 from acp_core.model.turn import Brief, Mode, TurnState
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.conduct.steps import required, steps
-from acp_core.protocols.folder.prompts.step import Step
 from acp_core.protocols.folder.prompts.turn import Situation, prompt
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.turn_steps import Step, required, steps
 from acp_core.protocols.folder.schema import V2, text_in
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append

@@ -25,7 +25,7 @@ from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
-from acp_core.protocols.folder.read import kept
+from acp_core.protocols.folder.read import conflict_copies
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, deliverables
 from acp_core.protocols.folder.view.build import Builder
@@ -125,7 +125,7 @@ class FolderCollaboration(Collaboration):
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
         if self.facts.kept:
-            folders.add(Path(self.key, kept.FOLDER))
+            folders.add(Path(self.key, conflict_copies.FOLDER))
         root = self.facts.root.path
         for declared in self.facts.deliverables:
             path = declared.file.path

@@ -9,24 +9,20 @@ from datetime import UTC, datetime
 from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.entries import Entries
-from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.file import MISSING
-from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.read.standing import current_phase, progress
+from acp_core.protocols.folder.read import turn_steps
+from acp_core.protocols.folder.read.facts import MISSING, Facts
+from acp_core.protocols.folder.read.lineage import continued_in, lineage
+from acp_core.protocols.folder.read.list_summary import current_phase, progress
+from acp_core.protocols.folder.read.log import Entries, History
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, text_in
 from acp_core.protocols.folder.schema.documents import Review
 from acp_core.protocols.folder.view import (
     documents as papers,
 )
-from acp_core.protocols.folder.view import (
-    gates,
-    participants,
-)
+from acp_core.protocols.folder.view import gates, participants
 from acp_core.protocols.folder.view import (
     problems as trouble,
 )
-from acp_core.protocols.folder.view.links import continued_in, lineage
 from acp_core.protocols.folder.view.phases import Rail
 from acp_core.protocols.folder.view.questions import questions
 from acp_core.protocols.folder.view.review_points import ReviewPoints
@@ -166,7 +162,7 @@ class Builder:
         return (
             *trouble.blocked_need(facts, links),
             *(() if continued_in(links) else self._trouble.needs(facts, now)),
-            *trouble.turn_needs(turns, humans, participants.event_of_turn(facts)),
+            *trouble.turn_needs(turns, humans, turn_steps.event_of_turn(facts)),
         )
 
 

@@ -16,8 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
-from acp_core.protocols.folder.schema.documents import Item, ReviewHeading
-from acp_core.protocols.folder.schema.questions import TEMPLATE
+from acp_core.protocols.folder.schema.documents import TEMPLATE, Item, ReviewHeading
 from acp_core.protocols.folder.view.story import PARTS, Asked
 
 T = TypeVar("T")

@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 from acp_core.model import Document, Notice
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.facts import README, Facts
-from acp_core.protocols.folder.read.file import File
+from acp_core.protocols.folder.read.facts import (
+    INFERRED,
+    README,
+    TOLERANCE,
+    Facts,
+    File,
+    trusted_after,
+)
 from acp_core.protocols.folder.read.log import History
 
-TOLERANCE = 2.0  # seconds between an event and the file times that belong to it
-_TRUSTED = 10.0  # seconds that the log's own file time may differ from its last event's time
 _TITLES = {
     "proposal.md": "Proposal",
     "review.md": "Review",
@@ -25,7 +29,6 @@ _TITLES = {
     schema.LOG_FILE: "Log",
 }
 LINK_NOTE = "a symbolic link that points outside the folder: its text is not shown"
-INFERRED = "by its file time"
 REVIEWED = "during the review"
 UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
 STATE = (schema.PROTOCOL_FILE,)
@@ -98,18 +101,6 @@ def _document(
         settled=settled.words if settled else "",
         settled_after=settled.events if settled else None,
     )
-
-
-def trusted_after(facts: Facts, last: datetime | None) -> float:
-    """The moment after which file times say something.
-
-    In a folder that was copied or checked out, all files bear the time of the copy, and so
-    does the log, later than its last event: only what is newer than the log then counts.
-    """
-    log = facts.others[schema.LOG_FILE].modified
-    if log is None or last is None or log <= last.timestamp() + _TRUSTED:
-        return 0.0
-    return log + TOLERANCE
 
 
 def _settled(history: History) -> dict[str, Settled]:

@@ -6,7 +6,7 @@ from acp_core.model import Gate
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.rules.advice import nearest
+from acp_core.protocols.folder.rules.checks import nearest
 from acp_core.protocols.folder.schema import V2
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
 

@@ -9,7 +9,7 @@ from acp_core.model import NextAction, Participant, Turn
 from acp_core.model.text import clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
-from acp_core.protocols.folder.read import standing
+from acp_core.protocols.folder.read import list_summary
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, list_in
 from acp_core.protocols.folder.view.timeline import EventLog
@@ -72,7 +72,7 @@ def turns(facts: Facts, now: datetime) -> tuple[Turn, ...]:
         wrong = time is not None and (time - now).total_seconds() > schema.CLOCKS_DIFFER
         return changed if wrong else time
 
-    what = prompts.duty(machine)
+    what = list_summary.duty(machine)
     return tuple(
         Turn(
             participant=clean_name(name, ID) or "?",
@@ -105,8 +105,3 @@ def names(listed: tuple[str, ...]) -> str:
     if len(listed) > 3:
         return f"{', '.join(listed[:2])} and {len(listed) - 2} more"
     return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))) if listed else "nobody"
-
-
-def event_of_turn(facts: Facts) -> str:
-    """The event that ends the turn of those who are waited for: the name of its action too."""
-    return standing.event_of_turn(facts.history.machine, facts.dialect)

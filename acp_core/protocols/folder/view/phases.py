@@ -8,7 +8,7 @@ from typing import overload
 
 from acp_core.model import Phase, PhaseState, Visit
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import PHASES, current_phase
+from acp_core.protocols.folder.read.list_summary import PHASES, current_phase
 from acp_core.protocols.folder.state import Machine
 
 LABELS = {name: name for name in PHASES} | {

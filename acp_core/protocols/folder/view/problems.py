@@ -12,7 +12,7 @@ from acp_core.model import Finding, Link, Need, Severity, Turn, Verdict
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.rules.protocol_file import is_behind
+from acp_core.protocols.folder.rules.checks import is_behind
 from acp_core.protocols.folder.schema import LOG_FILE
 from acp_core.protocols.folder.view.timeline import EventLog
 from acp_core.protocols.folder.write.hopeless import remedy

@@ -7,11 +7,10 @@ import zlib
 from acp_core.model import Question
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.actions.names import ANSWERING, SETTLE
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
-from acp_core.protocols.folder.schema.documents import Item
-from acp_core.protocols.folder.schema.questions import OVER, Asked
+from acp_core.protocols.folder.schema.act_names import ANSWER_QUESTION, SETTLE_QUESTIONS
+from acp_core.protocols.folder.schema.documents import OVER, Asked, Item
 from acp_core.protocols.folder.view import participants
 
 READINESS, REVIEW = "readiness.md", "review.md"
@@ -54,7 +53,7 @@ def _item(item: Item, kind: str) -> Question:
         text=clean_line(item.text, _TEXT),
         document=READINESS,
         line=item.line,
-        action=SETTLE,
+        action=SETTLE_QUESTIONS,
     )
 
 
@@ -83,7 +82,7 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
                 document=REVIEW,
                 line=asked.line,
                 event=str(asked.seq),
-                action=ANSWERING,
+                action=ANSWER_QUESTION,
                 given=(("question", named(asked)),),
             )
         )

@@ -16,7 +16,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.schema.questions import ANSWER
+from acp_core.protocols.folder.schema.documents import ANSWER
 from acp_core.protocols.folder.state import Machine
 
 REQUIRED = "Required Changes"

@@ -10,8 +10,8 @@ from acp_core.model import Event, Tone
 from acp_core.model.marks import Mark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.entries import Entries
-from acp_core.protocols.folder.rules.log_lines import leads_out
+from acp_core.protocols.folder.read.log import Entries
+from acp_core.protocols.folder.read.log_check import leads_out
 from acp_core.protocols.folder.schema import LOG_FILE, Entry
 
 TONES = {

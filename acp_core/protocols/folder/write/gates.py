@@ -79,7 +79,7 @@ def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> Iterator[st
 
 
 def _conclusion(opened: Opened, edits: Sequence[Edit]) -> Iterator[str]:
-    from acp_core.protocols.folder.rules.documents import unfinished
+    from acp_core.protocols.folder.rules.checks import unfinished
     from acp_core.protocols.folder.schema import documents
 
     try:

@@ -16,7 +16,7 @@ from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.file import MISSING
+from acp_core.protocols.folder.read.facts import MISSING
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.hopeless import full, hopeless
 from acp_core.protocols.kit import guard

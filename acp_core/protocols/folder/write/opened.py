@@ -25,7 +25,7 @@ from acp_core.protocols.folder.write import Refused
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.checkpoint import Checkpoint
-    from acp_core.protocols.folder.read.entries import Entries
+    from acp_core.protocols.folder.read.log import Entries
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
 

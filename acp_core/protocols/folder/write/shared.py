@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from acp_core.files.locked import Moved
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import list_state
+from acp_core.protocols.folder.read.list_summary import list_state
 from acp_core.protocols.folder.write import Refused, handover, pending, review
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.append import (

@@ -7,7 +7,7 @@ import os
 from acp_core import __version__
 from acp_core.files import owners
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import list_state
+from acp_core.protocols.folder.read.list_summary import list_state
 from acp_core.protocols.folder.write import Refused, sharing, synchronizing
 from acp_core.protocols.folder.write.opened import lock, open_locked
 from acp_core.stores import base as manifests

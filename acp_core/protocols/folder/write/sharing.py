@@ -20,7 +20,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.mirror.joining import bring as bring_mirror
 from acp_core.protocols.folder.mirror.joining import is_reader
-from acp_core.protocols.folder.read.standing import list_state
+from acp_core.protocols.folder.read.list_summary import list_state
 from acp_core.protocols.folder.schema import deliverables
 from acp_core.protocols.folder.write import Refused, shared_leases
 from acp_core.protocols.folder.write import shared_documents as documents

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import list_state
+from acp_core.protocols.folder.read.list_summary import list_state
 from acp_core.protocols.folder.write import Refused, shared
 from acp_core.protocols.folder.write import shared_documents as documents
 from acp_core.protocols.folder.write.opened import lock, open_locked

@@ -12,7 +12,9 @@ from acp_core.protocols.folder.read.detect import detect
 from acp_core.protocols.folder.schema import object_in, text_in
 
 CONTINUED = "continued_by"
+
 RELATIONS = ("continues", CONTINUED)
+
 _PATH = 4_096
 
 

@@ -1,15 +1,16 @@
 """The events with which a participant takes its turn, as the log and the documents stand.
 
-Apart from `turns`, which runs and prompts participants: a diagnosis asks for these on every
-screen, and needs nothing that loops need. Source: folder protocol specification, "Phases" and
-"Events".
+Prompts and diagnoses name them: the latter on every screen, so nothing that loops need is imported
+here. Source: folder protocol specification, "Phases" and "Events".
 """
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
-from acp_core.protocols.folder.prompts.step import Step
+from acp_core.model.turn import Brief
+from acp_core.protocols.folder.read import list_summary
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import V2
 
@@ -24,15 +25,18 @@ class _Kind(NamedTuple):
 
 
 _DRAFTING = _Kind("proposal_submitted", "proposal.md", ("proposal.md",), "write proposal.md")
+
 _REVIEWING = _Kind(
     "review_submitted", "review.md", (), "review the proposal and say what must change"
 )
+
 _REVISING = _Kind(
     "proposal_revised",
     "proposal.md",
     ("proposal.md",),
     "revise proposal.md so that it answers every required change in review.md",
 )
+
 _CLASSIFYING = _Kind(
     "question_classified",
     "readiness.md",
@@ -40,18 +44,21 @@ _CLASSIFYING = _Kind(
     "write the explicit decisions into decisions.md and classify every open question in "
     "readiness.md",
 )
+
 _ACCEPTING = _Kind(
     "decision_accepted",
     "decisions.md",
     (),
     "accept the decisions in decisions.md, if they are explicit",
 )
+
 _PASSING = _Kind(
     "readiness_passed",
     "readiness.md",
     ("readiness.md",),
     "clear every blocker in readiness.md and check `Ready to implement`",
 )
+
 _COMPLETING = _Kind(
     "completed",
     "conclusion.md",
@@ -128,3 +135,39 @@ def _deliverable(facts: Facts, event: str, verb: str, reply_to: int) -> list[Ste
             role="primary",
         )
     ]
+
+
+class Step(NamedTuple):
+    """One event with which a turn is taken.
+
+    Attributes:
+        event: its name; ``doc`` the document that it names.
+        needs: paths of the documents that are written before.
+        what: what to do before it, in words.
+        reply_to: the seq that it answers.
+        role: of a deliverable event.
+        draft: file name of the text that goes with it and is first written as a draft.
+        optional: the turn may be taken without it.
+    """
+
+    event: str
+    doc: str
+    needs: tuple[str, ...]
+    what: str
+    reply_to: int
+    role: str = ""
+    draft: str = ""
+    optional: bool = False
+
+    def draft_path(self, brief: Brief) -> str:
+        """Where its draft is written."""
+        return os.path.join(brief.drafts, self.draft)
+
+    def paths(self, brief: Brief) -> tuple[str, ...]:
+        """The files that change before the event can be appended."""
+        return (*self.needs, self.draft_path(brief)) if self.draft else self.needs
+
+
+def event_of_turn(facts: Facts) -> str:
+    """The event that ends the turn of those who are waited for: the name of its action too."""
+    return list_summary.event_of_turn(facts.history.machine, facts.dialect)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 CREATE = "create"
+
 APPEND = "append"
+
 REPAIR = "repair"
+
 CONTINUE = "continue"
+
 BLOCK = "block"
-SETTLE = "settle_questions"
-CHECK = "check_gates"
-ANSWERING = "answer_question"
+
+SETTLE_QUESTIONS = "settle_questions"
+
+CHECK_GATES = "check_gates"
+
+ANSWER_QUESTION = "answer_question"
+
 SYNC = "sync"

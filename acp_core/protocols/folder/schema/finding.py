@@ -12,8 +12,11 @@ from acp_core.model.light import NamedTuple
 from acp_core.model.text import clean_line
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
+
 VALID, WITH_WARNINGS, INVALID = 0, 1, 2
+
 SHOWN = 100  # findings of one code that are listed; the rest is counted
+
 _LINE = 4_000  # characters of one printed line
 
 _VERDICTS = (

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_core.files.journal import blocks
-from acp_core.model.light import Any, NamedTuple
+from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.prompts.next_actions import duty
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import V2, id_in, list_in, object_in, text_in
 from acp_core.protocols.folder.state import Machine
 
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.state import Machine
+
 PHASES = (
     "drafting", "reviewing", "revising", "decision_review", "readiness_check", "completed",
 )  # fmt: skip
+
 """The phases in their order."""
+
 _MOST_PEOPLE = 64
+
 _LONGEST = 500
+
 _NO_SEQ = -1
 
 
@@ -232,3 +238,23 @@ def _blocked(given: list[Any]) -> Blocked | None:
     if len(given) != len(kinds) or not all(map(isinstance, given, kinds)):
         return None
     return Blocked(*given)
+
+
+_DUTIES = {
+    "drafting": "submit the proposal",
+    "reviewing": "review the proposal",
+    "revising": "revise the proposal",
+    "decision_review": "accept the decisions",
+    "readiness_check": "pass readiness",
+}
+
+
+def duty(machine: Machine) -> str:
+    """What those who are waited for are to do, as the end of "waiting for them to ..."."""
+    if machine.phase == "drafting" and machine.dialect == V2 and not machine.drafted:
+        return "draft the deliverable and submit the proposal"
+    if machine.phase == "decision_review" and not machine.classified:
+        return "classify the open questions"
+    if machine.phase == "readiness_check" and machine.passed:
+        return "write the conclusion"
+    return _DUTIES.get(machine.phase, "act")

@@ -16,9 +16,13 @@ from acp_core.model.light import NamedTuple
 from acp_core.person.pins import is_pinned
 
 FOLDER = os.path.join(".acp", "kept")
+
 _SHARE = os.path.join(".acp", "share.json")
+
 _NAME = r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?"  # compiled where it is needed: seldom
+
 _MOST = 100  # texts
+
 _LIMIT = 1 << 16  # bytes of share.json
 
 

@@ -11,17 +11,20 @@ from datetime import datetime
 
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.rules.finding import ADVICE, ERROR, SHOWN, Finding
 from acp_core.protocols.folder.schema import LOG_FILE, BadLine, Entry
+from acp_core.protocols.folder.schema.finding import ADVICE, ERROR, SHOWN, Finding
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.state import Illegal, Machine
 
 _ADVISED = ("ACP901", "ACP902", "ACP954")  # faults of a line that every other reader accepts
+
 _TO_LOOK_AT = frozenset(
     {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
 )
+
 _NAMED = (*schema.DOCUMENTS, schema.PROTOCOL_FILE, "")
+
 _PLAIN_DOCUMENTS = frozenset({*_NAMED[:-1], None})
 
 
