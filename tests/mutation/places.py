@@ -19,7 +19,7 @@ GUARDS = (
     "acp_core/files/run_folder.py", "acp_core/files/sync.py",
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
-    "acp_core/protocols/folder/write/guard.py", "acp_core/protocols/folder/write/hopeless.py",
+    "acp_core/protocols/folder/matters/guard.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/write/guard.py", "acp_core/protocols/governed/write/seals.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/network/http/guard.py", "acp_core/protocols/wire/write/guard.py",

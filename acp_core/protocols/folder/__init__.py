@@ -40,7 +40,7 @@ PROTOCOL = Protocol(
     tools="acp_core.protocols.folder.actions.tools:TOOLS",
     acts=f"{_TABLE}:ALL",
     newest="acp_core.protocols.folder.read.detect:newest",
-    past="acp_core.protocols.folder.past.derive:FolderDerivation",
+    past="acp_core.protocols.folder.past:FolderDerivation",
     commands=(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),
         _at_every_turn("init", "Start a collaboration in a folder"),

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import card_facts as facts
 from acp_core.protocols.folder.actions.answering import open_questions
@@ -29,7 +30,6 @@ from acp_core.protocols.folder.schema.act_names import (
 )
 from acp_core.protocols.folder.schema.deliverables import Content
 from acp_core.protocols.folder.schema.documents import OVER, Asked
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.starting import starter
 from acp_core.protocols.kit.wording import safe
 

@@ -330,7 +330,7 @@ def log_can_become_valid(facts: Facts) -> Iterator[Finding]:
     """What is wrong with the log's lines stays wrong: earlier events are never rewritten."""
     broken = facts.lines.broken
     if broken is not None:
-        from acp_core.protocols.folder.write.hopeless import way_out
+        from acp_core.protocols.folder.rules.unrecoverable_log import way_out
 
         text = f"{LOG_FILE} can never become valid again: {way_out(facts.folder, facts.lines)}"
         yield Finding("ACP922", text, ADVICE, LOG_FILE, broken.line)

@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write import Refused, shared
+from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.append import Request
 from acp_core.stores import base as manifests
 from acp_core.stores import names
@@ -27,6 +28,7 @@ from acp_core.stores.engine import REFUSED, REWRITTEN, UNREACHABLE
 from acp_core.stores.tree import SETTLED, Tree
 
 _MARKS = (b"<<<<<<< ", b">>>>>>> ")
+
 _FALLBACKS = ("nano", "vim", "vi")
 
 

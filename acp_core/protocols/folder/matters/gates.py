@@ -7,24 +7,32 @@ stuck anyway; and it is the reason for that where its event was refused for it.
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from acp_core.files.markdown import CheckBox
+from acp_core.files.markdown import CheckBox, normalise
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model import Cause, Status, Turn
+from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.causes.rounds import required
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.lineage import continued_in
 from acp_core.protocols.folder.rules.checks import nearest, unfinished
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import V2, Entry
 from acp_core.protocols.folder.schema.act_names import CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
 from acp_core.protocols.kit.diagnosis import Case, mark
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
+
 _SHOWN = 5
+
 _LONG = 200
+
 _MANY_ROUNDS = 3
 
 
@@ -60,7 +68,7 @@ def gate_fields(protocol: dict[str, Any]) -> dict[str, str]:
     return {"ready": READY} | {f"gate_{number}": text for number, text in texts}
 
 
-def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def gate_causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """Every gate that keeps somebody who is stuck from going on; and who is late."""
     if case.snapshot.status is not Status.ACTIVE:
         return
@@ -388,3 +396,177 @@ def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
         key=f"D9:{len(counts)}",
         document="review.md",
     )
+
+
+_REQUIRED = re.compile(r"^(?:#{3,6} +|\*{0,2})Required Changes\b", re.IGNORECASE)
+
+_TITLE = re.compile(r"^(?:#{3,6} +\S|\*{0,2}[A-Z][\w /-]{2,60}:\*{0,2}\s*$)")
+
+_SEQ = re.compile(r"seq ([0-9]{1,15})\s*$")
+
+_BULLET = re.compile(r"^ {0,3}(?:[-*+]|\d{1,3}[.)]) +(.+)$")
+
+_NOTHING = re.compile(r"(?:none|nothing|n/a|no )\b|[-–—.]*$", re.IGNORECASE)
+
+
+# Level 2 begins a review, with its title; level 1 ends one.
+_HEADING = re.compile(r"^#(?: [^\n]*|# ([^\n]*))$", re.MULTILINE)
+
+_LOOKED = 2_000  # events from the end that are looked at
+
+
+def required(facts: Facts) -> Iterator[int]:
+    """How many changes each of the latest full rounds required, newest first.
+
+    No more of the log is looked at than is asked for.
+    """
+    history = facts.history
+    entries = history.entries
+    start = max(0, len(entries) - _LOOKED)
+    if history.check.regular:
+        first = start + 1
+    else:
+        first = min((e.seq for e in entries[start:] if e.seq is not None), default=0)
+    review = facts.path("review.md")
+    asked = _asked(review, stamp(review), first - first % _LOOKED)
+    named: list[int] = []
+    for index in range(len(entries) - 1, start - 1, -1):
+        entry = entries[index]
+        if entry.event == "review_submitted" and entry.seq in asked:
+            named.append(asked[entry.seq])
+        elif entry.event == "proposal_submitted":
+            if named:
+                yield sum(named)
+            named = []
+
+
+@lru_cache(maxsize=64)
+def _asked(path: str, of: Stamp | None, least: int) -> dict[int, int]:
+    """`required_changes` of a file, worked out again only when the file changed."""
+    try:
+        data = read_bounded(path, schema.MAX_DOCUMENT)
+    except Unreadable:
+        return {}
+    return required_changes(_latest(normalise(data.decode(errors="replace")), least), least)
+
+
+def _latest(text: str, least: int) -> str:
+    """The reviews after the last one below ``least``: they are written down in their order."""
+    at = len(text)
+    while (at := text.rfind("\n## ", 0, at)) >= 0:
+        end = text.find("\n", at + 4)
+        numbered = _SEQ.search(text[at + 4 : end if end >= 0 else len(text)])
+        if numbered and int(numbered[1]) < least:
+            return text[at + 1 :]
+    return text
+
+
+def required_changes(text: str, least: int = 0) -> dict[int, int]:
+    """Seq of each review from ``least`` on -> how many changes it requires, in bullets."""
+    found: dict[int, int] = {}
+    seq, start = None, 0
+    for match in _HEADING.finditer(text):
+        if seq is not None:
+            found[seq] = _changes(text[start : match.start()])
+        numbered = _SEQ.search(match.group(1) or "")
+        seq, start = int(numbered[1]) if numbered else None, match.end()
+        if seq is not None and seq < least:
+            seq = None
+    if seq is not None:
+        found[seq] = _changes(text[start:])
+    return found
+
+
+def _changes(body: str) -> int:
+    """The bullets below the titles that say what must change."""
+    count, inside = 0, False
+    for line in body.split("\n"):
+        if _REQUIRED.match(line):
+            inside = True
+        elif _TITLE.match(line):
+            inside = False
+        elif inside and (bullet := _BULLET.match(line)) and not _NOTHING.match(bullet[1]):
+            count += 1
+    return count
+
+
+_LONGEST_ANSWER = 1_000
+
+
+def human_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """A participant stopped it with ``blocked``: only a person gets it going again."""
+    blockers = facts.history.blockers
+    if facts.history.machine.phase != "blocked" or not blockers:
+        return
+    first, last = blockers[0], blockers[-1]
+    after = continued_in(case.snapshot.lineage)
+    need = next((each for each in case.snapshot.needs if each.code == "blocked"), None)
+    then = "" if facts.participants else ", after you add participants"
+    if after:
+        place = clean_line(after, _LONGEST_ANSWER)
+        yield Cause(
+            "E2",
+            f"it was continued in {place}",
+            advice=f"see there: `acp why {shlex.quote(place)}`",
+            evidence=_quoted(blockers),
+            wanted=False,
+            key=f"continued:{place}",
+            event=clean_line(last.name, 40),
+        )
+    elif need is not None:
+        yield Cause(
+            "E1",
+            case.snapshot.headline.rstrip("."),
+            advice=f"answer the blocker and continue in a new folder{then}",
+            evidence=_quoted(blockers),
+            remedy="continue" if facts.participants else None,
+            participant=clean_name(first.sender, 200),
+            since=need.since,
+            key=need.key,
+            event=clean_line(first.name, 40),
+        )
+
+
+def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
+    """Who blocked it, when and why, the first one first."""
+    lines = []
+    for each in blockers[:_SHOWN]:
+        at = dated(schema.parse_time(each.at))
+        lines.append(f"seq {clean_line(each.name, 40)} from {clean_name(each.sender, 200)}, {at}")
+        lines.append(f"summary: {clean_line(each.summary, _LONGEST_ANSWER)}")
+    more = len(blockers) - _SHOWN
+    return (*lines, f"and {more} more") if more > 0 else tuple(lines)
+
+
+def acceptance_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """What stops those who are to accept or to go on, as the matter of the one who can mend it.
+
+    Nobody who is waited for can go on, so that it is a cause at once. A person is wanted, unless the
+    owner is still to accept and its loop lives: it reads the same in its own turn.
+    """
+    if case.snapshot.status is not Status.ACTIVE:
+        return
+    machine, owner = facts.history.machine, clean_name(facts.history.machine.owner or "", 200)
+    loop, turns = case.loop(owner), case.snapshot.turns
+    alive = loop is not None and loop.alive
+    obstacles = [each for test in (unresolved, unreasoned, blocking) for each in test(facts)]
+    tried = any(was_refused_for(case, turn, each.refusal) for turn in turns for each in obstacles)
+    since = min((turn.since for turn in turns if turn.since), default=None)
+    accepting = machine.phase == "decision_review" and machine.classified
+    so = "every acceptance is refused" if accepting else "nothing can be passed or completed"
+    for each in obstacles:
+        yield Cause(
+            each.code,
+            f"{each.headline}: {so}",
+            advice=each.advice,
+            evidence=each.evidence,
+            wanted=tried or not (alive and machine.owner in machine.waiting),
+            remedy=each.remedy,
+            others=("nudge",) if alive else (),
+            participant=owner or None,
+            since=since,
+            key=f"{each.code}:{machine.last.get('question_classified')}:{mark(each.evidence)}",
+            root=True,
+            document=each.document,
+            line=each.line,
+        )

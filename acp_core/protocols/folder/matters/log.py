@@ -10,19 +10,29 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
-from acp_core.model import Cause, Finding, Severity, Status
+from acp_core.model import Cause, Finding, Severity, Status, Turn
+from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.write import hopeless
+from acp_core.protocols.folder.read.conflict_copies import KeptText
+from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, trusted_after
+from acp_core.protocols.folder.read.turn_steps import event_of_turn, required, steps
+from acp_core.protocols.folder.rules import unrecoverable_log
+from acp_core.protocols.folder.schema.act_names import SYNC
 from acp_core.protocols.kit.diagnosis import Case, mark
 
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
+
 BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
+
 _SHOWN = 4  # findings that are quoted for one cause
+
 _ROOM = 1 << 20  # bytes without which nothing can be written
+
 _CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORECASE)
 
 
@@ -41,38 +51,50 @@ _TORN = _Kind(
     "remove the incomplete line (acp keeps a copy); its author appends the event again",
     "repair",
 )
+
 _UNENDED = _Kind(
     "A1",
     "the last line of events.jsonl has no newline at its end: no event can be appended",
     "let acp add the newline",
     "repair",
 )
+
 _CORRUPT = _Kind("A2", "a line of events.jsonl before the last one cannot be read")
+
 _NUMBERS = _Kind("A3", "event sequence numbers have a gap or a duplicate")
+
 _LAG = _Kind(
     "A4",
     "protocol.json is out of date with the event log: agents may wait for the wrong participant",
     "rebuild protocol.json from the log",
     "repair",
 )
+
 _UNREADABLE = _Kind(
     "A5",
     "protocol.json cannot be used",
     "rebuild it from acp's copy and the log",
     "repair",
 )
+
 _TIMES = _Kind("A6", "the times of the events go backward")
+
 _ILLEGAL = _Kind("A7", "the log contains an event that was not allowed at that point")
+
 _UNKNOWN = _Kind(
     "A7",
     "the folder has an unknown schemaVersion: acp shows it read-only",
     "use a newer acp",
 )
+
 _MISSING = _Kind("A8", "a file of the protocol is missing", "create the missing file", "repair")
+
 _OBSOLETE = _Kind(
     "A8", "the folder contains a file that the protocol does not allow", "move it out of the folder"
 )
-_TOO_LARGE = _Kind("A9", hopeless.TOO_LARGE)
+
+_TOO_LARGE = _Kind("A9", unrecoverable_log.TOO_LARGE)
+
 _NO_ACCESS = _Kind(
     "A9", "a file of the collaboration cannot be read", "make it a regular file that you can read"
 )
@@ -97,15 +119,18 @@ _KINDS = {
         _ILLEGAL,
     ),
 }  # fmt: skip
+
 _HOPELESS = (_CORRUPT, _NUMBERS, _TIMES, _ILLEGAL)
+
 OTHERS = frozenset(
     {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
      "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
 )  # fmt: skip
+
 """Findings that other groups gather."""
 
 
-def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def log_causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """Everything that is broken."""
     broken = is_broken(case)
     grouped: dict[_Kind, list[Finding]] = {}
@@ -139,7 +164,7 @@ def _gathered(facts: Facts, grouped: dict[_Kind, list[Finding]]) -> dict[_Kind, 
         first = _TOO_LARGE
     else:
         broken = facts.lines.broken
-        code = hopeless.code_of(broken.code) if broken else ""
+        code = unrecoverable_log.code_of(broken.code) if broken else ""
         first = next((kind for kind in beyond if kind.code == code), beyond[0])
     findings = grouped.get(first, []) + [
         finding for kind in beyond if kind is not first for finding in grouped[kind]
@@ -208,12 +233,12 @@ def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
 
 def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
     """A cause that only a new folder leads out of."""
-    remedy = hopeless.remedy(facts.lines)
+    remedy = unrecoverable_log.remedy(facts.lines)
     return replace(
         cause,
-        advice=hopeless.way_out(facts.folder, facts.lines),
+        advice=unrecoverable_log.way_out(facts.folder, facts.lines),
         remedy=remedy or None,
-        given=(("reason", hopeless.ANSWER),) if remedy == "block" else (),
+        given=(("reason", unrecoverable_log.ANSWER),) if remedy == "block" else (),
         key=cause.key if cause.key.startswith("log:") else f"{cause.key}:{remedy}",
     )
 
@@ -308,4 +333,245 @@ def _disk(facts: Facts, case: Case) -> Cause | None:
         evidence=(f"folder: {clean_line(facts.folder, 4_096)}",),
         wanted=full,
         key=f"A9:{'disk' if full else 'access'}",
+    )
+
+
+_HEADING = ("ACP301", "ACP304")
+
+_NO_EVENT = ("ACP302", "ACP303")
+
+_FROZEN = ("ACP504", "ACP507")
+
+
+def half_done_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Every half-done turn."""
+    if case.snapshot.status is Status.ACTIVE:
+        for turn in case.agents_waited_for():
+            cause = _written(facts, case, turn)
+            if cause:
+                yield cause
+    if is_broken(case):
+        errors = [f for f in case.snapshot.findings if f.severity is Severity.ERROR]
+        for gather in (_headings, _unannounced, _thawed):
+            cause = gather(case, errors)
+            if cause:
+                yield cause
+    yield from _out_of_turn(facts, case)
+
+
+def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
+    """A document was written in this turn, its event never came, and nobody is at it any more."""
+    name = next((n for n in facts.participants if clean_line(n, 200) == turn.participant), None)
+    found = required(steps(facts, name)) if name else ()
+    if not found or turn.since is None:
+        return None
+    step = found[0]
+    changed = _changed_since(facts, step.needs, turn.since)
+    if not changed:
+        return None
+    document, at = changed[-1]
+    if not case.caused(turn.participant):
+        loop = case.loop(turn.participant)
+        working = loop is not None and (loop.alive or loop.program_alive)
+        if working or not case.stalled(turn.participant, at, 2 * case.patience.quiet):
+            return None
+    wanted = [each.wanted for each in case.found if each.participant == turn.participant]
+    return Cause(
+        "C1",
+        f"{turn.participant} wrote {document}, but appended no event",
+        advice=f"append {step.event} on its behalf, or ask it to append only the event",
+        evidence=(
+            f"{document} changed {dated(at)} (by its file time)",
+            f"{turn.participant} has had the turn since {dated(turn.since)}; no event from it since",
+        ),
+        certain=False,
+        wanted=(any(wanted) or not wanted) and not case.is_kept_outside(turn.participant),
+        remedy=event_of_turn(facts) or None,
+        given=(("participant", turn.participant),),
+        others=("nudge", "relaunch"),
+        participant=turn.participant,
+        since=at,
+        key=f"C1:{turn.participant}:{turn.since_event}",
+        document=document,
+    )
+
+
+def _changed_since(
+    facts: Facts, paths: tuple[str, ...], since: datetime
+) -> list[tuple[str, datetime]]:
+    """The documents at these paths that changed after a moment, the latest last."""
+    last = facts.history.last
+    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
+    found = []
+    files = (*facts.files.values(), *(declared.file for declared in facts.deliverables))
+    for file in files:
+        modified = file.modified
+        if file.path not in paths or modified is None or modified <= trust:
+            continue
+        at = datetime.fromtimestamp(modified, since.tzinfo)
+        if at - since > timedelta(seconds=TOLERANCE):
+            found.append((clean_line(file.name, 300), at))
+    return sorted(found, key=lambda each: each[1])
+
+
+def _gathered_findings(
+    case: Case, code: str, findings: list[Finding], headline: str, advice: str, **more: object
+) -> Cause:
+    first = findings[0]
+    fields: dict[str, object] = {
+        "advice": advice,
+        "evidence": quoted(findings),
+        "since": since_broken(case),
+        "key": f"{code}:{first.code}:{mark_of(findings)}",
+        "explains": explained(case),
+        "document": first.document,
+        "line": first.line,
+        "event": first.event,
+        "root": any("validate must pass" in text for loop in case.loops for text in _reasons(loop)),
+    }
+    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+
+
+def _reasons(loop: RunnerState) -> tuple[str, ...]:
+    """What a loop's program was refused with, and why its loop does not go on."""
+    return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
+
+
+def _headings(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _HEADING]
+    if not findings:
+        return None
+    lacking = [finding for finding in findings if finding.code == "ACP301"]
+    return _gathered_findings(
+        case,
+        "C2",
+        lacking or findings,
+        "the log has a review that has no heading in review.md"
+        if lacking
+        else "a heading in review.md names a different participant than its event",
+        "add the heading; then the validator passes"
+        if lacking
+        else "correct the name in the heading",
+        remedy="repair" if lacking else None,
+    )
+
+
+def _unannounced(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _NO_EVENT]
+    if not findings:
+        return None
+    can = any(turn.what.startswith("review") for turn in case.snapshot.turns)
+    return _gathered_findings(
+        case,
+        "C3",
+        findings,
+        "review.md contains a review without an event",
+        "ask its author to append review_submitted, or correct the number in the heading",
+        remedy="review_submitted" if can else None,
+    )
+
+
+def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _FROZEN]
+    if not findings:
+        return None
+    status = case.snapshot.status
+    remedy = {Status.ACTIVE: "block", Status.BLOCKED: "continue"}.get(status)
+    if any(each.key.startswith("log:") for each in case.snapshot.obstacles):
+        remedy = None  # the log is beyond mending: its own cause says what leads out of that
+    return _gathered_findings(
+        case,
+        "C5",
+        findings,
+        "a frozen deliverable was changed",
+        "restore the frozen version, or block and continue in a new folder",
+        remedy=remedy,
+        given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
+        key=f"C5:{findings[0].code}:{mark_of(findings)}:{status.value}",
+    )
+
+
+def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
+    """What is being reviewed changed meanwhile: reviewers read different versions."""
+    if facts.history.machine.phase != "reviewing":
+        return
+    late = [document for document in case.snapshot.documents if document.late]
+    if not late:
+        return
+    names = ", ".join(document.id for document in late)
+    yield Cause(
+        "C4",
+        f"{names} changed during the review",
+        advice="ask the reviewers to read it again",
+        evidence=tuple(f"{document.id} {document.late}" for document in late),
+        certain=not any(INFERRED in document.late for document in late),
+        wanted=False,
+        remedy="nudge" if any(loop.alive for loop in case.loops) else None,
+        given=(("message", f"{names} changed since it was submitted: read it again."),),
+        since=min((document.changed for document in late if document.changed), default=None),
+        key=f"C4:{names}:{facts.history.machine.round}",
+        document=late[0].id,
+    )
+
+
+_LONG = 300
+
+
+def conflict_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Every text that waits to be settled, and a store that only a newer acp can use."""
+    if facts.newer_share:
+        yield _newer(facts.newer_share)
+    if facts.strange_share:
+        yield _strange(facts.strange_share)
+    for each in facts.kept:
+        yield _events(each) if each.document == schema.LOG_FILE else _document(each)
+
+
+def _newer(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "this acp is too old for the store of this folder",
+        advice="update acp on this machine; until then, what is here is as it was when it was read last",
+        evidence=(reason,),
+        key="newer-share",
+    )
+
+
+def _strange(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "another program changed what names the store of this folder",
+        advice="put it back with `acp join`, or end the sharing with `acp unshare`; find the program that changed it",
+        evidence=(clean_line(reason, 1_000),),
+        key="strange-share",
+    )
+
+
+def _document(kept: KeptText) -> Cause:
+    name = clean_line(kept.document, _LONG)
+    return Cause(
+        "C6",
+        f"{name} was changed here and on another host",
+        advice=f"take yours with `acp sync --mine {name}`, or keep the other with `acp sync --theirs {name}`",
+        evidence=(
+            f"{name} holds the text of the other host",
+            f"the text of this host is in {clean_line(kept.file, _LONG)}",
+        ),
+        remedy=SYNC,
+        given=(("mine", kept.document),),
+        key=f"gave-way:{clean_line(kept.file, _LONG)}",
+        document=name,
+    )
+
+
+def _events(kept: KeptText) -> Cause:
+    return Cause(
+        "C6",
+        "events that were appended here without acp are not in the store",
+        advice="append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`",
+        evidence=(f"they are in {clean_line(kept.file, _LONG)}",),
+        remedy=SYNC,
+        given=(("again", "true"),),
+        key=f"gave-way:{clean_line(kept.file, _LONG)}",
+        document=schema.LOG_FILE,
     )

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.model import Status
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import Refused
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
+from acp_core.protocols.folder.conduct import following
+from acp_core.protocols.folder.conduct.asked import MirrorRequests
+from acp_core.protocols.folder.conduct.syncing import Process, Step
+from acp_core.protocols.folder.write import sharing as shares
+from acp_core.protocols.folder.write.sharing import bring_mirror, is_reader
 from acp_core.protocols.kit.mirroring import Contents, collect, summary
+from acp_core.protocols.kit.mirroring import kind_of as kind_of
 from acp_core.stores import asking, hosts, mirror, names
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
@@ -183,3 +192,132 @@ def _same(one: Manifest, other: Manifest) -> bool:
 def me() -> tuple[str, str]:
     """This host and account."""
     return hosts.this_host(), hosts.account()
+
+
+def is_mirror(folder: str) -> bool:
+    """Whether this account fills or reads a mirror in a folder."""
+    return bool(manifests.pinned_mark(folder)) or is_reader(folder)
+
+
+def plan(folder: str, url: str, id: str) -> Leaving:
+    """What would leave if the folder's collaboration was mirrored.
+
+    Raises:
+        Refused: it cannot be shared so.
+    """
+    return leaving(folder, shares.address_for(folder, url, id))
+
+
+def begin(folder: str, url: str, id: str) -> str:
+    """Begin a mirror, and the process that keeps it; a sentence on that.
+
+    Raises:
+        Refused: it is not shared.
+        OSError: a file could not be read or written.
+    """
+    done = share(folder, shares.address_for(folder, url, id))
+    said = f"Shared as a mirror. Others join with: acp join {clean_line(done.address.typed, 300)} FOLDER"
+    try:
+        following.begin(folder)
+    except NotStarted as error:
+        return f"{said}. To keep it up to date, run: acp sync {clean_line(folder, 300)} ({error})"
+    return f"{said}. acp keeps it up to date in the background until the run has ended."
+
+
+def sync_once(folder: str) -> tuple[str, ...]:
+    """Look at the store once; sentences on that.
+
+    Raises:
+        Refused: the store cannot be read, or what it holds is refused.
+        OSError: a file could not be written.
+    """
+    with open_engine(manifests.pinned_address(folder)) as engine:
+        if mark := manifests.pinned_mark(folder):
+            left = Publisher(folder, engine, mark).publish()
+            return ("published what changed" if left else "the mirror is up to date",)
+        with manifests.held(folder):
+            came = bring_mirror(folder, engine)
+    return (
+        *([f"from the store: {', '.join(map(clean_line, came))}"] if came else []),
+        "up to date",
+    )
+
+
+class ReaderProcess(Process):
+    """Brings what the store holds into a reader's folder."""
+
+    requests_of = None
+    is_mirror = True
+
+    def serve(self) -> bool:
+        """Nothing is handed over in a mirror."""
+        return False
+
+    def is_quiet(self) -> bool:
+        """Nobody writes in it."""
+        return True
+
+    def sync(self, quiet: bool) -> Step:
+        """Bring what is new."""
+        with manifests.held(self.folder):
+            came = bring_mirror(self.folder, self.engine)
+        return Step(came=came)
+
+
+class PublisherProcess(Process):
+    """Brings what the conductor of a collaboration does into its mirror, and takes up requests."""
+
+    requests_of = MirrorRequests
+    is_mirror = True
+
+    def __init__(
+        self, folder: str, address: Address, engine: Engine, *, as_json: bool, quiet: bool
+    ) -> None:
+        super().__init__(folder, address, engine, as_json=as_json, quiet=quiet)
+        self._publisher = Publisher(folder, engine, manifests.pinned_mark(folder))
+
+    @property
+    def tip(self) -> str:
+        """Where the mirror stands."""
+        return self._publisher.tip
+
+    @property
+    def conducts(self) -> bool:
+        """Whether what is mirrored goes on, so that it must be kept."""
+        contents = self._publisher.contents
+        return contents is None or contents.snapshot.status is not Status.COMPLETED
+
+    def serve(self) -> bool:
+        """Nothing is handed over: requests come by the store."""
+        return False
+
+    def is_quiet(self) -> bool:
+        """Files are published as they are: the protocol writes each in one step."""
+        return True
+
+    def sync(self, quiet: bool) -> Step:
+        """Publish what changed."""
+        left = self._publisher.publish()
+        contents = self._publisher.contents
+        return Step(left=(f"{len(contents.files)} files",) if left and contents else ())
+
+    def watched(self) -> Iterator[Path]:
+        """The folders in which a change matters."""
+        yield Path(self.folder)
+        contents = self._publisher.contents
+        yield from contents.watched if contents else ()
+
+
+def process_for(
+    folder: str, address: Address, engine: Engine, *, as_json: bool, quiet: bool
+) -> Process:
+    """The process of a shared folder, whatever is shared there.
+
+    What this account pinned decides who fills a mirror: agents may write in the folder.
+    """
+    made: type[Process] = Process
+    if manifests.pinned_mark(folder):
+        made = PublisherProcess
+    elif is_reader(folder):
+        made = ReaderProcess
+    return made(folder, address, engine, as_json=as_json, quiet=quiet)

@@ -12,19 +12,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acp_core.model import Cause
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.causes import acceptance, conflicts, gates, half_done, human, log
+from acp_core.protocols.folder.matters import gates as matters_gates
+from acp_core.protocols.folder.matters import log as matters_log
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema.act_names import REPAIR
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.diagnosis import Case
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.write.repair_plan import Outlook
+    from acp_core.protocols.folder.write.repair import Outlook
 
 _LONG = 1_000
+
 _FOLLOWS = "add participants first, then repair the other fields"
+
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
@@ -39,17 +42,17 @@ def causes(facts: Facts, outlook: Callable[[], Outlook], case: Case) -> Iterator
     """
     if facts.unsettled:
         return  # a file is being written just now
-    for group in (log, half_done):
+    for group in (matters_log, matters_log):
         for cause in group.causes(facts, case):
             doubtful = cause.remedy == REPAIR and (
                 cause.code in _DOUBTFUL or not facts.participants
             )
             yield _as_far_as_it_goes(facts, outlook, case, cause) if doubtful else cause
     if facts.lines.broken is None:  # else nothing that a gate asks for leads on
-        yield from acceptance.causes(facts, case)
-        yield from gates.causes(facts, case)
-    yield from conflicts.causes(facts, case)
-    yield from human.causes(facts, case)
+        yield from matters_gates.acceptance_causes(facts, case)
+        yield from matters_gates.gate_causes(facts, case)
+    yield from matters_log.conflict_causes(facts, case)
+    yield from matters_gates.human_causes(facts, case)
 
 
 def _as_far_as_it_goes(
@@ -59,13 +62,13 @@ def _as_far_as_it_goes(
 
     That nobody takes part is a cause of its own, which says what mends it.
     """
-    from acp_core.protocols.folder.write import damage  # late: most folders need no repair
+    from acp_core.protocols.folder.write import repair  # late: most folders need no repair
 
     now = case.snapshot.as_of
     try:
         if any(fix.name == cause.document for fix in outlook().planned(facts, now)):
             return cause
-        plan = damage.diagnose(facts.folder, now)
+        plan = repair.diagnose(facts.folder, now)
     except (Refused, OSError) as error:
         return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
     if not facts.participants and cause.document == schema.PROTOCOL_FILE:

@@ -12,19 +12,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import MISSING
-from acp_core.protocols.folder.write import Refused
-from acp_core.protocols.folder.write.hopeless import full, hopeless
+from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
 from acp_core.protocols.kit import guard
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.facts import Facts
 
 MENDING = frozenset({"repair"})
+
 _SENTENCE = 300  # characters of what was observed
 
 
@@ -89,7 +90,7 @@ def _torn(facts: Facts) -> Obstacle | None:
 
 def _unreadable(facts: Facts, now: datetime) -> Obstacle:
     """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
-    from acp_core.protocols.folder.write import damage  # late: most folders can be read
+    from acp_core.protocols.folder.write import repair  # late: most folders can be read
 
     name, code = schema.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
     reason = facts.log_problem
@@ -97,7 +98,7 @@ def _unreadable(facts: Facts, now: datetime) -> Obstacle:
         name, code, reason = schema.PROTOCOL_FILE, "A5", facts.protocol_problem
     sentence = clean_line(f"{name} cannot be read ({reason})", _SENTENCE)
     try:
-        plan = damage.diagnose(facts.folder, now)
+        plan = repair.diagnose(facts.folder, now)
         if any(fix.name == name for fix in plan.fixes):
             return _mended(code, sentence, facts, reason, name)
         cure = clean_line("; ".join(plan.hopeless), 1_000)

@@ -15,14 +15,19 @@ from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.kit import guard
 
 ENDING = frozenset({"blocked", "block", "continue", "repair"})
+
 """The acts that a log beyond mending allows: they end it, or mend other files."""
+
 ANSWER = "The log cannot be repaired: continue in a new folder."
+
 _CODES = {
     **dict.fromkeys(("ACP201", "ACP202", "ACP203", "ACP204"), "A2"),
     "ACP215": "A3",
     "ACP217": "A6",
 }
+
 _OTHERWISE = "A7"
+
 _SENTENCE = 300  # characters of what the validator says
 
 

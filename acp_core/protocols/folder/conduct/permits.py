@@ -24,11 +24,17 @@ from acp_core.stores.engine import Asked, HostState
 from acp_core.stores.opening import open_engine
 
 KEY = "permissions"
+
 """In what a host says of a participant: what its agent waits with."""
+
 _MOST = 10
-_LONGEST = 1_500  # characters of a command
+
+_LONGEST_REQUEST = 1_500  # characters of a command
+
 _MOST_PATHS = 10
+
 _ID = re.compile(r"[0-9a-f]{16}")
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -57,14 +63,14 @@ def waiting_agents(folder: str) -> dict[str, list[dict[str, Any]]]:
 def _described(opened: OpenRequest) -> dict[str, Any]:
     request = opened.request
     text = _words(request)
-    whole = len(text) <= _LONGEST and text == clean(text) and not (
+    whole = len(text) <= _LONGEST_REQUEST and text == clean(text) and not (
         request.diffs or request.doubts or request.questions or request.server
     )  # fmt: skip
     possible = request.option(ALLOW_ONCE) is not None
     return {
         "id": opened.id,
         "digest": opened.digest,
-        "words": clean(text)[:_LONGEST],
+        "words": clean(text)[:_LONGEST_REQUEST],
         "whole": whole and possible,
     }
 
@@ -98,7 +104,7 @@ def _waiting(participant: str, value: Any) -> Waiting | None:
         return None
     if not (_ID.fullmatch(id) and _DIGEST.fullmatch(digest)):
         return None
-    shown = clean_line(words, 2 * _LONGEST)
+    shown = clean_line(words, 2 * _LONGEST_REQUEST)
     return Waiting(id, digest, participant, shown, value.get("whole") is True and shown == words)
 
 
