@@ -177,8 +177,8 @@ class AcpApp(PaintingApp):
     def fleet(self) -> Fleet:
         """The collaborations under the paths."""
         from acp_core.fleet import Fleet
-        from acp_core.history.bounds import Bounds
         from acp_core.history.recorder import Recorder
+        from acp_core.history.schema import Bounds
 
         bounds = Bounds.of(self.settings.recording)
         recorder = Recorder("dashboard", bounds, lambda: self.now().timestamp(), patience=2.0)

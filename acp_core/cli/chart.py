@@ -11,9 +11,7 @@ from acp_core.cli.start import load_settings
 from acp_core.cli.stats import measure
 from acp_core.files import atomic
 from acp_core.history import chart as charts
-from acp_core.history.chart import Chart
-from acp_core.history.chart_svg import svg
-from acp_core.history.chart_text import lines
+from acp_core.history.chart import Chart, chart_lines, svg
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.working_hours import Working
@@ -57,6 +55,6 @@ def chart(given: Values) -> int:
 
 
 def _painted(drawn: Chart, shown_on: Terminal, utc: bool) -> Iterator[str]:
-    for row in lines(drawn, shown_on.width or _WIDTH, utc=utc, fit=fit):
+    for row in chart_lines(drawn, shown_on.width or _WIDTH, utc=utc, fit=fit):
         text = "".join(shown_on.paint(text, _STYLES.get(style, style)) for text, style in row)
         yield text if shown_on.colour else text.rstrip()

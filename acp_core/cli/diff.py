@@ -10,12 +10,10 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import past_of, place_of
 from acp_core.cli.start import load_settings
 from acp_core.history import diff as differ
-from acp_core.history.addressed import Touched, touched
-from acp_core.history.diff import NEW, OLD, Line
+from acp_core.history.diff import NEW, OLD, Line, Touched, touched
 from acp_core.history.moments import DOCUMENT, end_of
 from acp_core.history.past import Past
-from acp_core.history.versions import Known
-from acp_core.history.wording import bytes_of, describe_version, text_of
+from acp_core.history.versions import Known, bytes_of, describe_version, text_of
 from acp_core.model import format
 from acp_core.model.errors import CommandError
 from acp_core.model.text import clean_line
@@ -97,7 +95,7 @@ def _render(
     name = clean_line(document, 200)
     yield shown.paint(f"--- {name}  {describe_version(old, utc, precise=True)}", "head")
     yield shown.paint(f"+++ {name}  {describe_version(new, utc, precise=True)}", "head")
-    titles = differ.sections(found)
+    titles = differ.changed_sections(found)
     if titles:
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
     for each in answered:
@@ -157,7 +155,7 @@ def _fields(
         "document": document,
         "from": _version(old),
         "to": _version(new),
-        "sections": differ.sections(found),
+        "sections": differ.changed_sections(found),
         "touched": [
             {
                 "event": each.request.event,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_core.cli import fields
+from acp_core.history.measured import Change, Point
 from acp_core.history.metrics import Metrics, Span
-from acp_core.history.over_time import Change, Point
 
 
 def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) -> fields.Fields:

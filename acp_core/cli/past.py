@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from acp_core.cli.opening import open_one
-from acp_core.history.chain import chain
 from acp_core.history.moments import written
-from acp_core.history.past import Past
+from acp_core.history.past import Past, chain
 from acp_core.history.store import BadRecording
 from acp_core.model import SourceState
 from acp_core.model.clock import utc_now

@@ -11,8 +11,8 @@ from acp_core.cli.watch import Watching
 from acp_core.files import interrupts
 from acp_core.fleet import Fleet
 from acp_core.history import library
-from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.model import Snapshot, format
 from acp_core.model.errors import CommandError
 from acp_core.protocols.kit.values import Values

@@ -11,9 +11,9 @@ from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.start import key_of, load_settings
 from acp_core.history import library
-from acp_core.history.bounds import Bounds
 from acp_core.history.durations import Durations
 from acp_core.history.library import StoredRecording
+from acp_core.history.schema import Bounds
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError

@@ -14,10 +14,9 @@ from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.history.measured import measured
-from acp_core.history.reports import csv_turns, html, markdown, otlp
-from acp_core.history.reports.replay_data import versions
-from acp_core.history.reports.report import Report, redacted, texts
-from acp_core.history.tool_uses import panel
+from acp_core.history.moments import tool_uses_panel
+from acp_core.history.reports import exports, html, markdown
+from acp_core.history.reports.report import Report, redacted, replay_versions, texts
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
@@ -110,8 +109,8 @@ def _report(folder: str, working: Working, utc: bool) -> Report:
         acts = journal.read(snapshot.key)
         found = measured(past, loops, acts, now, working, snapshot)
         sentences = tuple(known(past, utc))
-        held = versions(past, documents)
-        did = panel(past.loops, utc)
+        held = replay_versions(past, documents)
+        did = tool_uses_panel(past.loops, utc)
     return Report(
         snapshot, found.story.turns, found.metrics, documents, sentences, now, held, found.drawn,
         found.findings, found.counts, did,
@@ -124,6 +123,6 @@ def _text(made: Report, form: str, utc: bool) -> str:
     if form == "html":
         return html.render(made, utc=utc)
     if form == "csv":
-        return csv_turns.render(made)
-    told = otlp.trace(made) if form == "otlp" else report_json.fields_of(made)
+        return exports.turns_csv(made)
+    told = exports.trace(made) if form == "otlp" else report_json.fields_of(made)
     return json.dumps(told, ensure_ascii=True, indent=2) + "\n"

@@ -18,8 +18,7 @@ from acp_core.diagnosis.observer import Observer
 from acp_core.files.journal import without_collector
 from acp_core.history import wording
 from acp_core.history.measured import Measured, measured
-from acp_core.history.metrics import NOT_RECORDED, Metrics
-from acp_core.history.totals import total
+from acp_core.history.metrics import NOT_RECORDED, Metrics, total_metrics
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
@@ -43,12 +42,12 @@ def stats(given: Values) -> int:
         told = [figures(each.metrics, each.findings, each.counts) for each in found]
         said: dict[str, object] = {"schema": SCHEMA, "at": fields.time(now), "collaborations": told}
         if given.chain:
-            said["total"] = figures(total([each.metrics for each in found]), (), ())
+            said["total"] = figures(total_metrics([each.metrics for each in found]), (), ())
         say(dump(said))
         return 0
     shown = [each.metrics for each in found]
     if given.chain and len(found) > 1:
-        shown.append(total(shown))
+        shown.append(total_metrics(shown))
     for line in render(shown, terminal()):
         say(line)
     if len(found) == 1:

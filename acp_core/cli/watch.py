@@ -13,8 +13,8 @@ from acp_core.cli.output import complain, dump, say, terminal, warn
 from acp_core.cli.start import load_settings
 from acp_core.files import interrupts
 from acp_core.fleet import Batch, Fleet
-from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.model import Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError

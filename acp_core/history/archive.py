@@ -2,7 +2,8 @@
 
 It holds ``manifest.json`` (``acp.archive/1``), the files below ``tree/`` and, where there is one,
 ``recording``. An archive may come from anybody: nothing in it leads out of the folder that it is
-unpacked into, and nothing is unpacked that is not what the manifest says.
+unpacked into, and nothing is unpacked that is not what the manifest says. What was unpacked is
+read again, and compared with what the manifest says of it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import json
 import os
 import posixpath
 import shutil
+import stat
 import tempfile
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,20 +27,163 @@ from typing import Any, BinaryIO
 from acp_core.files import atomic
 from acp_core.files.newer import is_newer
 from acp_core.files.reading import Unreadable, open_regular
-from acp_core.history import library, transfer
-from acp_core.history.archive_contents import differences, files_of
+from acp_core.history import library, versions
+from acp_core.history import store as history_store
 from acp_core.history.store import BadRecording
+from acp_core.model import Severity, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
+from acp_core.model.story import Story
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 
+LEFT = frozenset({".git", ".acp"})
+
+"""Folders that stay behind: the repository itself, and what this machine's processes hold."""
+
+MOST = 100_000
+
+"""Files of a collaboration that are listed; nobody can mail more."""
+
+_NAMED = 4  # differences that are named
+
+
+def files_to_archive(
+    found: DiscoveredCollaboration, spare: Path, now: datetime
+) -> list[tuple[str, str]]:
+    """The files by name, relative to the collaboration, with where each lies.
+
+    Its own, those of its parts wherever they stand, and whatever else lies in its folder, but for what
+    git ignores. A past that no file holds as it is, is written into the folder ``spare``.
+    """
+    files, parts = _own(found, spare, now)
+    root = os.path.realpath(found.key)
+    for part in parts:
+        below = os.path.relpath(os.path.realpath(part), root).replace(os.sep, "/")
+        other = identify(Path(part), registry.installed())
+        if other is not None:
+            for name, path in _own(other, spare, now)[0].items():
+                files.setdefault(os.path.normpath(f"{below}/{name}").replace(os.sep, "/"), path)
+    return sorted(
+        (name, path) for name, path in files.items() if stat.S_ISREG(_mode(path))
+    )  # what is no longer there, and links, stay behind
+
+
+def _own(
+    found: DiscoveredCollaboration, spare: Path, now: datetime
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The files of one collaboration, and the locations of its parts."""
+    opened = found.open()
+    try:
+        snapshot = opened.refresh(now)
+        files = {each.name: each.path for each in opened.tracked_files()}
+        past_log = None if files else opened.past_log()
+    finally:
+        opened.close()
+    if past_log is not None:
+        (spare / past_log.name).write_bytes(past_log.data)
+        files[past_log.name] = str(spare / past_log.name)
+        return files, ()
+    root = os.path.realpath(found.key)
+    for document in snapshot.documents:
+        if document.path is not None and document.state == "present":
+            below = os.path.relpath(document.path, root)
+            if not below.startswith(".."):
+                files.setdefault(below.replace(os.sep, "/"), document.path)
+    for name in _below(root):
+        files.setdefault(name.replace(os.sep, "/"), os.path.join(root, name))
+    return files, snapshot.parts
+
+
+def _below(root: str) -> list[str]:
+    """Everything in a folder that git does not ignore; all of it, where git says nothing."""
+    names = versions.files_in_git(root)
+    return list(_walked(root)) if names is None else names
+
+
+def _walked(root: str) -> Iterator[str]:
+    left = MOST
+    for folder, folders, files in os.walk(root):
+        folders[:] = [each for each in folders if each not in LEFT]
+        for name in files:
+            yield os.path.relpath(os.path.join(folder, name), root)
+            left -= 1
+            if not left:
+                return
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
+
+
+def differences_between(
+    found: DiscoveredCollaboration, copy: DiscoveredCollaboration, now: datetime
+) -> list[str]:
+    """What is not in a copy as it is in the collaboration, in words; nothing where all of it is."""
+    before, after = _facts(found, now), _facts(copy, now)
+    lines = [
+        f"{name}: {_short(value)} here, {_short(after.get(name))} in the copy"
+        for name, value in before.items()
+        if after.get(name) != value
+    ]
+    more = f"and {len(lines) - _NAMED} more"
+    return [*lines[:_NAMED], more] if len(lines) > _NAMED else lines
+
+
+def _facts(found: DiscoveredCollaboration, now: datetime) -> dict[str, object]:
+    opened = found.open()
+    try:
+        snapshot = opened.refresh(now)
+        if opened.tracked_files():
+            return _figures(snapshot, opened.story())
+        return {"events": len(snapshot.events)}  # a store, of which the log is carried
+    finally:
+        opened.close()
+
+
+def _figures(snapshot: Snapshot, story: Story) -> dict[str, object]:
+    """What must be the same wherever the files stand."""
+    counts: Counter[str] = Counter()
+    for count in story.counts:
+        counts[count.what] += count.value or 0
+    return {
+        "status": snapshot.status.value,
+        "phase": snapshot.phase,
+        "events": len(snapshot.events),
+        "errors": snapshot.count(Severity.ERROR),
+        "warnings": snapshot.count(Severity.WARNING),
+        **{
+            f"document {each.id}": each.state == "present"
+            for each in snapshot.documents
+            if each.path is not None
+        },
+        **{f"gate {each.label}": each.met for each in snapshot.gates},
+        **{f"rows of {each.title}": len(each.rows) for each in snapshot.panels},
+        **counts,
+        "parts": len(snapshot.parts),
+    }
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "nothing"
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
 SCHEMA = "acp.archive/1"
+
 MANIFEST, TREE, RECORDING = "manifest.json", "tree/", "recording"
+
 FILES = 100_000
+
 LARGEST = 4 << 30  # bytes of everything, unpacked
+
 _MANIFEST = 64 << 20
+
 _CHUNK = 1 << 20
 
 
@@ -80,7 +226,7 @@ def export(found: DiscoveredCollaboration, target: Path, *, recording: bool = Tr
     now = utc_now()
     try:
         with tempfile.TemporaryDirectory(prefix="acp-export-") as spare:
-            listed = files_of(found, Path(spare), now)
+            listed = files_to_archive(found, Path(spare), now)
             if not listed:
                 away = (
                     "the files are on another machine: export the collaboration there"
@@ -120,7 +266,7 @@ def _check(found: DiscoveredCollaboration, archive: Path, place: Path, now: date
     """
     carried = unpack(archive, place, take=False)
     copy = identify(carried.folder, registry.installed())
-    missing = differences(found, copy, now) if copy is not None else ["all of it"]
+    missing = differences_between(found, copy, now) if copy is not None else ["all of it"]
     if missing:
         raise BadArchive(f"{found.key}: an archive would be incomplete ({'; '.join(missing)})")
 
@@ -181,7 +327,7 @@ def _add_recording(archive: zipfile.ZipFile, key: str) -> int | None:
     store.close()
     with tempfile.TemporaryDirectory(prefix="acp-export-") as folder:
         copy = Path(folder) / RECORDING
-        transfer.snapshot(library.path(key), copy)
+        history_store.snapshot_recording(library.path(key), copy)
         archive.write(copy, RECORDING)
     return versions
 
@@ -254,7 +400,7 @@ def _take(recording: Path, found: DiscoveredCollaboration, base: str) -> int:
 
     meta = {"key": found.key, "protocol": found.protocol.name, "name": os.path.basename(found.key)}
     try:
-        return transfer.take(recording, library.path(found.key), meta, allowed)
+        return history_store.take_recording(recording, library.path(found.key), meta, allowed)
     except BadRecording as error:
         raise BadArchive(f"{found.key}: the files are unpacked, but {error}") from None
 

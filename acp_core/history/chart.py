@@ -1,14 +1,17 @@
-"""Who did what when, as lanes of bars: the data of a Gantt chart.
+"""Who did what when, as lanes of bars: a Gantt chart, as data, as SVG and as lines of text.
 
-It is made once, and drawn as SVG and on the terminal; nothing here knows a protocol.
+The data is made once, from a Snapshot; nothing here knows a protocol. The SVG shows bars, hand-overs,
+numbers over time and shares on one axis of time; the lines are for the terminal, readable without
+colour, in any width from 60 on.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from html import escape
 from itertools import groupby
 
 from acp_core.model import Snapshot, Status, format
@@ -16,11 +19,14 @@ from acp_core.model.marks import marks
 from acp_core.model.story import PastTurn
 
 TICKS = 6  # at most, of the time scale
+
 _STEPS = (
     1, 5, 15, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400,
     7 * 86_400, 30 * 86_400,
 )  # fmt: skip
+
 _LIMIT = 2_000  # bars that are drawn, about: more would be a smear, and a file too big to mail
+
 _NAMED = 3  # labels of bars that are drawn as one
 
 
@@ -252,3 +258,318 @@ def tick_label(drawn: Chart, at: datetime, utc: bool) -> str:
     if whole > 86_400:
         return f"{local:%d %b %H:%M}"
     return f"{local:%H:%M:%S}" if whole < 600 else f"{local:%H:%M}"
+
+
+_LABELS = 150  # width of the lanes' names, in SVG units
+
+_RIGHT = 44  # room for half of the last label of the scale
+
+WIDTH = 960
+
+_LANE = 28
+
+_TOP = 34
+
+_LEVEL = 34  # height of a number over time
+
+_SHARE = 22
+
+STYLE = """
+svg.gantt { font: 12px system-ui, sans-serif; }
+svg.gantt text { fill: #1c1c1c; }
+svg.gantt text.scale { fill: #555; font-size: 11px; }
+svg.gantt line { stroke: #d4d4d4; }
+svg.gantt rect.phase { fill: #c3cfee; }
+svg.gantt rect.turn { fill: #b5e0cf; }
+svg.gantt rect.open { fill: #f5d29c; }
+svg.gantt path.level { fill: #d9d2ea; stroke: #6c5aa0; }
+svg.gantt path.bad { fill: #e3b3b3; stroke: #a33; }
+svg.gantt rect.share { fill: #b5cfe8; }
+svg.gantt rect.rest { fill: #ececec; }
+svg.gantt path.handover { stroke: #444; fill: none; }
+svg.gantt path.tip { fill: #444; }
+@media screen and (prefers-color-scheme: dark) {
+  svg.gantt text { fill: #ececec; }
+  svg.gantt text.scale { fill: #aaa; }
+  svg.gantt line { stroke: #444; }
+  svg.gantt rect.phase { fill: #3b4c7c; }
+  svg.gantt rect.turn { fill: #22604c; }
+  svg.gantt rect.open { fill: #7a5013; }
+  svg.gantt path.level { fill: #463b66; stroke: #a898d8; }
+  svg.gantt path.bad { fill: #6b3535; stroke: #d88; }
+  svg.gantt rect.share { fill: #35597c; }
+  svg.gantt rect.rest { fill: #2c2c2c; }
+  svg.gantt path.handover { stroke: #bbb; }
+  svg.gantt path.tip { fill: #bbb; }
+}
+"""
+
+
+def across(drawn: Chart, at: datetime, width: int = WIDTH) -> float:
+    """How far from the left a time is drawn, in SVG units; the nearest edge where it is outside."""
+    return _Scale(drawn, width).x(at)
+
+
+def svg(drawn: Chart, *, width: int = WIDTH, utc: bool = False) -> str:
+    """The chart as one ``svg`` element: no script, no link; every label is escaped text.
+
+    Args:
+        drawn: What to draw.
+        width: In SVG units; the height follows from the lanes.
+        utc: Show times in UTC rather than in local time.
+    """
+    lanes = _TOP + _LANE * len(drawn.lanes)
+    axis = lanes + _LEVEL * len(drawn.levels)
+    height = axis + (_SHARE * len(drawn.shares) + 10 if drawn.shares else 0) + 8
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="100%" role="img" '
+            f'viewBox="0 0 {width} {height}" aria-label="Phases and turns over time">'
+        ),
+        f"<style>{STYLE}</style>",
+    ]
+    place = _Scale(drawn, width)
+    for at in ticks(drawn):
+        x = place.x(at)
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{axis}"/>')
+        parts.append(
+            f'<text class="scale" x="{x:.1f}" y="{_TOP - 14}" text-anchor="middle">'
+            f"{escape(tick_label(drawn, at, utc))}</text>"
+        )
+    for row, lane in enumerate(drawn.lanes):
+        y = _TOP + _LANE * row
+        parts.append(_name(lane.name, y + 17))
+        parts.extend(_bar(bar, place, y, drawn.end) for bar in lane.bars)
+    parts.extend(_arrow(each, place) for each in drawn.handovers)
+    for row, level in enumerate(drawn.levels):
+        parts.extend(_level(level, place, lanes + _LEVEL * row, drawn))
+    for row, share in enumerate(drawn.shares):
+        parts.extend(_share(share, width, axis + 10 + _SHARE * row))
+    parts.append(f'<line class="cursor" display="none" y1="{_TOP - 8}" y2="{axis}"/>')
+    parts.append("</svg>")
+    return "\n".join(parts)
+
+
+def _name(text: str, y: float) -> str:
+    return f'<text x="4" y="{y}">{escape(_short(text, 22))}</text>'
+
+
+def _level(level: Level, place: _Scale, y: float, drawn: Chart) -> Iterator[str]:
+    """Steps; where nothing is recorded, nothing is drawn."""
+    bottom, high = y + _LEVEL - 6, _LEVEL - 12
+    most = max(1, level.most)
+    yield _name(level.name, y + 20)
+    points = [(max(at, drawn.start), number) for at, number in level.points if at <= drawn.end]
+    if not points:
+        return
+    ends = [at for at, _ in points[1:]] + [drawn.end]
+    path = f"M{place.x(points[0][0]):.1f} {bottom}"
+    for (at, number), end in zip(points, ends, strict=True):
+        top = bottom - high * number / most
+        path += f"L{place.x(at):.1f} {top:.1f}L{place.x(end):.1f} {top:.1f}"
+    title = f"{level.name}: {', '.join(str(number) for _, number in points[:50])}"
+    kind = "level bad" if level.bad else "level"
+    yield f'<path class="{kind}" d="{path}V{bottom}z"><title>{escape(title)}</title></path>'
+    x = place.x(ends[-1]) + 4
+    yield f'<text class="scale" x="{x:.1f}" y="{bottom}">{points[-1][1]}</text>'
+
+
+def _share(share: Share, width: int, y: float) -> Iterator[str]:
+    wide = (width - _LABELS - _RIGHT) / 2
+    yield _name(share.name, y + 14)
+    part = min(1.0, max(0.0, share.share)) * wide
+    yield f'<rect class="rest" x="{_LABELS}" y="{y + 3}" width="{wide:.1f}" height="14" rx="3"/>'
+    yield f'<rect class="share" x="{_LABELS}" y="{y + 3}" width="{part:.1f}" height="14" rx="3"/>'
+    yield f'<text class="scale" x="{_LABELS + wide + 8:.1f}" y="{y + 14}">{escape(share.label)}</text>'
+
+
+def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:
+    left, right = place.x(bar.start), place.x(bar.end or now)
+    kind = "open" if bar.end is None and bar.kind == "turn" else bar.kind
+    lasted = ((bar.end or now) - bar.start).total_seconds()
+    title = f"{bar.label}: {format.long_span(lasted)}{'' if bar.end else ' so far'}"
+    wide = max(1.5, right - left)
+    text = ""
+    if len(bar.label) * 7 + 8 < wide:
+        text = f'<text x="{left + 5:.1f}" y="{y + 17}">{escape(bar.label)}</text>'
+    return (
+        f'<g aria-label="{escape(title)}"><title>{escape(title)}</title>'
+        f'<rect class="{kind}" x="{left:.1f}" y="{y + 4}" width="{wide:.1f}" '
+        f'height="{_LANE - 9}" rx="3"/>{text}</g>'
+    )
+
+
+def _arrow(each: Handover, place: _Scale) -> str:
+    x = place.x(each.at)
+    y1, y2 = (_TOP + _LANE * row + _LANE / 2 for row in (each.giver, each.taker))
+    tip = 5 if y2 > y1 else -5
+    return (
+        f'<path class="handover" d="M{x:.1f} {y1:.1f}V{y2 - tip:.1f}"/>'
+        f'<path class="tip" d="M{x - 3:.1f} {y2 - tip:.1f}h6L{x:.1f} {y2:.1f}z"/>'
+    )
+
+
+class _Scale:
+    """Times to places from left to right."""
+
+    def __init__(self, drawn: Chart, width: int) -> None:
+        self._start = drawn.start
+        self._span = max(1e-6, (drawn.end - drawn.start).total_seconds())
+        self._wide = width - _LABELS - _RIGHT
+
+    def x(self, at: datetime) -> float:
+        share = (at - self._start).total_seconds() / self._span
+        return _LABELS + min(1.0, max(0.0, share)) * self._wide
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+Piece = tuple[str, str]
+
+"""Text, and the name of its style: ``head``, ``dim``, ``phase``, ``turn``, ``open``, ``arrow``,
+``level``, ``bad`` or ""."""
+
+Fit = Callable[[str, int], str]
+
+NARROWEST = 60
+
+_NAMES = (12, 30)  # columns of the lanes' names, at least and at most
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+_UNKNOWN = "·"
+
+
+def chart_lines(
+    drawn: Chart,
+    width: int,
+    *,
+    utc: bool = False,
+    fit: Fit,
+) -> list[tuple[Piece, ...]]:
+    """The chart: a scale, a lane for each row, hand-overs between them, numbers over time, shares.
+
+    Args:
+        drawn: What to draw; its names are safe to show.
+        width: Columns; fewer than `NARROWEST` are drawn as that many.
+        utc: Show times in UTC rather than in local time.
+        fit: A text in exactly so many columns, cut or filled.
+    """
+    return list(_Drawing(drawn, max(NARROWEST, width), utc, fit).lines())
+
+
+class _Drawing:
+    def __init__(self, drawn: Chart, width: int, utc: bool, fit: Fit) -> None:
+        self.drawn, self.utc, self.fit = drawn, utc, fit
+        named = [lane.name for lane in drawn.lanes] + [level.name for level in drawn.levels]
+        longest = max(map(len, named), default=0)
+        self.names = max(_NAMES[0], min(_NAMES[1], width // 4, longest))
+        self.wide = width - self.names - 1
+        self.span = max(1e-6, (drawn.end - drawn.start).total_seconds())
+
+    def column(self, at: datetime) -> int:
+        share = (at - self.drawn.start).total_seconds() / self.span
+        return round(min(1.0, max(0.0, share)) * (self.wide - 1))
+
+    def lines(self) -> Iterator[tuple[Piece, ...]]:
+        drawn = self.drawn
+        yield self._named("", [(self._scale(), "dim")])
+        for row, lane in enumerate(drawn.lanes):
+            yield self._named(lane.name, self._lane(lane.bars))
+            if row + 1 < len(drawn.lanes) and drawn.handovers:
+                yield self._named("", [(self._between(row), "arrow")])
+        if drawn.levels:
+            yield ()
+        for level in drawn.levels:
+            yield self._named(level.name, [(self._level(level), "bad" if level.bad else "level")])
+        if drawn.shares:
+            yield ()
+            yield (("sole blocker, share of the lead time", "head"),)
+        for share in drawn.shares:
+            bar = format.bar(min(1.0, max(0.0, share.share)), 20)
+            yield self._named(share.name, [(bar, "turn"), (f" {share.share:.0%}", "")])
+        if drawn.doubt:
+            yield ((f"uncertain: {drawn.doubt}", "dim"),)
+        if drawn.omitted:
+            yield ((f"{drawn.omitted} not drawn: no recorded time", "dim"),)
+        if drawn.merged:
+            yield ((f"{drawn.merged} merged with neighbors: too close to draw", "dim"),)
+
+    def _named(self, name: str, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+        return ((f"{self.fit(name, self.names)} ", "head"), *pieces)
+
+    def _scale(self) -> str:
+        text = ""
+        for at in ticks(self.drawn, max(1, self.wide // 14)):
+            label = f"╷{tick_label(self.drawn, at, self.utc)}"
+            column = self.column(at)
+            if column >= len(text) + bool(text) and column + len(label) <= self.wide:
+                text = text.ljust(column) + label
+        return text
+
+    def _lane(self, bars: Sequence[Bar]) -> list[Piece]:
+        """The bars from left to right; of those that share a column, the later one is seen."""
+        styles = [""] * self.wide
+        signs = [" "] * self.wide
+        for bar in bars:
+            first = self.column(bar.start)
+            last = max(first, self.column(bar.end or self.drawn.end))
+            if last > first and last < self.wide - 1:
+                last -= 1  # where the next one begins
+            text = self._bar(bar, last - first + 1)
+            style = "open" if bar.end is None and bar.kind == "turn" else bar.kind
+            signs[first : last + 1] = text
+            styles[first : last + 1] = [style] * len(text)
+        pieces: list[Piece] = []
+        for sign, style in zip(signs, styles, strict=True):
+            if pieces and pieces[-1][1] == style:
+                pieces[-1] = (pieces[-1][0] + sign, style)
+            else:
+                pieces.append((sign, style))
+        return pieces
+
+    def _bar(self, bar: Bar, wide: int) -> list[str]:
+        """As many signs as columns, the label's beginning among them where there is room."""
+        fill, edge = ("─", "├") if bar.kind == "phase" else ("━", "┝")
+        if wide == 1:
+            return ["│" if bar.kind == "phase" else "┃"]
+        end = "┤" if bar.kind == "phase" else "┥"
+        if bar.end is None:
+            end = "→"
+        label = bar.label if self.fit(bar.label, len(bar.label)) == bar.label else ""
+        inside = wide - 2
+        text = f" {label} " if label and len(label) + 2 <= inside else label
+        if len(text) > inside:
+            text = f"{text[: inside - 1]}…" if inside >= 4 else ""
+        return [edge, *text, *fill * (inside - len(text)), end]
+
+    def _between(self, row: int) -> str:
+        """The arrows that cross the gap below a lane."""
+        signs = [" "] * self.wide
+        for each in self.drawn.handovers:
+            high, low = sorted((each.giver, each.taker))
+            if high <= row < low:
+                down = each.taker > each.giver
+                ends = (row == low - 1) if down else (row == high)
+                column = self.column(each.at)
+                if ends or signs[column] == " ":  # a tip is never hidden by what goes on
+                    signs[column] = ("▼" if down else "▲") if ends else "│"
+        return "".join(signs).rstrip()
+
+    def _level(self, level: Level) -> str:
+        most = max(1, level.most)
+        text = ""
+        for column in range(self.wide - 5):
+            share = column / max(1, self.wide - 1)
+            moment = self.drawn.start + timedelta(seconds=share * self.span)
+            number = level.at(moment)
+            if number is None:
+                text += _UNKNOWN
+            elif not number:
+                text += " "
+            else:
+                text += _BLOCKS[max(0, round(number / most * len(_BLOCKS)) - 1)]
+        last = level.at(self.drawn.end)
+        return f"{text} {'' if last is None else last}"

@@ -1,6 +1,10 @@
-"""What became of a text: lines that stayed, went and came, and in changed lines the words.
+"""What became of a text: lines that stayed, went and came, in changed lines the words, and what was asked for.
 
 Pure. Long texts are compared less exactly, so that it never takes long.
+
+Which changes that reviews asked for a revision touched is inferred, and the reason is said: a review
+names no line of the proposal. A request counts as touched where it names a section in which something
+changed, or where enough of its words stand in what changed.
 """
 
 from __future__ import annotations
@@ -9,14 +13,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from acp_core.model.story import Request
 
 SAME, OLD, NEW = " ", "-", "+"
+
 EXACT = 4_000  # lines of both texts up to which the comparison is exact; then it is good enough
+
 _WORDS = 400  # words of a line that are compared
+
 _ALIKE = 0.4  # share of a line's words that must be the same for two lines to be one that changed
+
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 Piece = tuple[str, bool]
+
 """A part of a line, and whether it changed."""
 
 
@@ -98,7 +110,7 @@ def hunks(diff: Sequence[Line], context: int = 3) -> list[list[Line]]:
     return found
 
 
-def sections(diff: Sequence[Line]) -> list[str]:
+def changed_sections(diff: Sequence[Line]) -> list[str]:
     """The headings below which something changed, in order, each once."""
     found: dict[str, None] = {}
     heading = ""
@@ -154,3 +166,79 @@ def _words(old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | 
         if j2 > j1:
             right.append(("".join(after[j1:j2]), changed))
     return tuple(left), tuple(right)
+
+
+_WORD = re.compile(r"\w{4,}")
+
+_SHARE = 0.5  # of a request's words that must stand in what changed
+
+_FEWEST = 2
+
+_COMMON = frozenset(
+    {
+        "about", "also", "been", "change", "does", "each", "every", "from", "have", "into", "make",
+        "must", "name", "need", "never", "only", "other", "please", "section", "should", "that",
+        "their", "them", "then", "there", "these", "they", "this", "those", "what", "when",
+        "where", "which", "will", "with", "would", "your",
+    }
+)  # fmt: skip
+
+
+class Touched(NamedTuple):
+    """A request, and why it counts as touched: ``section`` it names, else ``words`` it shares."""
+
+    request: Request
+    section: str
+    words: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        if self.section:
+            return f"it names the section “{self.section}”"
+        return f"shared words: {', '.join(self.words)}"
+
+
+def touched(requests: Sequence[Request], diff: Sequence[Line]) -> list[Touched]:
+    """The requests that a revision touched, in their order.
+
+    Args:
+        requests: of the reviews between the two versions.
+        diff: of the two versions, see `acp_core.history.diff.lines`.
+    """
+    sections = [(title, _folded(title)) for title in changed_sections(diff)]
+    changed = _words_by_stem("\n".join(line.text for line in diff if line.sign != SAME))
+    new = _folded("\n".join(line.text for line in diff if line.sign == NEW))
+    found = []
+    for request in requests:
+        text = _folded(request.text)
+        if text in new:  # this is where it was asked for
+            continue
+        named = [
+            t for t, folded in sections if folded and re.search(rf"\b{re.escape(folded)}\b", text)
+        ]
+        if named:
+            found.append(Touched(request, max(named, key=len), ()))
+            continue
+        words = _words_by_stem(request.text)
+        shared = tuple(word for stem, word in words.items() if stem in changed)
+        if len(shared) >= _FEWEST and len(shared) >= _SHARE * len(words):
+            found.append(Touched(request, "", shared))
+    return found
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _words_by_stem(text: str) -> dict[str, str]:
+    """The words that say something, by their stems."""
+    words = [word for word in _WORD.findall(text.casefold()) if word not in _COMMON]
+    return {_stem(word): word for word in words}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word

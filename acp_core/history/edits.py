@@ -136,7 +136,7 @@ def _differs(
     if not then or not then[-1].present:
         return False
     before = store.content(then[-1].id)
-    from acp_core.history.observing import LARGEST  # late: the first look finds no edit
+    from acp_core.history.schema import LARGEST  # late: the first look finds no edit
 
     return collaboration.is_edit(file.document, before, read_bounded(file.path, LARGEST))
 

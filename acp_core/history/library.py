@@ -14,9 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.history.bounds import Bounds
-from acp_core.history.store import BadRecording, NoRecording, Store
-from acp_core.history.trimming import trim
+from acp_core.history.schema import Bounds
+from acp_core.history.store import BadRecording, NoRecording, Store, trim
 from acp_core.person import paths
 from acp_core.person.paths import key_of
 

@@ -2,26 +2,88 @@
 
 The time that an event bears is rounded, and may come from a clock that was wrong. Where the log
 was recorded, each event lies between two recorded states of the log, and its moment between their
-times.
+times. Also what agents did in live turns, as far as their loops were recorded, and where something
+worth looking at happened, for whoever jumps from one to the next.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
 from acp_core.history.schema import LoopChange, Seen
-from acp_core.history.tool_uses import tool_uses
 from acp_core.history.versions import RECORDED, Known
-from acp_core.model import Event
+from acp_core.model import Event, Panel, Row
+from acp_core.model.format import exact
 from acp_core.model.marks import marks
+from acp_core.model.text import clean_line
+
+_MOST = 200  # uses in a report, the newest
+
+_LONGEST = 200  # characters of one
+
+
+class RecordedUse(NamedTuple):
+    """A use of a tool: when (seconds since 1970), whose agent, on what, and how it ended."""
+
+    at: float
+    participant: str
+    what: str
+    status: str
+
+
+def tool_uses(loops: Sequence[LoopChange]) -> Iterator[RecordedUse]:
+    """Every use of a tool, run by run.
+
+    Args:
+        loops: the recorded states of participants' loops, oldest first.
+    """
+    known: set[tuple[str, str]] = set()
+    for change in loops:
+        run = json.loads(change.content).get("run")
+        calls = run.get("calls") if isinstance(run, dict) else None
+        if not calls or (change.participant, str(run.get("started"))) in known:
+            continue
+        known.add((change.participant, str(run.get("started"))))
+        for at, what, status in calls:
+            yield RecordedUse(at, change.participant, what, status)
+
+
+def tool_uses_panel(loops: Sequence[LoopChange], utc: bool) -> Panel | None:
+    """The newest of them as a table; None where none is known.
+
+    Args:
+        loops: see `tool_uses`.
+        utc: show times in UTC rather than in local time.
+    """
+    found = sorted(tool_uses(loops))[-_MOST:]
+    rows = tuple(
+        Row(
+            (
+                exact(datetime.fromtimestamp(each.at, UTC), utc),
+                clean_line(each.participant, _LONGEST),
+                clean_line(each.what, _LONGEST),
+                clean_line(each.status, _LONGEST),
+            )
+        )
+        for each in found
+    )
+    columns = ("when", "agent of", "what it did", "how it ended")
+    return Panel("tool_uses", "What agents did", "table", columns, rows) if rows else None
+
 
 EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
+
 END_OF_SECOND = 999_999
+
 """Microseconds of an event that names only a second: it is the last that happened in it."""
+
 _RANK = {DOCUMENT: 0, EVENT: 1, FINDINGS: 2, LOOP: 3}
 
 
@@ -99,9 +161,9 @@ def moments(
     """
     found: list[Moment] = []
     said: dict[tuple[str, str], str] = {}  # the same text for all that say the same
-    for number, (event, (at, exact)) in enumerate(zip(marks(events), times, strict=True), 1):
+    for number, (event, (at, is_exact)) in enumerate(zip(marks(events), times, strict=True), 1):
         what = said.setdefault((event.actor, event.kind), f"{event.actor}: {event.kind}")
-        found.append(Moment(at, EVENT, number, what, event.id, exact))
+        found.append(Moment(at, EVENT, number, what, event.id, is_exact))
     for known in versions:
         what = f"{known.file} changed" if known.size is not None else f"{known.file} was removed"
         if known.lost:
@@ -186,3 +248,42 @@ def event_times(
         latest = max(latest, moment)
         times.append((latest, exact))
     return times
+
+
+STALL = 60.0  # seconds that a wait lasts at least to count as a stall
+
+UNUSUAL = 4.0  # times as long as the median wait of the same collaboration
+
+
+def stalls(moments: Sequence[Moment]) -> list[int]:
+    """The places of the events before which nothing happened for unusually long (inferred)."""
+    events = [place for place, moment in enumerate(moments) if moment.kind == EVENT]
+    waits = [moments[b].at - moments[a].at for a, b in pairwise(events)]
+    if not waits:
+        return []
+    least = max(STALL, UNUSUAL * median(waits))
+    return [place for place, wait in zip(events[1:], waits, strict=True) if wait >= least]
+
+
+def places_of_kind(moments: Sequence[Moment], kind: str) -> list[int]:
+    """The places of the moments of a kind.
+
+    Args:
+        moments: all of them, in order.
+        kind: ``event``, ``findings`` or ``stall`` (see `stalls`).
+
+    Raises:
+        KeyError: there is no such kind.
+    """
+    if kind == "stall":
+        return stalls(moments)
+    wanted = {"event": EVENT, "findings": FINDINGS}[kind]
+    return [place for place, moment in enumerate(moments) if moment.kind == wanted]
+
+
+def next_place(places: Sequence[int], here: int, direction: int) -> int | None:
+    """The nearest of these places in a direction (1 or -1); None where there is none."""
+    ahead = [place for place in places if (place - here) * direction > 0]
+    if not ahead:
+        return None
+    return min(ahead) if direction > 0 else max(ahead)

@@ -1,22 +1,37 @@
-"""Looking at the files of a collaboration, and telling a recording what is new in them."""
+"""What a recording keeps of a look: what is new in the files, the Snapshot, and participants' loops."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files.reading import Unreadable, open_regular
-from acp_core.history.schema import MISSING, PRESENT, Observed
+from acp_core.history.schema import (
+    LARGEST,
+    LARGEST_LOG,
+    MISSING,
+    PRESENT,
+    LoopChange,
+    Observed,
+    Seen,
+)
+from acp_core.model import Snapshot
 from acp_core.model.tracked import TrackedFile
 
-LARGEST = 16 << 20  # bytes of a document that are kept; of larger ones only that they are there
-LARGEST_LOG = 512 << 20
+if TYPE_CHECKING:
+    from acp_core.agents.state import Run, RunnerState
+
 _TAIL = 4_096  # bytes before its old end that must be as they were, or the log was rewritten
+
 _JUST_NOW = 50_000_000  # ns: a file changed this short before it was read may change unnoticed
+
 _CHUNK = 1 << 20
 
 Known = tuple[int | None, int, bytes, str]
+
 """What a recording holds of a file: time of change (ns), size, digest of all, state."""
 
 
@@ -172,3 +187,77 @@ def _read(descriptor: int, limit: int) -> bytes:
 def _at(descriptor: int, start: int, size: int) -> bytes:
     os.lseek(descriptor, start, os.SEEK_SET)
     return _read(descriptor, size)
+
+
+def seen_in(snapshot: Snapshot) -> Seen:
+    """The verdict, phase, who was waited for and the findings."""
+    content = {
+        "run": snapshot.run_id,
+        "status": snapshot.status.value,
+        "phase": snapshot.phase,
+        "round": snapshot.round,
+        "verdict": snapshot.verdict.value,
+        "events": len(snapshot.events),
+        "source": snapshot.source.state.value,
+        "doubt": snapshot.doubt,
+        "waiting": [[turn.participant, turn.what, _iso(turn.since)] for turn in snapshot.turns],
+        "causes": [[cause.code, cause.headline] for cause in snapshot.causes],
+    }
+    findings = [
+        [each.code, each.severity.value, each.message, each.document, each.line, each.event]
+        for each in snapshot.findings
+    ]
+    return Seen(snapshot.as_of.timestamp(), _json(content), _json(findings))
+
+
+def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
+    """What a loop does, with which program, and how its last run went.
+
+    Counts that grow while a program runs are kept when the run has ended: they would be a change
+    with every line that it prints.
+    """
+    saved, run = loop.shown, loop.run
+    content: dict[str, object] = {
+        "phase": saved.phase.value,
+        "since": _iso(saved.since),
+        "note": saved.note,
+        "alive": loop.alive,
+        "died": loop.died,
+        "pid": loop.pid,
+        "started": _iso(saved.started),
+        "program": saved.program,
+        "version": saved.version,
+        "model": saved.model,
+        "mode": saved.mode,
+        "turn": saved.turn,
+        "turns": saved.turns,
+        "attempt": saved.attempt,
+        "restarts": saved.restarts,
+        "run": _run(run) if run else None,
+    }
+    if run is None or run.ended is not None:
+        content["tokens"] = [saved.tokens_in, saved.tokens_out]
+        content["cost"] = saved.cost
+        content["estimated"] = saved.estimated
+    return LoopChange(now.timestamp(), loop.participant, _json(content))
+
+
+def _run(run: Run) -> dict[str, object]:
+    content: dict[str, object] = {
+        "number": run.number,
+        "started": _iso(run.started),
+        "ended": _iso(run.ended),
+        "exit": run.exit,
+        "stopped": run.stopped,
+    }
+    if run.calls:
+        content["calls"] = [[each.at, each.what, each.status] for each in run.calls]
+    return content
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -1,36 +1,217 @@
-"""A collaboration at any moment of its past: from its recording, from git, and from its files."""
+"""A collaboration at any moment of its past: from its recording, from git, and from its files.
+
+Its folder as it was is built again in a private place, and read by what reads the real folder: so
+the past is judged by the very rules of the present, whatever the protocol. Going forward writes
+only what differs. Also which document changed at a step, and the collaborations that continue each
+other, as one story.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from acp_core.history import library
-from acp_core.history.git import digest
-from acp_core.history.moments import EVENT, Moment, end_of, event_times, ids, moments
+from acp_core.history.growing_log import LineEnds
+from acp_core.history.moments import (
+    DOCUMENT,
+    END_OF_SECOND,
+    EVENT,
+    Moment,
+    end_of,
+    event_times,
+    ids,
+    moments,
+)
 from acp_core.history.schema import LoopChange, Seen, Span
-from acp_core.history.stage import Stage
-from acp_core.history.store import Store
-from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
-from acp_core.history.whole_log import last_generation, log_of
-from acp_core.model import DocumentText, Snapshot, Status, Verdict
+from acp_core.history.store import BadRecording, Store
+from acp_core.history.versions import (
+    PRESENT,
+    RECORDED,
+    Known,
+    Versions,
+    digest,
+    short_name,
+    text_of,
+)
+from acp_core.model import DocumentText, Event, Link, Snapshot, Status, Verdict
 from acp_core.model.derivation import Derivation, Evidence
+from acp_core.model.marks import marks
 from acp_core.model.story import Count, Request
+from acp_core.model.tracked import PastLog
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.discovery import DiscoveredCollaboration
+from acp_core.protocols.discovery import DiscoveredCollaboration, identify
+
+_DEEP = ("1", "2", "3", "4", "5", "6", "7", "8")  # folders above: names may begin with ".."
+
+
+class Stage:
+    """The rebuilt folder. Used from one thread at a time; `close` removes it.
+
+    Args:
+        key: The collaboration's path, whose last part names the folder.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="acp-past-"))
+        self.folder = self._root.joinpath(*_DEEP, os.path.basename(key) or "collaboration")
+        self.folder.mkdir(parents=True, mode=0o700)
+        self._shown: dict[str, tuple[str, int]] = {}  # name -> key and size of what stands there
+        self._opened: Collaboration | None = None
+        self._place = -1
+
+    def close(self) -> None:
+        """Remove everything."""
+        self._leave()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def set(
+        self, place: int, files: Mapping[str, tuple[str, bytes, float]], logs: frozenset[str]
+    ) -> None:
+        """Let these files, and no others, stand there.
+
+        Args:
+            place: of the moment among all; going back, everything is read anew: who follows
+                files must never see a log shrink, or a file vanish that was there.
+            files: by name: a key that is the same for the same content, the content, and when it
+                was written (seconds since 1970).
+            logs: those of them that are only appended to.
+
+        Raises:
+            ValueError: a name leads out of the folder.
+        """
+        if place < self._place:
+            self._leave()
+        self._place = place
+        for name in self._shown.keys() - files.keys():
+            self._path(name).unlink(missing_ok=True)
+            del self._shown[name]
+        for name, (key, data, since) in files.items():
+            before = self._shown.get(name)
+            if before is not None and before[0] == key:
+                continue
+            nanoseconds = round(since * 1_000_000) * 1_000  # exactly what the time says
+            path = self._path(name)
+            if name in logs and before is not None:
+                with path.open("r+b") as log:
+                    log.seek(min(before[1], len(data)))
+                    log.write(data[before[1] :])
+                    log.truncate()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                written = path.with_name(f".{path.name}.new")
+                written.write_bytes(data)
+                os.utime(written, ns=(nanoseconds, nanoseconds))
+                os.replace(written, path)
+            os.utime(path, ns=(nanoseconds, nanoseconds))
+            self._shown[name] = (key, len(data))
+
+    def collaboration(self) -> Collaboration | None:
+        """What reads the folder; None where nothing that acp knows stands there."""
+        if self._opened is None:
+            found = identify(self.folder, registry.installed())
+            self._opened = found.open() if found else None
+        return self._opened
+
+    def refresh(self, moment: datetime) -> Snapshot | None:
+        """The folder, read as of a moment."""
+        opened = self.collaboration()
+        return opened.refresh(moment) if opened is not None else None
+
+    def _path(self, name: str) -> Path:
+        """Where a file stands: never outside of the private place.
+
+        Raises:
+            ValueError: its name leads out.
+        """
+        path = Path(os.path.normpath(self.folder / name))
+        if not path.is_relative_to(self._root) or path == self._root:
+            raise ValueError(f"{name!r} leads out of the folder")
+        return path
+
+    def _leave(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+_LAST = (
+    253_402_300_799.0  # the last second of the year 9999: numbers near it have no such fractions
+)
+
+
+def log_of(events: Sequence[Event], versions: Versions, *, exact: bool = False) -> PastLog:
+    """The log with all that it holds; of the name "" where the protocol has none.
+
+    Args:
+        events: of the present.
+        versions: of the tracked files.
+        exact: whether a time without a fraction is that instant, and not its whole second.
+    """
+    name = next((each for each in versions.files if each in versions.logs), "")
+    data = _newest(versions.files.get(name, []))
+    latest = datetime.timestamp if exact else _latest
+    times = (latest(event.at) if event.at else None for event in marks(events))
+    return PastLog(name, data, tuple(event_ends(events, data)), tuple(times))
+
+
+def _newest(versions: Sequence[Known]) -> bytes:
+    for known in reversed(versions):
+        if known.size is not None:
+            try:
+                return known.read()
+            except (OSError, KeyError, BadRecording):
+                continue
+    return b""
+
+
+def _latest(at: datetime) -> float:
+    """The latest moment that a time stands for: one of whole seconds, for all of its second."""
+    second = at.timestamp()
+    return min(second + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000), max(_LAST, second))
+
+
+def event_ends(events: Sequence[Event], log: bytes) -> list[int]:
+    """Where in the log each event's line ends, its newline included."""
+    lines = LineEnds()
+    lines.add(log)
+    ends = (lines.of_event(events, number) for number in range(len(events)))
+    return [len(log) if end is None else end for end in ends]
+
+
+def last_generation(versions: Sequence[Known]) -> list[Known]:
+    """The states of the log since it was last cut or rewritten."""
+    states: list[Known] = []
+    for known in versions:
+        if known.size is None or known.source == PRESENT:
+            continue
+        if states and (states[-1].size or 0) > known.size:
+            states = []
+        states.append(known)
+    return states
+
 
 T = TypeVar("T")
 
 BACK = 16  # moments before one that are read with it when going back
+
 KEPT = 64  # Snapshots of the past that are held
+
 _BEFORE = 1e-6  # seconds
+
 _TICK = 0.01
+
 _NAMED = 6  # files that are named where more are not recorded
+
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
 
 
@@ -442,3 +623,88 @@ def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, f
     if since < end:
         found.append((since, end))
     return [(left, right) for left, right in found if right > left]
+
+
+class DocumentChange(NamedTuple):
+    """A document that changed, and its text before that; "" where it is new or was not recorded."""
+
+    document: str
+    before: str
+
+
+def changed_document(past: Past, place: int) -> str | None:
+    """The document that changed at a step; at an event the last one since the event before.
+
+    Args:
+        past: of the collaboration.
+        place: of the step, among ``past.moments``.
+    """
+    for number in range(place, -1, -1):
+        moment = past.moments[number]
+        if moment.kind == DOCUMENT:
+            document = past.document_of(moment.name)
+            if document is not None:
+                return document
+        elif moment.kind == EVENT and number < place:
+            break
+    return None
+
+
+def change_of(past: Past, place: int, document: str) -> DocumentChange:
+    """A document that changed at a step, with its text before.
+
+    Raises:
+        KeyError: there is no such document.
+        BadRecording: the recording is damaged there.
+    """
+    old, _ = past.between(document, None, place)
+    return DocumentChange(document, text_of(old))
+
+
+MOST_CONTINUED = 100
+
+"""Collaborations of one chain."""
+
+
+def chain(found: DiscoveredCollaboration, now: datetime) -> list[DiscoveredCollaboration]:
+    """A collaboration with those that it continues and those that continue it, oldest first.
+
+    What a link names and is no collaboration, and what stands in the chain already, ends it.
+
+    Args:
+        found: one of them.
+        now: the present time.
+    """
+    seen = {_real(found)}
+    before = _follow(found, "continues", now, seen)
+    return [*reversed(before), found, *_follow(found, "continued_by", now, seen)]
+
+
+def _follow(
+    found: DiscoveredCollaboration, relation: str, now: datetime, seen: set[str]
+) -> list[DiscoveredCollaboration]:
+    others: list[DiscoveredCollaboration] = []
+    at: DiscoveredCollaboration | None = found
+    while at is not None and len(others) < MOST_CONTINUED:
+        opened = at.open()
+        try:
+            links = opened.refresh(now).lineage
+        finally:
+            opened.close()
+        at = _linked(links, relation)
+        if at is None or _real(at) in seen:
+            break
+        seen.add(_real(at))
+        others.append(at)
+    return others
+
+
+def _linked(links: Iterable[Link], relation: str) -> DiscoveredCollaboration | None:
+    for link in links:
+        if link.relation == relation and link.found:
+            return identify(Path(link.location), registry.installed())
+    return None
+
+
+def _real(found: DiscoveredCollaboration) -> str:
+    return os.path.realpath(found.key)

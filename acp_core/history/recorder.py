@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.history.bounds import Bounds
+from acp_core.history.schema import Bounds
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.tracked import TrackedFile
 
@@ -219,8 +219,7 @@ class Recorder:
                 self._news.wait_for(lambda: bool(self._urgent) or self._closed, took * _REST)
 
     def _keep(self, sight: _Sight) -> None:
-        from acp_core.history.observing import Observing
-        from acp_core.history.serialize import loop_change, seen
+        from acp_core.history.observing import Observing, loop_change, seen_in
         from acp_core.history.store import OutOfStep
 
         store = self._store(sight.key)
@@ -229,7 +228,7 @@ class Recorder:
             files = self._files[sight.key] = Observing(store.latest())
         now = self._clock()
         found = files.read_changes(sight.tracked, time.time_ns())
-        observations = [seen(snapshot) for snapshot in sight.observations]
+        observations = [seen_in(snapshot) for snapshot in sight.observations]
         loops = [loop_change(loop, at) for loop, at in sight.loops]
         for last in (False, True):
             try:

@@ -1,16 +1,20 @@
-"""The tables of a recording, and what its rows are called.
+"""The tables of a recording, what its rows are called, and how much of it is kept.
 
 One SQLite database for each collaboration. Contents are kept once, by their SHA-256, packed with
 zlib. Times are seconds since 1970 (UTC). Names are bytes: UTF-8, with the lone surrogates that
-stand for a file name's undecodable bytes.
+stand for a file name's undecodable bytes. Nothing here imports SQLite: whoever only names bounds
+need not wait for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 VERSION = 1
+
 APPLICATION = 0x61637072  # "acpr": what the file is, for other programs
+
 TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE content(digest BLOB PRIMARY KEY, size INTEGER NOT NULL, packed BLOB NOT NULL);
@@ -30,6 +34,7 @@ CREATE TABLE span(
 """
 
 PRESENT, MISSING = "present", "missing"
+
 TRIMMED = "thrown away, to keep the recording small"
 
 
@@ -111,3 +116,31 @@ class Span:
     program: str
     began: float
     until: float
+
+
+DAYS = 90.0
+
+MEGABYTES = 2_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long and how much is kept: ``days`` since the last change, ``megabytes`` in all.
+
+    ``on`` False: nothing is recorded at all.
+    """
+
+    on: bool = True
+    days: float = DAYS
+    megabytes: float = MEGABYTES
+
+    @classmethod
+    def of(cls, settings: Mapping[str, float]) -> Bounds:
+        """As the settings' ``[recording]`` table says, which was checked before."""
+        given = {name: value for name, value in settings.items() if name in ("days", "megabytes")}
+        return cls(on=bool(settings.get("on", True)), **given)
+
+
+LARGEST = 16 << 20  # bytes of a document that are kept; of larger ones only that they are there
+
+LARGEST_LOG = 512 << 20

@@ -2,7 +2,8 @@
 
 Several processes may write the same recording at once: each transaction looks what is there
 before it adds anything, so that each version is kept once. Whoever is killed leaves a database
-that can be read: SQLite's write-ahead log sees to that.
+that can be read: SQLite's write-ahead log sees to that. Trimmed, a recording loses old contents, and
+which there were is still known. Carried to another place, every row is checked, none is taken on trust.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import hashlib
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acp_core.files import modes
 from acp_core.history import schema
-from acp_core.history.schema import LoopChange, Observed, Seen, Span, Version
+from acp_core.history.schema import TRIMMED, LoopChange, Observed, Seen, Span, Version
 from acp_core.model.errors import Unusable
 
 BUSY = 20.0  # seconds for which a writer waits for others
+
 _LEVEL = 6  # of zlib
 
 
@@ -380,3 +382,179 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _why(path: Path, error: Exception) -> str:
     return f"recording {path}: {error}"
+
+
+def trim(path: Path, most: int, before: float) -> int:
+    """Throw contents of documents away, the oldest first.
+
+    The log, and of every document the newest version, are kept.
+
+    Args:
+        path: The recording.
+        most: Bytes that all contents may take, packed.
+        before: What was seen before this time (seconds since 1970) goes in any case.
+
+    Returns:
+        How many contents went.
+
+    Raises:
+        BadRecording: it cannot be read or written.
+    """
+    Store(path).close()  # it is one, and of this version
+    try:
+        with contextlib.closing(sqlite3.connect(path, BUSY, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            gone = _forget(db, most, before)
+            db.execute("COMMIT")
+            if gone:
+                db.execute("VACUUM")
+    except sqlite3.Error as error:
+        raise BadRecording(f"recording {path}: {error}") from None
+    return gone
+
+
+def _forget(db: sqlite3.Connection, most: int, before: float) -> int:
+    (size,) = db.execute("SELECT total(length(packed)) FROM content").fetchone()
+    old = db.execute(
+        "SELECT version.id, version.seen, length(packed) FROM version "
+        "JOIN file ON file.id = version.file JOIN content ON digest = version.content "
+        "WHERE NOT file.log AND version.id NOT IN (SELECT max(id) FROM version GROUP BY file) "
+        "ORDER BY version.id"
+    ).fetchall()
+    gone = []
+    for id, seen, length in old:
+        if size <= most and seen >= before:
+            break
+        gone.append((TRIMMED, id))
+        size -= length  # what several versions share is counted too often: then less goes
+    db.executemany("UPDATE version SET content = NULL, state = ? WHERE id = ?", gone)
+    if gone:
+        db.execute(
+            "DELETE FROM content WHERE digest NOT IN (SELECT content FROM version "
+            "WHERE content IS NOT NULL) AND digest NOT IN (SELECT findings FROM look)"
+        )
+    return len(gone)
+
+
+LARGEST = 512 << 20  # bytes of one content
+
+_FETCHED = 200  # rows at once
+
+Row = tuple[Any, ...]
+
+_TEXT, _BYTES, _WHOLE, _REAL = str, bytes, int, (int, float)
+
+_TABLES: dict[str, tuple[tuple[str, Any], ...]] = {
+    "file": (("id", _WHOLE), ("name", _BYTES), ("log", _WHOLE), ("document", _BYTES)),
+    "content": (("digest", _BYTES), ("size", _WHOLE), ("packed", _BYTES)),
+    "version": (
+        ("id", _WHOLE), ("file", _WHOLE), ("since", _REAL), ("seen", _REAL),
+        ("changed", (int, type(None))), ("size", _WHOLE), ("whole", _BYTES), ("start", _WHOLE),
+        ("content", (bytes, type(None))), ("state", _TEXT),
+    ),
+    "look": (("id", _WHOLE), ("at", _REAL), ("said", _TEXT), ("findings", _BYTES)),
+    "loop": (("id", _WHOLE), ("participant", _BYTES), ("at", _REAL), ("said", _TEXT)),
+    "span": (("recorder", _TEXT), ("program", _TEXT), ("began", _REAL), ("until", _REAL)),
+}  # fmt: skip
+
+
+def snapshot_recording(source: Path, target: Path) -> None:
+    """Copy a recording as it is at this moment, while others may write it.
+
+    Raises:
+        BadRecording: it cannot be read, or the copy not be written.
+    """
+    Store(source, read_only=True).close()  # it is one
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(source)) as old,
+            contextlib.closing(sqlite3.connect(target)) as new,
+        ):
+            old.backup(new)
+            new.execute("PRAGMA journal_mode = DELETE")  # one file holds everything
+    except sqlite3.Error as error:
+        raise BadRecording(f"recording {source}: {error}") from None
+
+
+def take_recording(
+    source: Path, target: Path, meta: dict[str, str], allowed: Callable[[str], bool]
+) -> int:
+    """Make a recording of what another one holds, all of it or nothing.
+
+    Args:
+        source: a recording that may come from anybody.
+        target: where there is none yet.
+        meta: what describes the collaboration here, see `Store.add`.
+        allowed: whether a file's name may be in it.
+
+    Returns:
+        How many versions it holds.
+
+    Raises:
+        BadRecording: the source is damaged, or not what it should be; there is a target already.
+    """
+    if target.exists():
+        raise BadRecording(f"{target}: a recording of this location already exists")
+    Store(source, read_only=True).close()
+    try:
+        store = Store(target)
+        store.close()
+        with (
+            contextlib.closing(sqlite3.connect(source)) as old,
+            contextlib.closing(sqlite3.connect(target, isolation_level=None)) as new,
+        ):
+            old.execute("PRAGMA trusted_schema = OFF")
+            old.execute("PRAGMA query_only = ON")
+            new.execute("PRAGMA foreign_keys = ON")
+            new.execute("BEGIN IMMEDIATE")
+            for table, columns in _TABLES.items():
+                _copy(old, new, table, columns, allowed)
+            for name, value in meta.items():
+                packed = value.encode(errors="surrogatepass")
+                new.execute("INSERT INTO meta VALUES(?, ?)", (name, packed))
+            new.execute("COMMIT")
+            row = new.execute("SELECT count(*) FROM version").fetchone()
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+        for suffix in ("-wal", "-shm", ""):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{target}{suffix}")
+        raise BadRecording(f"cannot import the recording: {error}") from None
+    return int(row[0])
+
+
+def _copy(
+    old: sqlite3.Connection,
+    new: sqlite3.Connection,
+    table: str,
+    columns: tuple[tuple[str, Any], ...],
+    allowed: Callable[[str], bool],
+) -> None:
+    marks = ", ".join("?" * len(columns))
+    names = ", ".join(name for name, _ in columns)
+    for row in _rows(old, f"SELECT {names} FROM {table}"):
+        for (name, kind), value in zip(columns, row, strict=True):
+            if not isinstance(value, kind):
+                raise ValueError(f"{table}.{name} contains an invalid value")
+        if table == "content":
+            _check_content(*row)
+        if table == "file" and not allowed(row[1].decode(errors="surrogatepass")):
+            raise ValueError("it names a file outside the collaboration")
+        new.execute(f"INSERT INTO {table}({names}) VALUES({marks})", row)
+
+
+def _rows(old: sqlite3.Connection, query: str) -> Iterator[Row]:
+    cursor = old.execute(query)
+    while rows := cursor.fetchmany(_FETCHED):
+        yield from rows
+
+
+def _check_content(digest: bytes, size: int, packed: bytes) -> None:
+    if not 0 <= size <= LARGEST:
+        raise ValueError("a content is too large")
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise ValueError(f"a content is damaged: {error}") from None
+    if len(data) != size or hashlib.sha256(data).digest() != digest:
+        raise ValueError("a content does not match its digest")

@@ -2,25 +2,155 @@
 
 From the recording; from the git repository in which the files lie; and for the rest what stands
 there now, since the file's own time. Nothing is made up in between.
+
+git is run with a list of arguments and without anything that a repository could have run: no pager,
+no hooks, no external differ, no file system monitor, no check of signatures, no fetching. Where it
+is not installed, or takes too long, there are no committed versions.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from acp_core.files import git as repositories
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.history import git
-from acp_core.history.observing import LARGEST, LARGEST_LOG
-from acp_core.history.schema import MISSING
+from acp_core.history.schema import LARGEST, LARGEST_LOG, MISSING
 from acp_core.history.store import Store
-from acp_core.model.text import clean_line
+from acp_core.model import format
+from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import TrackedFile
 
+GIT_PATIENCE = 10.0  # seconds for one run of git
+
+MOST_COMMITS = 200  # commits of one file that are looked at
+
+LARGEST_COMMITTED = 16 << 20  # bytes of a version
+
+_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A version that was committed: when (seconds since 1970), in which commit, and what it is."""
+
+    at: float
+    id: str
+    size: int
+    digest: str
+    read: Callable[[], bytes]
+
+
+def digest(data: bytes) -> str:
+    """The name of a content: its SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def committed_versions(tracked: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
+    """The committed versions of these files, oldest first, by the files' names."""
+    folders = {os.path.dirname(file.path) for file in tracked}
+    worth = {each for each in folders if repositories.top(each) is not None}
+    found = {
+        file.name: _read_commits(file) for file in tracked if os.path.dirname(file.path) in worth
+    }
+    return {name: versions for name, versions in found.items() if versions}
+
+
+def files_in_git(folder: str) -> list[str] | None:
+    """The files below a folder that git does not ignore, by name; None where git does not say."""
+    if repositories.top(folder) is None:
+        return None
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    output = _git(folder, *words)
+    return None if output is None else [os.fsdecode(each) for each in output.split(b"\0") if each]
+
+
+def _read_commits(file: TrackedFile) -> list[Committed]:
+    folder, name = os.path.split(file.path)
+    if "\n" in name:
+        return []
+    listed = _git(
+        folder,
+        "log",
+        "--no-show-signature",
+        f"--max-count={MOST_COMMITS}",
+        "--format=%H %ct",
+        "--",
+        f"./{name}",
+    )
+    commits: list[tuple[str, float]] = []
+    for line in reversed((listed or b"").decode("ascii", "replace").splitlines()):
+        commit, _, at = line.partition(" ")
+        if commit.isalnum() and at.isdecimal():
+            commits.append((commit, float(at)))
+    contents = _contents(folder, [f"{commit}:./{name}" for commit, _ in commits])
+    return [
+        Committed(at, commit, len(data), digest(data), _reader_of(data))
+        for (commit, at), data in zip(commits, contents, strict=False)
+        if data is not None and len(data) <= LARGEST_COMMITTED
+    ]
+
+
+def _contents(folder: str, names: list[str]) -> list[bytes | None]:
+    """The contents of objects, in one run of git; None for one that is not there."""
+    if not names:
+        return []
+    asked = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+    output = _git(folder, "cat-file", "--batch", given=asked)
+    found: list[bytes | None] = []
+    place = 0
+    while output is not None and place < len(output):
+        end = output.find(b"\n", place)
+        header = output[place:end].split(b" ")
+        if end < 0 or len(header) < 3 or header[-2] != b"blob" or not header[-1].isdigit():
+            found.append(None)
+            place = end + 1 if end >= 0 else len(output)
+            continue
+        size = int(header[-1])
+        found.append(output[end + 1 : end + 1 + size])
+        place = end + 1 + size + 1
+    return found
+
+
+def _reader_of(data: bytes) -> Callable[[], bytes]:
+    return lambda: data
+
+
+def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
+    """What git prints when it is given something to read; None where it fails."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+    } | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
+    try:
+        done = subprocess.run(
+            ["git", "--no-pager", *_SAFE, *words],
+            cwd=folder,
+            env=environment,
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=GIT_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"
+
 _SAME = 0.001  # seconds
+
 _LONG = 60  # characters of a name
 
 
@@ -62,7 +192,7 @@ class Versions:
         self,
         tracked: Sequence[TrackedFile],
         store: Store | None,
-        commits: Callable[[Sequence[TrackedFile]], dict[str, list[git.Committed]]] = git.committed,
+        commits: Callable[[Sequence[TrackedFile]], dict[str, list[Committed]]] = committed_versions,
     ) -> None:
         self.files: dict[str, list[Known]] = {}
         self.documents: dict[str, str] = {file.name: file.document for file in tracked}
@@ -106,7 +236,7 @@ class Versions:
             )
             self.files.setdefault(version.file, []).append(known)
 
-    def _take_committed(self, name: str, found: Iterable[git.Committed]) -> None:
+    def _take_committed(self, name: str, found: Iterable[Committed]) -> None:
         """Those from before the recording, and those that the recording does not know."""
         versions = self.files.setdefault(name, [])
         known = {version.key for version in versions}
@@ -133,7 +263,7 @@ class Versions:
             data = read_bounded(file.path, LARGEST_LOG if file.log else LARGEST)
         except (Unreadable, OSError, ValueError):
             return
-        key = git.digest(data)
+        key = digest(data)
         if versions and versions[-1].key == key:
             return
         since = found.st_mtime
@@ -155,3 +285,37 @@ def short_name(file: str) -> str:
     if len(file) > _LONG and file.count("/") > 1:
         file = "/".join(file.split("/")[-2:])
     return clean_line(file, _LONG)
+
+
+def text_of(known: Known | None) -> str:
+    """A document's version as text that is safe to show; "" where there was no such file."""
+    return clean(bytes_of(known).decode(errors="replace"))
+
+
+def bytes_of(known: Known | None) -> bytes:
+    """A document's version as it was; nothing where there was no such file."""
+    return b"" if known is None or known.size is None else known.read()
+
+
+def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
+    """Since when a version held (precisely: as versions are told apart), and where that is known from."""
+    if known is None:
+        return "no earlier version known"
+    since = datetime.fromtimestamp(known.since, UTC)
+    at = format.precise(since, utc) if precise else format.exact(since, utc)
+    note = f" {known.note[:12]}" if known.note else ""
+    note += f"; {known.lost}" if known.lost else ""
+    return f"{at} ({known.source}{note})"
+
+
+def describe_versions(old: Known | None, new: Known | None, utc: bool) -> str:
+    """Two versions of a document; what holds for both, as the day, stands once."""
+    before, after = describe_version(old, utc), describe_version(new, utc)
+    if old is None or new is None:
+        return f"{before} → {after}"
+    (day, time, rest), (next_day, next_time, next_rest) = (
+        each.split(" ", 2) for each in (before, after)
+    )
+    if rest != next_rest:
+        return f"{before} → {after}"
+    return f"{day} {time} → {'' if day == next_day else f'{next_day} '}{next_time} {rest}"

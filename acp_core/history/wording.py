@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from statistics import median
 from typing import NamedTuple
 
 from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
-from acp_core.history.versions import Known
 from acp_core.model import format
 from acp_core.model.story import Count
-from acp_core.model.text import clean
 
 NONE = "-"  # there is no such thing in this collaboration
 _LAST_ROUNDS = 5
@@ -196,37 +193,3 @@ def total(counts: Sequence[Count], what: str) -> str:
         missing = f"{len(values) - len(known)} {NOT_RECORDED}"
         return f"{sum(known)}, {missing}" if known else NOT_RECORDED
     return str(sum(known)) + (f" ({' + '.join(map(str, known))})" if len(known) > 1 else "")
-
-
-def text_of(known: Known | None) -> str:
-    """A document's version as text that is safe to show; "" where there was no such file."""
-    return clean(bytes_of(known).decode(errors="replace"))
-
-
-def bytes_of(known: Known | None) -> bytes:
-    """A document's version as it was; nothing where there was no such file."""
-    return b"" if known is None or known.size is None else known.read()
-
-
-def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
-    """Since when a version held (precisely: as versions are told apart), and where that is known from."""
-    if known is None:
-        return "no earlier version known"
-    since = datetime.fromtimestamp(known.since, UTC)
-    at = format.precise(since, utc) if precise else format.exact(since, utc)
-    note = f" {known.note[:12]}" if known.note else ""
-    note += f"; {known.lost}" if known.lost else ""
-    return f"{at} ({known.source}{note})"
-
-
-def describe_versions(old: Known | None, new: Known | None, utc: bool) -> str:
-    """Two versions of a document; what holds for both, as the day, stands once."""
-    before, after = describe_version(old, utc), describe_version(new, utc)
-    if old is None or new is None:
-        return f"{before} → {after}"
-    (day, time, rest), (next_day, next_time, next_rest) = (
-        each.split(" ", 2) for each in (before, after)
-    )
-    if rest != next_rest:
-        return f"{before} → {after}"
-    return f"{day} {time} → {'' if day == next_day else f'{next_day} '}{next_time} {rest}"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from acp_core.history.bounds import Bounds
+from acp_core.history.schema import Bounds
 from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.loops.recording import Keeping, recorded
 from acp_core.model.clock import utc_now

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from acp_core.agents.registry import find, runners
-from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.loops.launch import LaunchError, open_folder
 from acp_core.model.clock import utc_now
 from acp_core.person import settings

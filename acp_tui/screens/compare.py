@@ -13,10 +13,9 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from acp_core.history import diff as differ
-from acp_core.history.addressed import Touched, touched
+from acp_core.history.diff import Touched, touched
 from acp_core.history.past import Past
-from acp_core.history.versions import Known
-from acp_core.history.wording import bytes_of, describe_versions, text_of
+from acp_core.history.versions import Known, bytes_of, describe_versions, text_of
 from acp_core.model.format import count
 from acp_core.model.text import clean_line
 from acp_tui import keys
@@ -105,7 +104,7 @@ class CompareScreen(Screen[None]):
             as_markdown = rendered and known is not None and known.kind == "markdown"
             raw = differ.lines(*texts)
             return _Read(
-                old, new, compare(*texts, rendered=as_markdown), differ.sections(raw),
+                old, new, compare(*texts, rendered=as_markdown), differ.changed_sections(raw),
                 touched(past.requests(old, new), raw),
                 differ.unseen(bytes_of(old), bytes_of(new), raw),
             )  # fmt: skip

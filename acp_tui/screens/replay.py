@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from acp_core.history import followed, jumps
+from acp_core.history import moments
+from acp_core.history import past as history_past
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
@@ -201,7 +202,7 @@ class ReplayScreen(SnapshotScreen):
     def _follow(self, past: Past) -> None:
         """Where a document is open, open the one that changed at this step, with what changed."""
         self.documents.change = None
-        changed = followed.changed_document(past, self._place)
+        changed = history_past.changed_document(past, self._place)
         if changed is None:
             return
         if self._tab.startswith("document "):
@@ -211,7 +212,9 @@ class ReplayScreen(SnapshotScreen):
     @work(group="change", exclusive=True, exit_on_error=False)
     async def _mark_change(self, document: str, place: int) -> None:
         try:
-            change = await self._source.ask(lambda past: followed.change_of(past, place, document))
+            change = await self._source.ask(
+                lambda past: history_past.change_of(past, place, document)
+            )
         except (BadRecording, OSError, KeyError):
             return  # what it was before is not known: nothing is marked
         if place == self._place:
@@ -237,9 +240,11 @@ class ReplayScreen(SnapshotScreen):
         if past is None:
             return
         if kind == "phase":
-            place = jumps.beyond(past.phase_changes(), self._place, direction)
+            place = moments.next_place(past.phase_changes(), self._place, direction)
         else:
-            place = jumps.beyond(jumps.of_kind(past.moments, kind), self._place, direction)
+            place = moments.next_place(
+                moments.places_of_kind(past.moments, kind), self._place, direction
+            )
         if place is None:
             names = {"findings": "change of findings", "stall": "unusually long wait"}
             which = "later" if direction > 0 else "earlier"

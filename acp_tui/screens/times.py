@@ -16,12 +16,10 @@ from textual.widgets import Static
 
 from acp_core.history import chart as charts
 from acp_core.history import wording
-from acp_core.history.chain import chain
-from acp_core.history.chart import Chart
-from acp_core.history.chart_text import lines
+from acp_core.history.chart import Chart, chart_lines
 from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED
-from acp_core.history.past import Past
+from acp_core.history.past import Past, chain
 from acp_core.history.store import BadRecording
 from acp_core.model import Status
 from acp_core.model.text import clean_line
@@ -152,7 +150,7 @@ class TimesScreen(Screen[None]):
         return rows or [(("Nothing to draw: no times are recorded.", "muted"),)]
 
     def _lines(self, drawn: Chart) -> list[Row]:
-        made = lines(drawn, self._room(), utc=self.app.utc, fit=fit)
+        made = chart_lines(drawn, self._room(), utc=self.app.utc, fit=fit)
         return [tuple((text, _STYLES[style]) for text, style in row) for row in made]
 
     def _room(self) -> int:

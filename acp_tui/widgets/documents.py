@@ -25,7 +25,7 @@ from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
 
 if TYPE_CHECKING:
-    from acp_core.history.followed import DocumentChange
+    from acp_core.history.past import DocumentChange
 
 TABS = 60
 """How many documents get a tab; all are found in the list that ``d`` opens."""

@@ -19,7 +19,7 @@ from acp_core.fleet import Fleet, cached_snapshot, live, readings, recheck, snap
 from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.member import Member
 from acp_core.fleet.outbox import FIRST
-from acp_core.history import archive, transfer
+from acp_core.history import archive, store
 from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, Status
 from acp_core.protocols.locations import find
@@ -139,14 +139,14 @@ def test_an_import_that_brings_a_recording_has_its_folder_read_again(
     assert found is not None
     archive.export(found, carried)
     seen: list[Any] = []
-    take = transfer.take
+    take = store.take_recording
 
     def taken(*given: Any) -> int:
         seen.append(tree_state.read(given[2]["key"]))  # a dashboard looks at it
         tick(work)
         return take(*given)
 
-    monkeypatch.setattr(transfer, "take", taken)
+    monkeypatch.setattr(store, "take_recording", taken)
     folder = archive.unpack(carried, tmp_path / "new").folder
     now = tree_state.read(str(folder))
     assert seen[0] is not None and now is not None

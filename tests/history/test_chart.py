@@ -15,9 +15,18 @@ from hypothesis import strategies as st
 from acp_core.cli.layout import fit
 from acp_core.cli.layout import width as cells
 from acp_core.history import chart
-from acp_core.history.chart import Bar, Chart, Handover, Lane, Level, Share, ticks
-from acp_core.history.chart_svg import svg
-from acp_core.history.chart_text import NARROWEST, lines
+from acp_core.history.chart import (
+    NARROWEST,
+    Bar,
+    Chart,
+    Handover,
+    Lane,
+    Level,
+    Share,
+    chart_lines,
+    svg,
+    ticks,
+)
 from tests.cli.support import Acp
 from tests.history.test_metrics import NOW, RUN, folder_of, opened
 from tests.loops.support import make
@@ -33,7 +42,7 @@ def drawn_of(folder: Path) -> Chart:
 
 
 def text_of(drawn: Chart, width: int) -> list[str]:
-    rows = lines(drawn, width, utc=True, fit=fit)
+    rows = chart_lines(drawn, width, utc=True, fit=fit)
     return ["".join(text for text, _ in row) for row in rows]
 
 

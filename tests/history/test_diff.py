@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.history.diff import NEW, OLD, SAME, hunks, is_changed, lines, sections, unseen
+from acp_core.history.diff import NEW, OLD, SAME, changed_sections, hunks, is_changed, lines, unseen
 
 TEXTS = st.lists(st.sampled_from(["# A", "## B", "one two three", "one 2 three", "x", ""])).map(
     "\n".join
@@ -20,7 +20,7 @@ def test_a_line_that_changed_shows_which_words() -> None:
     assert [(line.sign, line.old, line.new) for line in changed] == [(OLD, 3, None), (NEW, None, 3)]
     assert [text for text, is_new in changed[1].pieces if is_new] == ["thirty"]
     assert changed[0].text == "Sessions live for seven days at most."
-    assert sections(lines(old, new)) == ["Title"]
+    assert changed_sections(lines(old, new)) == ["Title"]
 
 
 def test_lines_with_little_in_common_are_wholly_other() -> None:

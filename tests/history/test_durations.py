@@ -12,10 +12,10 @@ import pytest
 
 from acp_core.fleet import Fleet
 from acp_core.history import library
-from acp_core.history.bounds import Bounds
 from acp_core.history.durations import Durations
 from acp_core.history.forecast import TURN, Forecast
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.person.settings import Settings
 from acp_core.protocols.folder.rehearsal import samples
 from acp_core.protocols.folder.rehearsal.samples import Exhibit

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.files.reading import Unreadable
-from acp_core.history.growing_log import GrowingLog
-from acp_core.history.line_ends import LineEnds
-from acp_core.history.whole_log import event_ends
+from acp_core.history.growing_log import GrowingLog, LineEnds
+from acp_core.history.past import event_ends
 
 _numbers = itertools.count()
 CHANGE = st.one_of(

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from acp_core.history.jumps import beyond, of_kind, stalls
-from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
+from acp_core.history.moments import (
+    DOCUMENT,
+    EVENT,
+    FINDINGS,
+    Moment,
+    next_place,
+    places_of_kind,
+    stalls,
+)
 
 
 def moments(*times: tuple[float, str]) -> list[Moment]:
@@ -20,6 +27,6 @@ def test_a_stall_is_a_wait_that_is_unusual_for_this_run() -> None:
 
 def test_the_nearest_in_a_direction_is_gone_to() -> None:
     found = moments((0, EVENT), (1, FINDINGS), (2, EVENT), (3, FINDINGS))
-    assert of_kind(found, "findings") == [1, 3]
-    assert (beyond([1, 3], 1, 1), beyond([1, 3], 1, -1)) == (3, None)
-    assert (beyond([1, 3], 2, -1), beyond([], 0, 1)) == (1, None)
+    assert places_of_kind(found, "findings") == [1, 3]
+    assert (next_place([1, 3], 1, 1), next_place([1, 3], 1, -1)) == (3, None)
+    assert (next_place([1, 3], 2, -1), next_place([], 0, 1)) == (1, None)

@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 
 from acp_core.cli.stats import measure as measure_folder
 from acp_core.history import wording
+from acp_core.history.measured import counts_over_time, findings_over_time
 from acp_core.history.measured import measured as figures_of
-from acp_core.history.metrics import Metrics, PersonTime, Span, measure
-from acp_core.history.over_time import counts_over_time, findings_over_time
+from acp_core.history.metrics import Metrics, PersonTime, Span, measure, total_metrics
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
-from acp_core.history.totals import total
 from acp_core.model import Snapshot
 from acp_core.model.story import Story
 from acp_core.person.working_hours import Working, days, hours
@@ -354,14 +353,14 @@ def test_a_chain_is_listed_once_and_has_a_total(acp: Acp, tmp_path: Path) -> Non
 
 def test_a_total_is_the_sum_of_what_is_recorded(tmp_path: Path) -> None:
     one = measured(folder_of(tmp_path, RUN))
-    both = total([one, one])
+    both = total_metrics([one, one])
     assert one.lead is not None and both.lead is not None
     assert both.lead.seconds == 2 * one.lead.seconds
     assert [each.turns for each in both.people] == [2 * each.turns for each in one.people]
     assert [each.median for each in both.people] == [each.median for each in one.people]
     assert [each.share for each in both.people] == [each.share for each in one.people]
     assert (both.reviews, both.cost, both.tokens) == (2 * one.reviews, None, None)
-    assert total([one, replace(one, lead=None)]).lead is None
+    assert total_metrics([one, replace(one, lead=None)]).lead is None
 
 
 def test_of_many_rounds_the_last_are_told_one_by_one(tmp_path: Path) -> None:

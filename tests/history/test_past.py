@@ -227,7 +227,7 @@ def test_committed_versions_are_used(tmp_path: Path) -> None:
 
 
 def test_a_name_never_leads_out_of_the_private_place(tmp_path: Path) -> None:
-    from acp_core.history.stage import Stage
+    from acp_core.history.past import Stage
 
     stage = Stage(str(tmp_path / "cache"))
     try:

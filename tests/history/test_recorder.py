@@ -17,9 +17,8 @@ import pytest
 
 from acp_core.fleet import Fleet
 from acp_core.history import library
-from acp_core.history.bounds import Bounds
 from acp_core.history.recorder import Recorder
-from acp_core.history.schema import TRIMMED
+from acp_core.history.schema import TRIMMED, Bounds
 from acp_core.history.store import Store
 from tests.agents.support import ROOT, wait_for
 from tests.cli.support import Acp

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from acp_core.history import chart
-from acp_core.history.chart_svg import WIDTH, across, svg
+from acp_core.history.chart import WIDTH, across, svg
 from acp_core.history.reports.html import phase_by, waited
 from tests.cli.support import Acp
 from tests.history.browser import Browser

@@ -95,9 +95,9 @@ def test_csv_of_turns_is_no_program(acp: Acp, folder: Path) -> None:
         "server", "600", "proposal_submitted",
     )  # fmt: skip
     assert first["since"] == "2026-05-04T12:00:00Z"
-    from acp_core.history.reports.csv_turns import _safe
+    from acp_core.history.reports.exports import _safe_cell
 
-    assert _safe("=cmd()") == "'=cmd()" and _safe("reader") == "reader"
+    assert _safe_cell("=cmd()") == "'=cmd()" and _safe_cell("reader") == "reader"
 
 
 def test_the_trace_has_a_span_for_each_phase_and_turn(acp: Acp, folder: Path) -> None:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from acp_core.agents.state import Phase, RunnerState, ToolUse
-from acp_core.history.moments import LOOP, moments
-from acp_core.history.serialize import loop_change
-from acp_core.history.tool_uses import panel, tool_uses
+from acp_core.history.moments import LOOP, moments, tool_uses, tool_uses_panel
+from acp_core.history.observing import loop_change
 from tests.tui.support import NOW
 from tests.tui.test_why_and_people import make_loop
 
@@ -47,10 +46,10 @@ def test_each_use_of_a_tool_is_a_moment_once() -> None:
 
 
 def test_a_report_lists_them_as_plain_text() -> None:
-    found = panel([loop_change(ended(), NOW)], utc=True)
+    found = tool_uses_panel([loop_change(ended(), NOW)], utc=True)
     assert found is not None
     assert [row.cells[1:] for row in found.rows] == [
         ("reader", "execute: make test", "completed"),
         ("reader", "edit: \u241b[31mred", "failed"),
     ]
-    assert panel([loop_change(make_loop(), NOW)], utc=True) is None
+    assert tool_uses_panel([loop_change(make_loop(), NOW)], utc=True) is None

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.history import diff as differ
-from acp_core.history.addressed import touched
-from acp_core.history.versions import Known
-from acp_core.history.wording import describe_versions
+from acp_core.history.diff import touched
+from acp_core.history.versions import Known, describe_versions
 from acp_core.model.story import Request
 from tests.cli.support import Acp
 from tests.loops.support import append, make

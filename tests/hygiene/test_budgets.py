@@ -30,7 +30,7 @@ DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.
 """What the dashboard imports after its first picture only."""
 COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.elsewhere",
                  "acp_core.agents.hold", "acp_core.agents.parked", "acp_core.files.requests",
-                 "acp_core.history.moments", "acp_core.history.whole_log",
+                 "acp_core.history.moments", "acp_core.history.past",
                  "acp_core.protocols.folder.actions.agents",
                  "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",
                  "acp_core.protocols.folder.skill", "acp_core.protocols.folder.write.append",

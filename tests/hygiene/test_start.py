@@ -134,7 +134,7 @@ AFTERWARDS = {
     "acp_core.agents.registry": "there are no loops",
     "acp_core.agents.state": "there are no loops",
     "acp_core.fleet.readers": "there are few collaborations",
-    "acp_core.history.serialize": "recording goes after the picture",
+    "acp_core.history.observing": "recording goes after the picture",
     "acp_tui.widgets.markdown_page": "the text of a document comes after the picture",
 }
 

@@ -1,13 +1,16 @@
-"""A run as an OpenTelemetry trace: the JSON form of OTLP, one file that collectors read.
+"""A run in forms that other programs read: a CSV file of its turns, and an OpenTelemetry trace.
 
-The trace is the run; every stay in a phase is a span of it, every turn a span of its phase,
-and a turn links to the one that it answers. Source: OpenTelemetry protocol, "JSON Protobuf
-Encoding", and the semantic conventions for generative AI agents.
+The CSV file has a line for each turn, for spreadsheets. The trace is the JSON form of OTLP: the
+trace is the run; every stay in a phase is a span of it, every turn a span of its phase, and a turn
+links to the one that it answers. Source: OpenTelemetry protocol, "JSON Protobuf Encoding", and the
+semantic conventions for generative AI agents.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +18,43 @@ from acp_core import __version__
 from acp_core.history.reports.report import Report, of_events
 from acp_core.model import Phase, Status, Visit
 
+COLUMNS = (
+    "participant", "since", "since_event", "ended", "event", "kind", "phase", "round", "seconds",
+)  # fmt: skip
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def turns_csv(report: Report) -> str:
+    """The lines. Times are ISO 8601 in UTC; what is not recorded is empty.
+
+    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for turn in report.turns:
+        seconds = ""
+        if turn.since and turn.ended and turn.ended >= turn.since:
+            seconds = f"{(turn.ended - turn.since).total_seconds():g}"
+        cells = (
+            turn.participant, _time(turn.since), turn.since_event or "", _time(turn.ended),
+            turn.event or "", turn.kind, turn.phase, str(turn.round), seconds,
+        )  # fmt: skip
+        writer.writerow([_safe_cell(cell) for cell in cells])
+    return out.getvalue()
+
+
+def _time(at: datetime | None) -> str:
+    return at.isoformat().replace("+00:00", "Z") if at else ""
+
+
+def _safe_cell(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
 _INTERNAL = 1  # SPAN_KIND_INTERNAL
+
 _OK, _ERROR = 1, 2  # STATUS_CODE_OK, STATUS_CODE_ERROR
 
 Json = dict[str, Any]
