@@ -42,8 +42,8 @@ def causes(facts: Facts, outlook: Callable[[], Outlook], case: Case) -> Iterator
     """
     if facts.unsettled:
         return  # a file is being written just now
-    for group in (matters_log, matters_log):
-        for cause in group.causes(facts, case):
+    for group in (matters_log.log_causes, matters_log.half_done_causes):
+        for cause in group(facts, case):
             doubtful = cause.remedy == REPAIR and (
                 cause.code in _DOUBTFUL or not facts.participants
             )
