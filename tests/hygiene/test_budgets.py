@@ -34,8 +34,7 @@ COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp
                  "acp_core.protocols.folder.actions.agents",
                  "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",
                  "acp_core.protocols.folder.skill", "acp_core.protocols.folder.write.append",
-                 "acp_core.protocols.folder.write.damage", "acp_core.protocols.folder.write.init",
-                 "acp_core.protocols.folder.write.repair_plan",
+                 "acp_core.protocols.folder.write.repair", "acp_core.protocols.folder.write.init",
                  "importlib.metadata", "linkify_it", "markdown_it"}  # fmt: skip
 """What it imports after the first picture of a healthy collaboration only: what acts, prompts or
 repairs, what other accounts do, and what renders documents."""
@@ -140,6 +139,6 @@ def test_the_newest_event_of_a_collaboration_needs_nothing_that_acts_or_renders(
         [sys.executable, "-c", READ, str(folder)], capture_output=True, text=True, check=True
     )
     modules = set(ran.stdout.split())
-    assert "acp_core.protocols.folder.causes" in modules  # it was diagnosed
+    assert "acp_core.protocols.folder.matters.causes" in modules  # it was diagnosed
     assert COLLABORATION & modules == set()
     assert within(modules, OPENED)

@@ -24,7 +24,9 @@ from tests.hygiene.sources import (
 )
 
 SCREENS = ("textual", "acp_tui")
-PORTABLE = ("schema", "state", "rules", "prompts", "write", "actions.agents")
+PORTABLE = (
+    "schema", "state", "rules", "matters.guard", "prompts", "write", "actions.agents",
+)  # fmt: skip
 
 
 @cache

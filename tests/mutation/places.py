@@ -19,7 +19,7 @@ GUARDS = (
     "acp_core/files/run_folder.py", "acp_core/files/sync.py",
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
-    "acp_core/protocols/folder/write/guard.py", "acp_core/protocols/folder/write/hopeless.py",
+    "acp_core/protocols/folder/matters/guard.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/seals.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
@@ -77,7 +77,7 @@ UNDEFENDED = (
         "tests/protocols/folder/test_append_safety.py::test_a_review_whose_event_cannot_be_appended_is_taken_back",
     ),
     Undefended(
-        "acp_core/protocols/folder/read/file.py", "and not self._again:", "and True:",
+        "acp_core/protocols/folder/read/facts.py", "and not self._again:", "and True:",
         "tests/protocols/folder/test_following.py::test_two_edits_within_one_tick_of_the_clock_are_both_seen",
     ),
     Undefended(

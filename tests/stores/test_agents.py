@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder.conduct import shared_turns
+from acp_core.protocols.folder.conduct import turns
 from acp_core.protocols.folder.write import handover
 from tests.stores import mirrors
 from tests.stores.hosts import ID, Host, git, repository, shared, started
@@ -264,7 +264,7 @@ def test_a_note_that_an_agent_wrote_pauses_no_loop(
         monkeypatch.setenv(name, b.env[name])
 
     def trouble() -> str:
-        return shared_turns.trouble(str(b.folder), "reader", take=True, stays=False)
+        return turns.trouble(str(b.folder), "reader", take=True, stays=False)
 
     for told in ('{"reached": false, "reason": "x"}', "[]", "{"):
         (b.folder / handover.NOTE).write_text(told)

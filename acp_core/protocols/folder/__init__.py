@@ -39,8 +39,8 @@ PROTOCOL = Protocol(
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     tools="acp_core.protocols.folder.actions.tools:TOOLS",
     acts=f"{_TABLE}:ALL",
-    newest="acp_core.protocols.folder.read.newest:newest",
-    past="acp_core.protocols.folder.past.derive:FolderDerivation",
+    newest="acp_core.protocols.folder.read.detect:newest",
+    past="acp_core.protocols.folder.past:FolderDerivation",
     commands=(
         group("new", "Create a collaboration and start its agents", f"{_TABLE}:NEW"),
         _at_every_turn("init", "Start a collaboration in a folder"),

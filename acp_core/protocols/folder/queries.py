@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from acp_core.model.action_spec import Answer
-from acp_core.protocols.folder.actions.asking import answered, sentence
-from acp_core.protocols.folder.mirror import permits
-from acp_core.protocols.folder.write import Refused
+from acp_core.model.errors import Refused
+from acp_core.protocols.folder.conduct import permits
+from acp_core.protocols.folder.write.asking import answer_of, request_sentence
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -74,4 +74,4 @@ def _lease(lease: Lease, advice: str) -> str:
 def _asked(request: Asked) -> str:
     by = asking.who(request)
     text = f" ({request.text})" if request.text else ""
-    return f"{by} asked {request.host} to {sentence(request)}{text}: {answered(request)}"
+    return f"{by} asked {request.host} to {request_sentence(request)}{text}: {answer_of(request)}"

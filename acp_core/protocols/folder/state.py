@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from acp_core.model.light import NamedTuple
-from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry
+from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
+from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry, list_in
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.schema import Entry
 
 ACTIONS = {
     "proposal_submitted": "proposal submission",
@@ -25,6 +28,7 @@ ACTIONS = {
     "deliverable_revised": "deliverable revision",
     "deliverable_frozen": "deliverable freeze",
 }
+
 ALLOWED_FROM = {
     "proposal_submitted": ("drafting", "revising"),
     "review_submitted": ("reviewing",),
@@ -38,6 +42,7 @@ ALLOWED_FROM = {
     "deliverable_revised": ("revising", "decision_review"),
     "deliverable_frozen": ("readiness_check",),
 }
+
 # Those that need little but the right phase and the right author.
 _PLAIN = frozenset(
     ("proposal_submitted", "review_submitted", "proposal_revised", "decision_proposed", "question_classified")
@@ -447,3 +452,46 @@ def derive(
     machine = Machine(participants, dialect)
     found = [(entry, problem) for entry in entries for problem in machine.feed(entry)]
     return machine, found
+
+
+def fields_after(
+    protocol: dict[str, Any],
+    machine: Machine,
+    first: Entry | None,
+    last: Entry | None,
+    frozen: set[str | None],
+) -> dict[str, Any]:
+    """protocol.json as it must be after a log of these events.
+
+    Args:
+        protocol: as it is; every key that is not derived is kept.
+        machine: the state that the log leads to.
+        first, last: its first and last event.
+        frozen: the supporting deliverables that were frozen.
+    """
+    fields = dict(protocol)
+    fields["currentPhase"] = machine.phase or "drafting"
+    fields["proposalOwner"] = machine.owner or next(iter(machine.participants), "")
+    fields["waitingFor"] = list(machine.waiting)
+    if first is not None and last is not None:
+        fields["updatedAt"] = last.at
+        fields.setdefault("createdAt", first.at)
+    if frozen and isinstance(fields.get("deliverables"), dict):
+        fields["deliverables"] = _with_frozen_marked(fields, frozen)
+    return fields
+
+
+SUPPORTING_FROZEN = ("deliverable_frozen", "supporting")
+
+
+def _with_frozen_marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]:
+    """The deliverables, with those marked frozen that were frozen by an event."""
+    from acp_core.protocols.folder.schema import deliverables
+
+    block = dict(protocol["deliverables"])
+    items = [*list_in(block, "supporting")]
+    declared = iter(deliverables.declare(protocol).supporting)
+    for position, item in enumerate(items[: deliverables.MAX_DELIVERABLES]):
+        if isinstance(item, dict) and next(declared).reference in frozen:
+            items[position] = item | {"frozen": True}
+    return block | {"supporting": items}

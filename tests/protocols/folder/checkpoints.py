@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_core.files.journal import blocks
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.conduct import waiting
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import V1
-from acp_core.protocols.folder.write import Refused
 from tests.protocols.folder.support import PEOPLE as THREE
 from tests.protocols.folder.test_history import PEOPLE, cut
 

@@ -22,10 +22,11 @@ from acp_core.diagnosis import actions, personal_table
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.loops.acts import names
 from acp_core.model import Cause, Snapshot, SourceState, Status, Verdict
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.folder.rules import Report, validate
-from acp_core.protocols.folder.write import Refused, damage
+from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit import guard
@@ -125,7 +126,7 @@ def check_writes(
 ) -> None:
     """What is said of the log, and what a writer may do with it."""
     hopeless = [
-        text for text in damage.diagnose(str(folder), datetime.now(UTC)).hopeless if NEW in text
+        text for text in repair.diagnose(str(folder), datetime.now(UTC)).hopeless if NEW in text
     ]
     assert bool(hopeless) == beyond, (hopeless, seen.obstacles)
     over = opened.machine.ending or not opened.machine.count

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.protocols.folder.schema.questions import TEMPLATE
+from acp_core.protocols.folder.schema.documents import TEMPLATE
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp

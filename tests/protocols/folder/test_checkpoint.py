@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from acp_core.files.journal import Lines, blocks
 from acp_core.files.locked import LogError, locked
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read import checkpoint
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import V1, V2
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.opened import open_locked
 from tests.protocols.folder.checkpoints import PLACE, derived, kept, recalled, seen

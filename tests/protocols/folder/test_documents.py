@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.protocols.folder.schema import deliverables, documents, questions
+from acp_core.protocols.folder.schema import deliverables, documents
 from acp_core.protocols.folder.schema.documents import (
     scan_conclusion,
     scan_decisions,
@@ -302,13 +302,13 @@ def test_a_review_says_what_its_lines_say(lines: list[str], end: str) -> None:
     assert found.questions == _asked_line_by_line(text, found)
 
 
-def _asked_line_by_line(text: str, review: documents.Review) -> tuple[questions.Asked, ...]:
+def _asked_line_by_line(text: str, review: documents.Review) -> tuple[documents.Asked, ...]:
     seqs = {heading.line: heading.seq for heading in review.headings.values()}
-    found: list[questions.Asked] = []
-    reading, asking = questions._Reading(text, {}, found), False
+    found: list[documents.Asked] = []
+    reading, asking = documents._Reading(text, {}, found), False
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("## "):
             reading._seq = seqs.get(number)
         reading._line = number
         asking = not line.startswith("#") and reading._asks(line, asking)
-    return tuple(each for each in found if not questions._NOTHING.fullmatch(each.text.strip()))
+    return tuple(each for each in found if not documents._NO_QUESTIONS.fullmatch(each.text.strip()))

@@ -13,7 +13,7 @@ import pytest
 from acp_core.files.locked import locked
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import Snapshot, SourceState, Verdict
-from acp_core.protocols.folder.read import facts, file
+from acp_core.protocols.folder.read import facts
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.rules import validate
 from tests.protocols.folder.support import (
@@ -93,7 +93,7 @@ def _coarse(path: str) -> Stamp | None:
 def test_two_edits_within_one_tick_of_the_clock_are_both_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file, "stamp", _coarse)
+    monkeypatch.setattr(facts, "stamp", _coarse)
     folder = make_v1(tmp_path / "run", "drafting")
     collaboration, _ = opened(folder)
     at = (time.time_ns() + 60 * 10**9,) * 2  # just now, however slow the machine is

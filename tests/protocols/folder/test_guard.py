@@ -14,12 +14,11 @@ import pytest
 from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
+from acp_core.protocols.folder.matters.guard import obstacles
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules import validate
-from acp_core.protocols.folder.write.charter import charter_of
-from acp_core.protocols.folder.write.guard import obstacles
-from acp_core.protocols.folder.write.templates import document
+from acp_core.protocols.folder.write.init import charter_of, document
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.damage import Damage, both, event, line
 from tests.protocols.folder.running import acp, append, block, files, log

@@ -218,7 +218,7 @@ def test_walking_through_outlines_makes_no_event_and_cuts_nothing_up(
     history = History(PEOPLE, V1)
     for block in blocks(rounds(5_000)):
         history.read(block)
-    monkeypatch.setattr("acp_core.protocols.folder.read.entries.parse_line", None)
+    monkeypatch.setattr("acp_core.protocols.folder.read.log.parse_line", None)
     assert [entry.seq for entry in history.entries.outlines()] == list(range(1, 5_001))
     pieces = [piece for piece in history.entries._pieces if not isinstance(piece, list)]
     assert any(isinstance(piece._held, bytes) for piece in pieces)
@@ -227,11 +227,10 @@ def test_walking_through_outlines_makes_no_event_and_cuts_nothing_up(
 def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     parse = schema.parse_line
-    for module in ("log", "entries"):
-        monkeypatch.setattr(
-            f"acp_core.protocols.folder.read.{module}.parse_line",
-            lambda raw, line: made.append(line) or parse(raw, line),  # type: ignore[func-returns-value]
-        )
+    monkeypatch.setattr(
+        "acp_core.protocols.folder.read.log.parse_line",
+        lambda raw, line: made.append(line) or parse(raw, line),  # type: ignore[func-returns-value]
+    )
     history = History(PEOPLE, V1)
     for block in blocks(rounds(5_000)):
         history.read(block)

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
+from acp_core.model.errors import Refused
 from acp_core.model.story import summed
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
-from acp_core.protocols.folder.write import Refused, damage
+from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.support import line_of, make_v1, make_v2
 
@@ -58,7 +59,7 @@ def look(collaboration: FolderCollaboration, now: datetime) -> dict[str, Any]:
 
 def planned(folder: Path, now: datetime) -> tuple[str, ...]:
     try:
-        return tuple(fix.sentence for fix in damage.diagnose(str(folder), now).fixes)
+        return tuple(fix.sentence for fix in repair.diagnose(str(folder), now).fixes)
     except Refused:
         return ()
 

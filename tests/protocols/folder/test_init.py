@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import rules, schema
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write import init as start
-from acp_core.protocols.folder.write.charter import charter_of
+from acp_core.protocols.folder.write.init import charter_of
 from tests.protocols.folder.running import Ran, acp, files
 from tests.protocols.folder.support import change_protocol, make_v1, make_v2, read_protocol
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.model import Visit
-from acp_core.protocols.folder.causes import rounds
+from acp_core.protocols.folder.matters import gates
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import V1, Entry, parse_time
 from acp_core.protocols.folder.state import Machine
-from acp_core.protocols.folder.view import pace
-from acp_core.protocols.folder.view.pace import Pace
-from acp_core.protocols.folder.view.phases import LABELS, Ended, Rail, Stays
+from acp_core.protocols.folder.view import story
+from acp_core.protocols.folder.view.story import Pace
+from acp_core.protocols.folder.view.timeline import LABELS, Ended, Rail, Stays
 
 PEOPLE = ("ana", "ben")
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -64,8 +64,8 @@ def took(latest: list[Entry], participant: str) -> tuple[float, ...]:
 def test_the_latest_turns(drawn, regular: bool, looked: int, step: int) -> None:  # type: ignore[no-untyped-def]
     made = entries(drawn, regular=regular)
     history, known = History(PEOPLE, V1), Pace()
-    before = pace._LOOKED, pace._KEPT
-    pace._LOOKED, pace._KEPT = looked, 3
+    before = story._LOOKED, story._KEPT
+    story._LOOKED, story._KEPT = looked, 3
     try:
         for start in range(0, len(made), step):
             history.feed(made[start : start + step])
@@ -73,7 +73,7 @@ def test_the_latest_turns(drawn, regular: bool, looked: int, step: int) -> None:
                 latest = made[: start + step][-looked:]
                 assert known.of(history, name) == took(latest, name)
     finally:
-        pace._LOOKED, pace._KEPT = before
+        story._LOOKED, story._KEPT = before
 
 
 class Folder:
@@ -104,12 +104,12 @@ def test_the_latest_rounds(drawn, regular: bool, looked: int, asked: dict[int, i
         least.append(number)
         return asked
 
-    before = rounds._LOOKED, rounds._asked
-    rounds._LOOKED, rounds._asked = looked, of_file  # type: ignore[assignment]
+    before = gates._LOOKED, gates._asked
+    gates._LOOKED, gates._asked = looked, of_file  # type: ignore[assignment]
     try:
-        found = list(rounds.required(Folder(history)))  # type: ignore[arg-type]
+        found = list(gates.required(Folder(history)))  # type: ignore[arg-type]
     finally:
-        rounds._LOOKED, rounds._asked = before
+        gates._LOOKED, gates._asked = before
     named: list[list[int]] = []
     for entry in latest:
         if entry.event == "proposal_submitted":
@@ -135,10 +135,10 @@ LINES = st.lists(
 def test_older_reviews_are_not_gone_through(written, least: int) -> None:  # type: ignore[no-untyped-def]
     texts = ["".join(lines) + review(seq, n) for seq, (lines, n) in enumerate(written, 1)]
     text = "# Review\n\n" + "".join(texts)
-    every = rounds.required_changes(text)
-    found = rounds.required_changes(rounds._latest(text, least), least)
+    every = gates.required_changes(text)
+    found = gates.required_changes(gates._latest(text, least), least)
     assert found == {seq: n for seq, n in every.items() if seq >= least}
-    assert rounds._latest(text, least).count(" - seq ") <= max(1, len(texts) - max(0, least - 2))
+    assert gates._latest(text, least).count(" - seq ") <= max(1, len(texts) - max(0, least - 2))
 
 
 PHASES = st.lists(st.sampled_from((*LABELS, "blocked")), max_size=30)

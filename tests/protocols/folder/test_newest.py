@@ -76,7 +76,7 @@ def test_a_folder_that_shows_a_collaboration_of_another_host_tells_none(
     """What lies there may be old: the store has what happened since."""
     folder = make_v1(tmp_path / "c")
     (folder / "mirror.json").write_text("{}")
-    monkeypatch.setattr("acp_core.protocols.folder.read.newest.shows_mirror", lambda path: True)
+    monkeypatch.setattr("acp_core.protocols.folder.read.detect.shows_mirror", lambda path: True)
     assert told(folder) == ()
 
 

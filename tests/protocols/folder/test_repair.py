@@ -13,7 +13,7 @@ import pytest
 
 from acp_core.files import mounts
 from acp_core.protocols.folder import rules, schema
-from acp_core.protocols.folder.write import backups
+from acp_core.protocols.folder.write import edits
 from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
 from tests.support.private import open_to_others
@@ -300,11 +300,12 @@ def test_it_asks_before_it_does_anything(tmp_path: Path, monkeypatch: pytest.Mon
 def test_it_does_only_what_it_showed(tmp_path: Path) -> None:
     from datetime import UTC, datetime
 
-    from acp_core.protocols.folder.write import Refused, damage, repair
+    from acp_core.model.errors import Refused
+    from acp_core.protocols.folder.write import repair
 
     folder = make_v1(tmp_path / "run", "revising")
     change_protocol(folder, currentPhase="reviewing")
-    plan = damage.diagnose(str(folder), datetime.now(UTC))
+    plan = repair.diagnose(str(folder), datetime.now(UTC))
     append(folder, "reader", "blocked", 2)  # the writer mends it on the way
     before = files(folder)
     with pytest.raises(Refused, match="nothing was done"):
@@ -433,5 +434,5 @@ def test_nothing_is_repaired_where_locks_protect_nothing(
 
 def test_copies_lie_below_a_name_that_tells_the_folder(tmp_path: Path) -> None:
     """Two folders of one name have a place each; no sign of a name means anything in a path."""
-    first, second = (backups.place(str(tmp_path / each / "My run-1.x")) for each in "ab")
+    first, second = (edits.place(str(tmp_path / each / "My run-1.x")) for each in "ab")
     assert os.path.basename(first).startswith("My_run-1.x-") and first != second

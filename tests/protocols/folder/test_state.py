@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.facts import Pairing
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.rules import documents as document_rules
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import Entry, documents
-from acp_core.protocols.folder.schema.review_headings import Pairing
 from acp_core.protocols.folder.state import Machine, derive
 from tests.protocols.folder.small_model import GATE, OWNERS, Model, Texts
 
@@ -125,7 +125,7 @@ class Protocol(RuleBasedStateMachine):
             review=None,
             pairing=Pairing(),
         )
-        found = {f.code for check in document_rules.RULES for f in check(facts)}
+        found = {f.code for check in checks.DOCUMENT_RULES for f in check(facts)}
         expected = self.texts.wrong(
             "decision_accepted" in self.seen,
             "readiness_passed" in self.seen,

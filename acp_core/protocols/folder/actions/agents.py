@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 from acp_core.files.journal import without_collector
 from acp_core.model.action_field import PARTICIPANTS, Field, Kind
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.command_line import (
     close_output,
     is_script,

@@ -9,14 +9,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core.model import Action
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions.changing import changing
 from acp_core.protocols.folder.actions.common import open_folder
 from acp_core.protocols.folder.actions.table_turns import ANSWER_QUESTION
 from acp_core.protocols.folder.schema import documents
-from acp_core.protocols.folder.schema.documents import Review
-from acp_core.protocols.folder.schema.questions import ANSWER, OVER, Asked
+from acp_core.protocols.folder.schema.documents import ANSWER, OVER, Asked, Review
 from acp_core.protocols.folder.view.questions import named
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import Opened
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values

@@ -10,9 +10,14 @@ from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder.actions.table_share import ASKING
-from acp_core.protocols.folder.mirror import permits
+from acp_core.protocols.folder.conduct import permits
 from acp_core.protocols.folder.write import asking as requests
-from acp_core.protocols.folder.write.asking import Wanted
+from acp_core.protocols.folder.write.asking import (
+    _SHOWN_ANSWER,
+    Wanted,
+    answer_of,
+    request_sentence,
+)
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import note
@@ -31,7 +36,6 @@ _STATES = {
     asking.EXPIRED: OutcomeState.REFUSED,
     "": OutcomeState.REQUESTED,
 }
-_SHOWN = 300
 
 
 def ask_host(context: Context, now: datetime) -> Action:
@@ -95,36 +99,17 @@ def _elsewhere(folder: str) -> dict[str, str]:
 def _preview(folder: str, values: Values) -> Preview:
     request = requests.checked(folder, _wanted(values))
     host, who = clean_line(request.host, 80), clean_line(request.participant, 200)
-    text = f" with the message “{clean_line(request.text, _SHOWN)}”" if request.text else ""
+    text = f" with the message “{clean_line(request.text, _SHOWN_ANSWER)}”" if request.text else ""
     return Preview(
-        safe(f"Ask {host} to {sentence(request)}{text}."),
+        safe(f"Ask {host} to {request_sentence(request)}{text}."),
         notes=(safe(f"{host} follows the request only if its owner accepts {request.verb} requests for {who}"),),
     )  # fmt: skip
-
-
-def sentence(request: Asked) -> str:
-    """What a host is asked to do."""
-    who = clean_line(request.participant, 200)
-    return {
-        "start": f"start {who}'s loop",
-        "stop": f"stop {who}'s loop",
-        "nudge": f"send {who} a message",
-        "take": f"let {who} act there",
-        asking.ALLOW: f"allow once what {who} asks for",
-        asking.REJECT: f"reject what {who} asks for",
-    }.get(request.verb, clean_line(f"{request.verb} {who}", 200))
-
-
-def answered(request: Asked) -> str:
-    """How a request stands, in words."""
-    said = f": {clean_line(request.sentence, _SHOWN)}" if request.sentence else ""
-    return f"{clean_line(request.state, 40)}{said}" if request.state else "open"
 
 
 def _outcome(folder: str, request: Asked) -> Outcome:
     host = clean_line(request.host, 80)
     if request.state:
-        text = f"{host}: {answered(request)}"
+        text = f"{host}: {answer_of(request)}"
     else:
         shown = shlex.quote(clean_line(folder, 4_096))
         text = f"{host} has not answered yet; `acp hosts {shown}` shows its answer"

@@ -16,10 +16,10 @@ from acp_core.model.snapshot import Document, Gate, Row, Severity, Snapshot, Tar
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.common import OpenFolder
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.standing import current_phase
+from acp_core.protocols.folder.read.list_summary import current_phase
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.schema.deliverables import Content
-from acp_core.protocols.folder.schema.questions import Asked
+from acp_core.protocols.folder.schema.documents import Asked
 from acp_core.protocols.folder.view import story
 from acp_core.protocols.kit.wording import safe
 

@@ -12,18 +12,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import card_facts as facts
 from acp_core.protocols.folder.actions.answering import open_questions
 from acp_core.protocols.folder.actions.card_facts import Matter
 from acp_core.protocols.folder.actions.common import open_folder, who_may
-from acp_core.protocols.folder.actions.names import ANSWERING, BLOCK, CHECK, CONTINUE, SETTLE
 from acp_core.protocols.folder.actions.readiness import is_due, is_unsettled, open_gates
+from acp_core.protocols.folder.read.turn_steps import event_of_turn
 from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.act_names import (
+    ANSWER_QUESTION,
+    BLOCK,
+    CHECK_GATES,
+    CONTINUE,
+    SETTLE_QUESTIONS,
+)
 from acp_core.protocols.folder.schema.deliverables import Content
-from acp_core.protocols.folder.schema.questions import OVER, Asked
-from acp_core.protocols.folder.view.participants import event_of_turn
-from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.schema.documents import OVER, Asked
 from acp_core.protocols.kit.starting import starter
 from acp_core.protocols.kit.wording import safe
 
@@ -268,7 +274,7 @@ _OUTCOMES = (("proceed", "Proceed"), ("do_not_proceed", "Do not proceed"), ("def
 
 
 def _settling() -> CardVerdict:
-    return CardVerdict("Resolve the questions", SETTLE, asks=("questions",))
+    return CardVerdict("Resolve the questions", SETTLE_QUESTIONS, asks=("questions",))
 
 
 def _met(unmet: dict[str, str]) -> list[CardVerdict]:
@@ -277,7 +283,7 @@ def _met(unmet: dict[str, str]) -> list[CardVerdict]:
     There is one for all of them besides.
     """
     ordered = sorted(unmet.items(), key=lambda each: each[1] == documents.READY)
-    return [CardVerdict(f"Met: {_short(gate)}", CHECK, ((name, "true"),))
+    return [CardVerdict(f"Met: {_short(gate)}", CHECK_GATES, ((name, "true"),))
             for name, gate in ordered][: KEYS - len(_OUTCOMES) - 1]  # fmt: skip
 
 
@@ -326,7 +332,7 @@ def _blocked(matter: Matter) -> Iterator[Card]:
 def _unsettled(matter: Matter, turns: Iterable[Card]) -> Iterator[Card]:
     """What readiness.md leaves open, where nothing goes on before it is settled."""
     opened = matter.here.opened
-    shown = any(card.verdict(SETTLE) is not None for card in turns)
+    shown = any(card.verdict(SETTLE_QUESTIONS) is not None for card in turns)
     if shown or not is_due(opened) or not is_unsettled(opened):
         return
     yield _card(
@@ -377,7 +383,7 @@ def _questions(matter: Matter) -> Iterator[Card]:
     }
     made = facts.latest_reviews(matter, opened.next_seq)
     for question in matter.snapshot.questions[: facts.MOST]:
-        asked = waiting.get(question.given) if question.action == ANSWERING else None
+        asked = waiting.get(question.given) if question.action == ANSWER_QUESTION else None
         if asked is None:
             continue
         entry = [each for each in made if each.seq == asked.seq]
@@ -385,5 +391,5 @@ def _questions(matter: Matter) -> Iterator[Card]:
             matter, question.key, f"{question.participant} asks a question", asked.text,
             question.participant or "", question.since,
             sections=(facts.question(matter, asked), *facts.reviews(matter, entry)[:3]),
-            verdicts=(CardVerdict("Answer", ANSWERING, question.given, ("answer",)),),
+            verdicts=(CardVerdict("Answer", ANSWER_QUESTION, question.given, ("answer",)),),
         )  # fmt: skip

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
 from acp_core.protocols.folder.actions import writing
 from acp_core.protocols.folder.actions.common import OpenFolder
 from acp_core.protocols.folder.actions.display import file_change
-from acp_core.protocols.folder.write import Refused, backups
+from acp_core.protocols.folder.write import edits
 from acp_core.protocols.folder.write.edits import Edit
 from acp_core.protocols.folder.write.opened import Opened, lock
 from acp_core.protocols.kit.binding import Narrowed, bound
@@ -59,7 +60,7 @@ def changing(
     def perform(values: Values) -> Outcome:
         with lock(folder):
             made = edit(values)
-            backups.keep(folder, document, made.before, datetime.now(UTC))
+            edits.keep(folder, document, made.before, datetime.now(UTC))
             made.apply()
         return Outcome(OutcomeState.DONE, f"Changed {document}.")
 

@@ -11,7 +11,7 @@ from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import PROTOCOL, schema
 from acp_core.protocols.folder.schema import Entry, deliverables
 from acp_core.protocols.folder.state import Illegal
-from acp_core.protocols.folder.write import repair_plan
+from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.registry import load
@@ -63,7 +63,7 @@ def open_folder(context: Context, now: datetime) -> OpenFolder:
     if isinstance(context, OpenFolder):
         return context
     collaboration = read_collaboration(context, now)
-    opened = repair_plan.opened(collaboration.facts) or open_unlocked(collaboration.key, full=True)
+    opened = repair.opened(collaboration.facts) or open_unlocked(collaboration.key, full=True)
     people = {
         each.id for each in collaboration.refresh(now).participants if each.kind == "human"
     }  # in their safe form

@@ -7,11 +7,12 @@ from datetime import datetime
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.common import open_folder
 from acp_core.protocols.folder.actions.display import file_change, new_file
 from acp_core.protocols.folder.actions.table_files import CONTINUATION
-from acp_core.protocols.folder.write import Refused, continuation
+from acp_core.protocols.folder.write import continuation
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.command_line import say, say_json

@@ -12,11 +12,11 @@ from pathlib import Path
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_field import Kind
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions import initial
 from acp_core.protocols.folder.actions.table_agents import DIALECTS, INIT
 from acp_core.protocols.folder.actions.table_new import NEW
 from acp_core.protocols.folder.schema.deliverables import TYPES
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.init import initialise
 from acp_core.protocols.kit.binding import Context, Location, Narrowed, bound, command_of
 from acp_core.protocols.kit.starting import Team, followed, starter, team_of, with_start

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from acp_core.model.action import Action, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec, Field
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
 from acp_core.protocols.folder.actions.appending import write
 from acp_core.protocols.folder.actions.common import (
@@ -23,7 +24,6 @@ from acp_core.protocols.folder.actions.common import (
 )
 from acp_core.protocols.folder.actions.previewing import preview
 from acp_core.protocols.folder.actions.table_turns import BLOCKING
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit.binding import Context, Narrowed, bound

@@ -9,11 +9,10 @@ import os
 from datetime import UTC, datetime
 
 from acp_core.model.action import Preview
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions.display import new_file
 from acp_core.protocols.folder.schema.deliverables import CUSTOM
-from acp_core.protocols.folder.write import Refused
-from acp_core.protocols.folder.write.init import EXISTS, files
-from acp_core.protocols.folder.write.init_checks import Wish, charter_for
+from acp_core.protocols.folder.write.init import EXISTS, Wish, charter_for, files
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions import table
 from acp_core.protocols.folder.actions.common import OpenFolder, open_folder, who_may
 from acp_core.protocols.folder.actions.readiness import is_due
@@ -19,7 +20,6 @@ from acp_core.protocols.folder.actions.table_turns import (
     SETTLE_QUESTIONS,
     TURNS,
 )
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.kit.binding import bind_all, bind_named
 
 if TYPE_CHECKING:

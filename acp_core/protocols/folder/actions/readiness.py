@@ -10,15 +10,14 @@ from datetime import datetime
 
 from acp_core.model import Action
 from acp_core.model.action_field import Field, Kind
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions import writing
 from acp_core.protocols.folder.actions.changing import changing
 from acp_core.protocols.folder.actions.common import open_folder, title
 from acp_core.protocols.folder.actions.table_turns import CHECK_GATES, SETTLE_QUESTIONS
-from acp_core.protocols.folder.causes.gates import gate_fields, nearest_line
+from acp_core.protocols.folder.matters.gates import gate_fields, nearest_line
 from acp_core.protocols.folder.schema import documents
-from acp_core.protocols.folder.schema.documents import Readiness
-from acp_core.protocols.folder.schema.questions import OVER
-from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.schema.documents import OVER, Readiness
 from acp_core.protocols.folder.write.gates import READINESS, document_text
 from acp_core.protocols.folder.write.opened import Opened
 from acp_core.protocols.kit.binding import Context

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.rules import validate
-from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.folder.write import repair as mending
-from acp_core.protocols.folder.write.damage import Plan
-from acp_core.protocols.folder.write.repair import diff
+from acp_core.protocols.folder.write.repair import Plan, diff
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.values import Values
 
@@ -20,7 +19,7 @@ def repair(values: Values) -> int:
     folder = values.folder
     if values.json and not (values.yes or values.dry_run):
         raise Refused("--json needs --yes or --dry-run")
-    plan = damage.diagnose(folder, utc_now())
+    plan = mending.diagnose(folder, utc_now())
     mends = bool(plan.fixes) and not values.dry_run
     copies: tuple[str, ...] = ()
     if mends and values.yes:  # before anything is said: whoever listens may go away

@@ -6,16 +6,16 @@ from datetime import datetime
 
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.actions.common import read_collaboration
 from acp_core.protocols.folder.actions.display import file_change, new_file
 from acp_core.protocols.folder.actions.table_files import REPAIRING
-from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.folder.write import repair as mending
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
-_VERBS = {damage.CREATE: "create", damage.FINISH: "append"}
+_VERBS = {mending.CREATE: "create", mending.FINISH: "append"}
 
 
 def repairing(context: Context, now: datetime) -> Action:
@@ -28,17 +28,17 @@ def repairing(context: Context, now: datetime) -> Action:
     collaboration = read_collaboration(context, now)
     fixes = collaboration.outlook.planned(collaboration.facts, now)
     folder = collaboration.key
-    shown: list[damage.Plan] = []  # what the last preview showed is what is done
+    shown: list[mending.Plan] = []  # what the last preview showed is what is done
 
     def preview(values: Values) -> Preview:
-        plan = damage.diagnose(folder, utc_now())
+        plan = mending.diagnose(folder, utc_now())
         shown[:] = [plan]
         if not plan.fixes:
             raise Refused("there is nothing left to repair")
         return _preview_of(plan)
 
     def perform(values: Values) -> Outcome:
-        mending.repair(shown[0] if shown else damage.diagnose(folder, utc_now()))
+        mending.repair(shown[0] if shown else mending.diagnose(folder, utc_now()))
         return _validated(folder)
 
     return bound(
@@ -51,7 +51,7 @@ def repairing(context: Context, now: datetime) -> Action:
     )
 
 
-def _preview_of(plan: damage.Plan) -> Preview:
+def _preview_of(plan: mending.Plan) -> Preview:
     return Preview(
         sentence=safe("; ".join(fix.sentence for fix in plan.fixes)),
         changes=tuple(
@@ -62,9 +62,9 @@ def _preview_of(plan: damage.Plan) -> Preview:
     )
 
 
-def _difference(fix: damage.Fix) -> str:
+def _difference(fix: mending.Fix) -> str:
     """What a fix changes, safe to show."""
-    if fix.verb == damage.CREATE:
+    if fix.verb == mending.CREATE:
         return new_file(fix.path, fix.after).diff
     return file_change(fix.path, fix.name, fix.before, fix.after).diff
 

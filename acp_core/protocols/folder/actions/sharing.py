@@ -9,23 +9,17 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_share
-from acp_core.protocols.folder.mirror import sharing as mirrors
-from acp_core.protocols.folder.mirror.joining import is_reader
-from acp_core.protocols.folder.mirror.publishing import Leaving as Mirroring
-from acp_core.protocols.folder.write import (
-    Refused,
-    settling,
-    shared_leases,
-    sharing_group,
-    synchronizing,
-)
+from acp_core.protocols.folder.conduct import mirroring
+from acp_core.protocols.folder.conduct.mirroring import Leaving as Mirroring
+from acp_core.protocols.folder.write import conflict_resolution, shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write.opened import is_shared, open_unlocked, read_protocol
-from acp_core.protocols.folder.write.sharing import Leaving
-from acp_core.protocols.folder.write.synchronizing import Synced
+from acp_core.protocols.folder.write.shared import Synced
+from acp_core.protocols.folder.write.sharing import Leaving, is_reader
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say, warn
 from acp_core.protocols.kit.parser import confirmed, say_object, show
@@ -120,7 +114,7 @@ def _plan(folder: str, values: Values) -> Preview:
         shares.refuse_group(folder)
     notes = []
     if values.group:
-        sharing_group.group_number(values.group)
+        shares.group_number(values.group)
         notes.append(
             f"the accounts of the group {values.group} on this machine can write in the folder"
         )
@@ -135,10 +129,10 @@ def _plan(folder: str, values: Values) -> Preview:
             raise Refused(f"{folder} is not shared; `acp share {folder} URL --exclusive` shares it")
         open_unlocked(folder)
         return Preview("Change who can write in this folder.", notes=tuple(map(safe, notes)))
-    if mirrors.kind_of(folder):
+    if mirroring.kind_of(folder):
         if values.group or values.exclusive:
             raise Refused("--group and --exclusive are for folder collaborations")
-        return _mirror_preview(mirrors.plan(folder, values.url, values.id))
+        return _mirror_preview(mirroring.plan(folder, values.url, values.id))
     preview = _preview(shares.leaving(folder, values.url, values.id))
     return replace(preview, notes=(*preview.notes, *map(safe, notes)))
 
@@ -147,10 +141,10 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
     """Share a folder, as `_plan` says; a sentence on it, and what left."""
     _plan(folder, values)
     said = []
-    if values.url and mirrors.kind_of(folder):
-        return mirrors.begin(folder, values.url, values.id), None
+    if values.url and mirroring.kind_of(folder):
+        return mirroring.begin(folder, values.url, values.id), None
     if values.group:
-        sharing_group.open_to(folder, values.group)
+        shares.open_to(folder, values.group)
         said.append(f"The group {values.group} can write in the folder.")
     done = shares.share(folder, values.url, values.id) if values.url else None
     if values.exclusive:
@@ -201,7 +195,7 @@ def sync(values: Values) -> int:
                 say(line)
         return 2 if done.failed else 0
     from acp_core.protocols.folder.conduct import syncing as process
-    from acp_core.protocols.folder.mirror.process import process_for
+    from acp_core.protocols.folder.conduct.mirroring import process_for
 
     return process.run(values.folder, as_json=values.json, make=process_for)
 
@@ -237,27 +231,27 @@ def _once(folder: str, values: Values) -> Once:
     """Settle what is asked for, and look at the store once."""
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
-    if mirrors.is_mirror(folder):
+    if mirroring.is_mirror(folder):
         _must_only_look(values)
-        return Once(mirrors.sync_once(folder))
+        return Once(mirroring.sync_once(folder))
     lines = []
     failed = False
     if values.mine:
-        lines.append(settling.settle(folder, values.mine, mine=True))
+        lines.append(conflict_resolution.settle(folder, values.mine, mine=True))
     if values.theirs:
-        lines.append(settling.settle(folder, values.theirs, mine=False))
+        lines.append(conflict_resolution.settle(folder, values.theirs, mine=False))
     if values.merge:
-        lines.append(settling.merge(folder, values.merge))
+        lines.append(conflict_resolution.merge(folder, values.merge))
     if values.again:
-        done = settling.again(folder)
+        done = conflict_resolution.again(folder)
         lines += done.lines
         failed = done.refused
     with open_engine(manifests.pinned_address(folder)) as engine:
         if values.delete:
-            synchronizing.delete(folder, engine, values.delete)
+            shared.delete(folder, engine, values.delete)
             lines.append(f"{values.delete} is deleted")
         if values.release:
-            back = shared_leases.release(folder, engine, (values.release,))
+            back = shared.release(folder, engine, (values.release,))
             lines.append(
                 f"{values.release} can act elsewhere"
                 if back
@@ -265,9 +259,9 @@ def _once(folder: str, values: Values) -> Once:
             )
         if values.take:
             _must_take_part(folder, values.take)
-            shared_leases.take_lease(folder, engine, values.take, "sync", take=True)
+            shared.take_lease(folder, engine, values.take, "sync", take=True)
             lines.append(f"{values.take} acts here")
-        return Once((*lines, *sentences(synchronizing.sync(folder, engine))), failed)
+        return Once((*lines, *sentences(shared.sync(folder, engine))), failed)
 
 
 def _must_only_look(values: Values) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from acp_core.model.action_field import PARTICIPANTS
 from acp_core.model.action_spec import DONE, PLACE, ActionSpec, Field, Intent, Kind
 from acp_core.protocols.folder.actions.agents import FORCED
-from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
+from acp_core.protocols.folder.schema.act_names import CONTINUE, REPAIR
 from acp_core.protocols.kit import fast_args
 
 _ROOM = "acp_core.protocols.folder"

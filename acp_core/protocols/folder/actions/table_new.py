@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import DONE, PLACE, Kind
-from acp_core.protocols.folder.actions.names import CREATE
 from acp_core.protocols.folder.actions.table_agents import INIT
+from acp_core.protocols.folder.schema.act_names import CREATE
 from acp_core.protocols.kit import fast_args
 
 _fields = {each.name: each for each in INIT.fields}

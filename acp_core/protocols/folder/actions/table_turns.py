@@ -7,8 +7,11 @@ A turn that is legal now has the name of its event. Source: folder protocol spec
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
-from acp_core.protocols.folder.actions.names import ANSWERING, BLOCK, CHECK, SETTLE
 from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.act_names import ANSWER_QUESTION as ANSWERING
+from acp_core.protocols.folder.schema.act_names import BLOCK
+from acp_core.protocols.folder.schema.act_names import CHECK_GATES as CHECK
+from acp_core.protocols.folder.schema.act_names import SETTLE_QUESTIONS as SETTLE
 
 _ROOM = "acp_core.protocols.folder.actions"
 _CLASSES = ", ".join(f"[{word}]" for word in documents.CLASSES)

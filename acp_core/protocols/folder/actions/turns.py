@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from acp_core.model.action_field import Field, Kind
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_turns, writing
 from acp_core.protocols.folder.actions.common import title
 from acp_core.protocols.folder.actions.events import Compose, Turn
 from acp_core.protocols.folder.schema import deliverables, documents
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request
 from acp_core.protocols.folder.write.edits import Edit
 from acp_core.protocols.folder.write.gates import document_text

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acp_core.files import markdown
 from acp_core.files.markdown import normalise
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import documents
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.edits import Edit, content
 from acp_core.protocols.folder.write.opened import path_of
 

@@ -16,24 +16,34 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from acp_core.agents.background import environment
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused, shared_leases
+from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.processes import ASKED
 from acp_core.stores import asking, hosts
+from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, SharingError
 
 _LOOK = 1.0  # seconds between two looks
+
 _SLOW = 5.0  # the same where a look takes long, as over ssh that is not kept open
+
 _LONG = 0.15
+
 _NOTED = 30.0  # seconds between two notes of when a look was
+
 _PATIENCE = 120.0  # seconds for what is asked for
+
 _AT_ONCE = 8  # requests that are being done
+
 _LONGEST = 1_000
+
 _OUTPUT = 1 << 16
+
 _WORDLESS = frozenset({"start", "stop", "take"})  # requests that are a word and a participant
 
 
@@ -178,7 +188,7 @@ class Requests:
     def _taken(self, participant: str) -> tuple[str, str]:
         """Have a participant act on this host from now on."""
         try:
-            shared_leases.take_lease(self.folder, self._engine, participant, "ask", take=True)
+            shared.take_lease(self.folder, self._engine, participant, "ask", take=True)
         except SharingError as error:
             return asking.UNKNOWN, str(error)
         except (Refused, OSError) as error:
@@ -247,3 +257,37 @@ class Requests:
         for id, (request, state, sentence) in list(self._untold.items()):
             self._engine.answer(request, state, sentence)
             del self._untold[id]
+
+
+class MirrorRequests(Requests):
+    """The requests to this host about the collaboration that it conducts."""
+
+    def against(self, request: Asked) -> str:
+        """Why a request is refused; "" where nothing speaks against it."""
+        if request.verb in asking.PERMITS:
+            return against_proven(request, self.address)
+        if request.verb not in ("stop", asking.DECIDE):
+            return "a mirrored run can be asked to stop or to decide, or to answer an agent"
+        if reason := against_proven(request, self.address):
+            return reason
+        if _given(request).get("mirror") != manifests.pinned_mark(self.folder):
+            return "the request is about another run"
+        return ""
+
+    def order(self, request: Asked) -> dict[str, Any]:
+        """What is done, as `acp_core.loops.asked` takes it."""
+        order = super().order(request)
+        if request.verb in asking.PERMITS:
+            return order
+        given = _given(request)
+        return order | {"verb": "act", "text": json.dumps(
+            {"values": given.get("values"), "matter": given.get("matter", ""), "verb": request.verb}
+        )}  # fmt: skip
+
+
+def _given(request: Asked) -> dict[str, Any]:
+    try:
+        value = json.loads(request.text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

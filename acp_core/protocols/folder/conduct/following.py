@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.agents import background
@@ -19,10 +20,13 @@ from acp_core.files import modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.person.paths import state_folder
-from acp_core.protocols.folder.write import handover
+from acp_core.protocols.folder.write import handover, shared
+from acp_core.protocols.folder.write.sharing import bring_mirror, is_reader
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
+from acp_core.stores.engine import StoreUnreachable
+from acp_core.stores.opening import open_engine
 
 try:
     import fcntl
@@ -30,7 +34,9 @@ except ImportError:  # Windows: nothing can be written there
     fcntl = None  # type: ignore[assignment]
 
 _LONGEST = 8_192  # bytes of a path
+
 _log = logging.getLogger(__name__)
+
 _starting = threading.Lock()
 
 
@@ -147,3 +153,30 @@ def _start(folder: str) -> None:
             background.start(SYNC.module, (folder,))
         except NotStarted as error:
             _log.info("%s is not synchronized: %s", folder, error)
+
+
+def bring_news(folder: str) -> str:
+    """Bring what is new in the store, unless a process does so anyway; "" or a sentence about it.
+
+    Raises:
+        Refused: what the store holds cannot be taken, or its address is not this account's.
+        OSError: a file could not be written.
+    """
+    if handover.is_synced(folder):
+        return ""
+    try:
+        with open_engine(manifests.pinned_address(folder)) as engine:
+            if is_reader(folder):
+                with manifests.held(folder):
+                    bring_mirror(folder, engine)
+                return ""
+            return "; ".join(shared.sync(folder, engine, publish=False).notes)
+    except StoreUnreachable as error:
+        return f"as of {_read_at(folder)}; not reached since: {error}"
+
+
+def _read_at(folder: str) -> str:
+    with contextlib.suppress(OSError):
+        at = os.stat(os.path.join(folder, manifests.BASE)).st_mtime
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return "an unknown time"

@@ -20,12 +20,11 @@ from acp_core.agents import background
 from acp_core.files import atomic, claims
 from acp_core.files.locked import LogError, locked
 from acp_core.files.watch import Report, Watcher
-from acp_core.model.errors import AcpError
+from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following, syncing
-from acp_core.protocols.folder.mirror.process import process_for
-from acp_core.protocols.folder.write import Refused, handover
-from acp_core.protocols.folder.write import shared_documents as documents
+from acp_core.protocols.folder.conduct.mirroring import process_for
+from acp_core.protocols.folder.write import handover, shared
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -109,7 +108,7 @@ class Folder:
             self._names = (
                 schema.LOG_FILE,
                 *schema.DOCUMENTS,
-                documents.README,
+                shared.README,
                 *(base.files if base else ()),
             )
             before, self._files = self._files, self._stamps()

@@ -25,11 +25,11 @@ from acp_core import __version__
 from acp_core.files import atomic, claims, owners, run_folder
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import Requests
-from acp_core.protocols.folder.write import Refused, answered, handover, shared, synchronizing
-from acp_core.protocols.folder.write import shared_documents as documents
+from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write.append import Appended, Request
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.command_line import say, say_json, warn
@@ -231,7 +231,7 @@ class Process:
             Refused: the store cannot be read, or what it holds is refused.
             OSError: a file could not be written.
         """
-        done = synchronizing.sync(self.folder, self.engine, publish=quiet)
+        done = shared.sync(self.folder, self.engine, publish=quiet)
         return Step(done.came, done.left, done.notes, done.done.base.tip.seq)
 
     def close(self) -> None:
@@ -293,7 +293,7 @@ class Process:
     def _is_quiet(self, now: float) -> bool:
         """Whether no document has changed for a moment: else somebody is writing it."""
         found = []
-        for path in (*schema.DOCUMENTS, documents.README):
+        for path in (*schema.DOCUMENTS, shared.README):
             with contextlib.suppress(OSError):
                 seen = os.stat(os.path.join(self.folder, path))
                 found.append((path, seen.st_mtime_ns, seen.st_size))
@@ -335,7 +335,7 @@ class Process:
         with contextlib.suppress(OSError):
             done = f"{asked.removesuffix('.json')}.done"
             data = json.dumps(answer).encode()
-            answered.note(self.folder, name.removesuffix(".json"), data)
+            handover.note(self.folder, name.removesuffix(".json"), data)
             atomic.create(done, data, sync=False)  # for who waits just now
             os.unlink(taken)
 
@@ -355,7 +355,7 @@ def _whole(path: str) -> os.stat_result:
 def host_state(folder: str) -> HostState:
     """What this host says of itself: whose loops run here."""
     # By its name: rooms that agents run under a bare Python come here, and never need it.
-    permits = import_module("acp_core.protocols.folder.mirror.permits")
+    permits = import_module("acp_core.protocols.folder.conduct.permits")
     people: dict[str, dict[str, Any]] = {}
     for each in claims.listed(folder, "loops"):
         name = unquote(each.name.removeprefix("loops/"))

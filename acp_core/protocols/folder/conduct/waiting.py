@@ -13,11 +13,11 @@ import time
 from acp_core.files import journal
 from acp_core.files.locked import QUIET
 from acp_core.files.reading import stamp
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import LONG, History, is_full
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.write.opened import RETURNS, is_shared, path_of, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
@@ -229,7 +229,7 @@ def _bring_news(folder: str, told: str = "") -> str:
     from acp_core.protocols.registry import load
 
     try:
-        bring = load("acp_core.protocols.folder.conduct.looking:bring_news")
+        bring = load("acp_core.protocols.folder.conduct.following:bring_news")
     except ModuleNotFoundError:  # the skill's own copy: the process of `acp sync` does it
         return ""
     said: str = bring(folder)

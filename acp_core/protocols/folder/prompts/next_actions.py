@@ -84,14 +84,6 @@ _LONG = 300  # characters of what is wrong with the log
 COMMANDS = {"validate": "acp validate", "init": "acp init"}
 """What the sentences call the commands that they name."""
 
-_DUTIES = {
-    "drafting": "submit the proposal",
-    "reviewing": "review the proposal",
-    "revising": "revise the proposal",
-    "decision_review": "accept the decisions",
-    "readiness_check": "pass readiness",
-}
-
 
 def next_action(machine: Machine, facts: Facts, participant: str) -> str:
     """What ``participant`` should do now, given the documents as they were read."""
@@ -212,17 +204,6 @@ def _are_unmet(readiness: Readiness, gates: Sequence[str]) -> bool:
 
 
 def _is_concluded(conclusion: Conclusion, dialect: str) -> bool:
-    from acp_core.protocols.folder.rules.documents import unfinished
+    from acp_core.protocols.folder.rules.checks import unfinished
 
     return next(unfinished(conclusion, dialect), None) is None
-
-
-def duty(machine: Machine) -> str:
-    """What those who are waited for are to do, as the end of "waiting for them to ..."."""
-    if machine.phase == "drafting" and machine.dialect == V2 and not machine.drafted:
-        return "draft the deliverable and submit the proposal"
-    if machine.phase == "decision_review" and not machine.classified:
-        return "classify the open questions"
-    if machine.phase == "readiness_check" and machine.passed:
-        return "write the conclusion"
-    return _DUTIES.get(machine.phase, "act")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.model.turn import Brief, Mode
-from acp_core.protocols.folder.prompts.step import Step
+from acp_core.protocols.folder.read.turn_steps import Step
 from acp_core.protocols.folder.schema import V1, V2
 from acp_core.protocols.folder.schema.documents import CLASSES, OUTCOMES, READY, conclusion_sections
 from acp_core.protocols.folder.skill import contents

@@ -24,22 +24,20 @@ from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
-from acp_core.protocols.folder.read import kept
+from acp_core.protocols.folder.past import is_edit, recorded_files
+from acp_core.protocols.folder.read import conflict_copies
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, deliverables
 from acp_core.protocols.folder.view.build import Builder
-from acp_core.protocols.folder.view.documents import LINK_NOTE
-from acp_core.protocols.folder.view.timeline import EventLog
+from acp_core.protocols.folder.view.timeline import LINK_NOTE, EventLog
 
 if TYPE_CHECKING:
     from acp_core.agents.live.policy import OwnCommand
     from acp_core.model.card import Card
     from acp_core.protocols.folder.conduct.following import Wanted
     from acp_core.protocols.folder.conduct.turns import Turns
-    from acp_core.protocols.folder.view.pace import Pace
-    from acp_core.protocols.folder.view.story import Totals
-    from acp_core.protocols.folder.write.repair_plan import Outlook
+    from acp_core.protocols.folder.view.story import Pace, Totals
+    from acp_core.protocols.folder.write.repair import Outlook
     from acp_core.protocols.kit.diagnosis import Case
 
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
@@ -125,7 +123,7 @@ class FolderCollaboration(Collaboration):
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
         if self.facts.kept:
-            folders.add(Path(self.key, kept.FOLDER))
+            folders.add(Path(self.key, conflict_copies.FOLDER))
         root = self.facts.root.path
         for declared in self.facts.deliverables:
             path = declared.file.path
@@ -195,7 +193,7 @@ class FolderCollaboration(Collaboration):
         return cards(self, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
-        from acp_core.protocols.folder.causes import causes  # only diagnoses need it
+        from acp_core.protocols.folder.matters.causes import causes  # only diagnoses need it
 
         return tuple(causes(self.facts, lambda: self._mended, case))
 
@@ -223,14 +221,14 @@ class FolderCollaboration(Collaboration):
     @cached_property
     def outlook(self) -> Outlook:
         """What a repair would do."""
-        from acp_core.protocols.folder.write.repair_plan import Outlook  # only actions need it
+        from acp_core.protocols.folder.write.repair import Outlook  # only actions need it
 
         return Outlook()
 
     @cached_property
     def _mended(self) -> Outlook:
         """The same for causes, which another thread looks for."""
-        from acp_core.protocols.folder.write.repair_plan import Outlook  # only repairs need it
+        from acp_core.protocols.folder.write.repair import Outlook  # only repairs need it
 
         return Outlook()
 
@@ -242,7 +240,7 @@ class FolderCollaboration(Collaboration):
 
     @cached_property
     def _pace(self) -> Pace:
-        from acp_core.protocols.folder.view.pace import Pace
+        from acp_core.protocols.folder.view.story import Pace
 
         return Pace()
 
@@ -273,9 +271,9 @@ class FolderCollaboration(Collaboration):
     def leave(self, participant: str) -> str:
         if not self._is_shared():
             return ""
-        from acp_core.protocols.folder.conduct import shared_turns  # only shared ones need it
+        from acp_core.protocols.folder.conduct import turns  # only shared ones need it
 
-        return shared_turns.leave(self.key, participant)
+        return turns.leave(self.key, participant)
 
     @cached_property
     def _turns(self) -> Turns:

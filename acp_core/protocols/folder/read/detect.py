@@ -1,6 +1,6 @@
-"""Whether a folder holds a folder collaboration.
+"""Whether a folder holds a folder collaboration, and the newest events of its log, from its last bytes.
 
-Source: folder protocol specification, "Files".
+Source: folder protocol specification, "Files" and "Event log".
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from acp_core.files import mirrored
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.newest import NewestEvent
 
 _KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
+
 _FIRST = 65_536  # bytes of the log that are looked at to tell what it is
 
 
@@ -62,3 +64,35 @@ def _looks_like_one(path: str) -> bool:
         os.close(descriptor)
     entry = schema.parse_line(first, 1)
     return isinstance(entry, Entry) and entry.event == "initialized" and not entry.faults
+
+
+_TAIL = 65_536  # bytes that are looked at
+
+
+def newest(folder: Path, most: int) -> tuple[NewestEvent, ...]:
+    """The newest events of the log in a folder, in order, at most ``most``.
+
+    Lines that cannot be read, or are still being written, are left out. A folder that shows a
+    collaboration of another host tells none: its log is not here.
+
+    Raises:
+        Unreadable: the log is missing, no regular file, or may not be read.
+        OSError: the disk failed.
+    """
+    if shows_mirror(str(folder)):
+        return ()
+    descriptor, found = open_regular(folder / schema.LOG_FILE)
+    try:
+        start = max(0, found.st_size - _TAIL)
+        data = os.pread(descriptor, _TAIL, start)
+    finally:
+        os.close(descriptor)
+    lines = data.split(b"\n")[
+        bool(start) : -1
+    ]  # the first may be the end of one, the last the start
+    entries = (schema.parse_any(line, 0) for line in lines[-most:])
+    return tuple(
+        NewestEvent(entry.at, entry.sender, entry.event, entry.summary)
+        for entry in entries
+        if isinstance(entry, schema.Entry)
+    )

@@ -18,7 +18,7 @@ from acp_core.model.story import Story
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.conduct import following
-from acp_core.protocols.folder.conduct.looking import bring_news
+from acp_core.protocols.folder.conduct.following import bring_news
 from acp_core.protocols.folder.mirror.opened import MirrorCollaboration
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, people_of_settings
 from acp_core.protocols.folder.read.detect import shows_mirror

@@ -1,30 +1,49 @@
 """Everything that is read from one collaboration's folder, as plain data: what rules look at.
 
-Each look costs only what changed. A file that somebody seems to be writing just now keeps
-its last good content for a moment. Nothing here judges: see `rules`. Standard library only.
+Source: folder protocol specification, "Files" and "Review Format" (reviews and their headings).
+Each look costs only what changed: a file is read again only when it may have changed. One that
+somebody seems to be writing just now keeps its last good content for a moment. Nothing here
+judges: see `rules`. Standard library only.
 """
 
 from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 
-from acp_core.files import journal
+from acp_core.files import journal, markdown
 from acp_core.files.reading import Stamp, Unreadable, just_changed, read_bounded, stamp
 from acp_core.files.unseen import NOTHING, unseen_lines
-from acp_core.model.light import Any, NamedTuple
+from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.file import MISSING, File
-from acp_core.protocols.folder.read.kept import KeptText, newer_share, read_kept, strange_share
+from acp_core.protocols.folder.read.conflict_copies import (
+    KeptText,
+    newer_share,
+    read_kept,
+    strange_share,
+)
 from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
-from acp_core.protocols.folder.schema.documents import Conclusion, Decisions, Readiness, Review
-from acp_core.protocols.folder.schema.review_headings import Pairing
+from acp_core.protocols.folder.schema.documents import (
+    Conclusion,
+    Decisions,
+    Readiness,
+    Review,
+    ReviewHeading,
+)
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.log import History
+    from acp_core.protocols.folder.schema import Entry
 
 README = "README.md"
+
 PATIENCE = 0.25  # seconds for which a command waits for a file that is being written
+
 _PAUSE = 0.05
 
 
@@ -396,3 +415,214 @@ def gather(folder: str | os.PathLike[str]) -> Facts:
         time.sleep(_PAUSE)
         facts.refresh(time.time())
     return facts
+
+
+T = TypeVar("T")
+
+MISSING = "missing"
+
+
+class File(Generic[T]):
+    """One file of the folder, and what a scan made of its text.
+
+    Attributes:
+        name: how findings and documents call it.
+        path: where it lies; None for a deliverable whose place is not allowed.
+        problem: "" where it was read, `MISSING`, or why it cannot be read.
+        outside: whether it is a symbolic link that leads out of the folder.
+        scan: what the scan gave, None where it was not read.
+        stamp: of the state that was read.
+        version: changes whenever the content may have changed.
+        digest: SHA-256 of the content in hex, where asked for.
+        unseen: what of its text people cannot see.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: str | None,
+        root: str,
+        scan: Callable[[str], T] | None = None,
+        *,
+        digest: bool = False,
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.problem = MISSING
+        self.outside = False
+        self.scan: T | None = None
+        self.stamp: Stamp | None = None
+        self.version = ""
+        self.digest = ""
+        self.unseen = NOTHING
+        self._root = root
+        self._scan = scan
+        self._wants_digest = digest
+        self._looked = False
+        self._again = False
+
+    @property
+    def modified(self) -> float | None:
+        """When the file last changed, in seconds since 1970."""
+        return self.stamp.modified / 1e9 if self.stamp else None
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such file."""
+        return self.problem == MISSING
+
+    def refresh(self) -> bool:
+        """Read it if it may have changed; returns whether it did."""
+        found = stamp(self.path) if self.path is not None else None
+        if self._looked and found == self.stamp and not self._again:
+            return False
+        before = (self.version, self.problem)
+        self._looked, self.stamp = True, found
+        self._read()
+        return before != (self.version, self.problem)
+
+    def _read(self) -> None:
+        self.scan, self.digest, self.unseen, self._again = None, "", NOTHING, False
+        if self.path is None:
+            self.problem = "its path points outside the folder of the deliverables"
+            return
+        self.outside = _leads_out(self.path, self._root)
+        found = self.stamp
+        self.version = f"{found.modified:x}.{found.size:x}.{found.inode:x}" if found else ""
+        if self._scan is None:
+            self.problem = "" if found else MISSING
+            return
+        try:
+            data = read_bounded(self.path, schema.MAX_DOCUMENT)
+        except Unreadable as error:
+            self.problem = MISSING if error.missing else error.reason
+            return
+        self._again = found is not None and just_changed(found.modified / 1e9)
+        self.version += f".{zlib.crc32(data):x}"
+        self.suppose(data)
+
+    def suppose(self, data: bytes) -> None:
+        """Take ``data`` for the content, whether or not it stands in the file (yet)."""
+        self.problem = ""
+        self.unseen = unseen_lines(data)
+        try:
+            text = markdown.normalise(data.decode())
+        except UnicodeDecodeError as error:
+            self.problem = f"not UTF-8 at byte {error.start + 1}"
+            return
+        self.scan = self._scan(text) if self._scan else None
+        if self._wants_digest:
+            from hashlib import sha256
+
+            self.digest = sha256(data).hexdigest()
+
+
+def _leads_out(path: str, root: str) -> bool:
+    if not os.path.islink(path):
+        return False
+    within = os.path.realpath(root) if root else ""
+    return not os.path.realpath(path).startswith(os.path.join(within, ""))
+
+
+Mismatch = tuple[ReviewHeading, str, str]
+
+"""A heading, and the event that bears its seq ("" for none) with its author."""
+
+
+class Pairing:
+    """Which reviews lack a heading, and which headings lack their review.
+
+    Attributes:
+        without_heading: ``review_submitted`` events that no heading names.
+        without_review: headings that name no event, another event or another author's.
+    """
+
+    def __init__(self) -> None:
+        self.without_heading: list[Entry] = []
+        self.without_review: list[Mismatch] = []
+        self._history: History | None = None
+        self._review: Review | None = None
+        self._reviews = 0  # events looked at
+        self._entries = 0
+
+    def update(self, history: History, review: Review | None) -> bool:
+        """Look at what is new; returns whether anything changed."""
+        if history is self._history and review is self._review:
+            if len(history.entries) == self._entries:
+                return False
+            new = history.entries[self._entries].seq
+            fresh = review is not None and history.check.regular and new is not None
+        else:
+            fresh = False
+        before = (self.without_heading, self.without_review)
+        if fresh and review is not None:
+            self._add(history, review)
+        else:
+            self._restart(history, review)
+        self._history, self._review = history, review
+        self._entries, self._reviews = len(history.entries), len(history.review_at)
+        return before != (self.without_heading, self.without_review)
+
+    def _restart(self, history: History, review: Review | None) -> None:
+        headings = review.headings if review else {}
+        if history.check.regular:
+            reviews = history.machine.reviews  # each event bears the number of its place
+            lacking = reviews.keys() - headings.keys() if headings else reviews
+            self.without_heading = [history.entries[seq - 1] for seq in sorted(lacking)]
+            odd = [h for h in headings.values() if reviews.get(h.seq) != h.participant]
+        else:
+            self.without_heading = [e for e in history.reviews if e.seq not in headings]
+            odd = list(headings.values())
+        self.without_review = [
+            mismatch for heading in odd if (mismatch := _mismatch(history, heading)) is not None
+        ]
+
+    def _add(self, history: History, review: Review) -> None:
+        added = [history.entries[index] for index in history.review_at[self._reviews :]]
+        new = [entry for entry in added if entry.seq not in review.headings]
+        if new:
+            self.without_heading = [*self.without_heading, *new]
+        first = history.entries[self._entries].seq or 0
+        if not any(heading.seq >= first for heading, _, _ in self.without_review):
+            return
+        self.without_review = [
+            mismatch
+            for heading, event, author in self.without_review
+            if (
+                mismatch := (
+                    (heading, event, author) if heading.seq < first else _mismatch(history, heading)
+                )
+            )
+            is not None
+        ]
+
+
+def _mismatch(history: History, heading: ReviewHeading) -> Mismatch | None:
+    entries = history.with_seq(heading.seq)
+    reviews = [entry for entry in entries if entry.event == "review_submitted"]
+    if any(entry.sender == heading.participant for entry in reviews):
+        return None
+    if reviews:
+        return heading, reviews[0].event, reviews[0].sender
+    if entries:
+        return heading, entries[0].event or "unknown", entries[0].sender
+    return heading, "", ""
+
+
+TOLERANCE = 2.0  # seconds between an event and the file times that belong to it
+
+_TRUSTED = 10.0  # seconds that the log's own file time may differ from its last event's time
+
+INFERRED = "by its file time"
+
+
+def trusted_after(facts: Facts, last: datetime | None) -> float:
+    """The moment after which file times say something.
+
+    In a folder that was copied or checked out, all files bear the time of the copy, and so
+    does the log, later than its last event: only what is newer than the log then counts.
+    """
+    log = facts.others[schema.LOG_FILE].modified
+    if log is None or last is None or log <= last.timestamp() + _TRUSTED:
+        return 0.0
+    return log + TOLERANCE

@@ -18,7 +18,7 @@ from acp_core.model.text import clean_line
 from acp_core.person.paths import cache_folder
 from acp_core.protocols.contract import Rows
 from acp_core.protocols.folder.read.collaboration import people_of_settings
-from acp_core.protocols.folder.read.standing import standing_of
+from acp_core.protocols.folder.read.list_summary import standing_of
 from acp_core.protocols.folder.view.listed import listed_snapshot
 from acp_core.protocols.folder.write import sharing
 from acp_core.stores import base as manifests

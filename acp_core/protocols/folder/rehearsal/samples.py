@@ -18,8 +18,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
 from acp_core.protocols.folder.rehearsal.scenario import FLEET, SCENARIOS, Scenario, Step, load
 from acp_core.protocols.folder.write.append import Request, append
-from acp_core.protocols.folder.write.init import initialise
-from acp_core.protocols.folder.write.init_checks import Wish
+from acp_core.protocols.folder.write.init import Wish, initialise
 
 GAPS = (11, 7, 16, 4, 9, 23, 3, 14)  # minutes between two events, over and over
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.protocols.folder.rules.finding import (
+from acp_core.protocols.folder.schema.finding import (
     ADVICE,
     ERROR,
     INVALID,
@@ -40,9 +40,12 @@ __all__ = [
 
 def judge(facts: Facts) -> Report:
     """What all rules say of what was read."""
-    from acp_core.protocols.folder.rules.every import FIRST, RULES  # who reads lines needs none
+    from acp_core.protocols.folder.rules.checks import (
+        PRECONDITIONS,
+        RULES,  # who reads lines needs none
+    )
 
-    for rule in FIRST:
+    for rule in PRECONDITIONS:
         findings = list(rule(facts))
         if findings:
             return Report(findings)

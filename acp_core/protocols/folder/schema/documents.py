@@ -1,24 +1,26 @@
 """What the protocol reads out of the Markdown documents: pure functions of their text.
 
-Source: folder protocol specification, "Review Format", "Readiness Gate" and "Final
-Conclusion". A form that looks like the required one but does not count (another bullet,
-capitals, a heading of another level) is kept apart as a near miss, for advice. All scans
-are linear in the text, which has "\\n" as its only line end. Standard library only.
+Source: folder protocol specification, "Review Format", "Readiness Gate" and "Final Conclusion".
+A form that looks like the required one but does not count (another bullet, capitals, a heading of
+another level) is kept apart as a near miss, for advice. Lines of a document's first form
+(placeholders, legends, instructions) say nothing and are left out. All scans are linear in the
+text, which has "\\n" as its only line end. Standard library only.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
 from acp_core.model.light import NamedTuple
-from acp_core.protocols.folder.schema import V2, forms
-from acp_core.protocols.folder.schema.forms import Place
-from acp_core.protocols.folder.schema.questions import TEMPLATE, Asked, may_ask, questions
+from acp_core.protocols.folder.schema import V2
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
+
 OUTCOMES = ("proceed", "do_not_proceed", "defer", "blocked")
+
 CONCLUSION_SECTIONS_V1 = (
     "Decision Outcome",
     "Rationale",
@@ -29,6 +31,7 @@ CONCLUSION_SECTIONS_V1 = (
     "Implementation Blockers",
     "Next Action",
 )
+
 CONCLUSION_SECTIONS_V2 = (
     "Decision Outcome",
     "Rationale",
@@ -40,7 +43,9 @@ CONCLUSION_SECTIONS_V2 = (
     "Implementation Blockers",
     "Next Action",
 )
+
 READY = "Ready to implement"
+
 NEAR_MISSES = 50  # kept of each kind: the advice is the same for more
 
 
@@ -99,13 +104,18 @@ class Readiness(NamedTuple):
 
 # White space after the word may span lines: a bare item takes the next line as its text.
 _ITEM = re.compile(r"^[^\S\n]*- \[([a-z_]+)\]\s*([^\n]*)$", re.MULTILINE)
+
 _READY = re.compile(rf"^- \[[xX]\] {READY}", re.MULTILINE)
+
 _CHECKED = re.compile(r"^- \[x\] ([^\n]*)$", re.MULTILINE)
+
 _NEAR_ITEM = re.compile(
     r"^[^\S\n]{0,40}(?:[-*+]|\d{1,9}[.)])[^\S\n]{0,8}[*_`]{0,3}\[([^\]\n]{1,40})\](?![(\[])[^\n]*$",
     re.MULTILINE,
 )
+
 _BULLET = re.compile(r"^[^\S\n]*[-*+] +([^\s\[][^\n]*)$", re.MULTILINE)
+
 _OTHER_MATTERS = re.compile(r"attachments?|check ?list|gates?|snapshot|supporting", re.IGNORECASE)
 
 
@@ -149,7 +159,7 @@ def _items(text: str) -> list[Item]:
 
 def _near_classes(text: str, counted: set[int]) -> tuple[Place, ...]:
     """Near misses of classified questions: where other matters stand, only of the words themselves."""
-    near = forms.without_legend(_near_items(text, counted), CLASSES)
+    near = without_legend(_near_items(text, counted), CLASSES)
     if not near:
         return near
     elsewhere = [
@@ -172,7 +182,7 @@ def _near_items(text: str, counted: set[int]) -> tuple[Place, ...]:
     for match in _NEAR_ITEM.finditer(text):
         word = match.group(1).strip()
         line = lines.at(match.start())
-        if line in counted or word.lower() in ("x", "") or forms.is_slot(word):
+        if line in counted or word.lower() in ("x", "") or is_slot(word):
             continue
         if len(found) < NEAR_MISSES:
             found.append((match.group().strip(), line))
@@ -188,7 +198,7 @@ def _under_blockers(document: str) -> tuple[Place, ...]:
         bullets = list(_BULLET.finditer(section.body))
         for match in bullets:
             text = match.group(1).strip()
-            if len(found) < NEAR_MISSES and not forms.says_nothing(text, alone=len(bullets) == 1):
+            if len(found) < NEAR_MISSES and not says_nothing(text, alone=len(bullets) == 1):
                 found.append((text, section.line + lines.at(match.start()) - 1))
     return tuple(found)
 
@@ -229,6 +239,7 @@ class Review(NamedTuple):
 # Headings as every tool writes them give author and number at once, others their title. It begins
 # with what Python searches for fast: in a text with a newline put before it.
 _LEVEL_2 = re.compile(r"\n##(?=\s)(?: \S+ - ([\w.-]+) - seq ([0-9]+)|([^\n]*))(?![^\n])")
+
 _DASH = re.compile(r"\s-\s")
 
 
@@ -248,7 +259,7 @@ def scan_review(text: str, reference: str = "") -> Review:
         if title is not None:
             named = _review_title(title)
             if named is None:
-                if len(near) < NEAR_MISSES and forms.names_a_review(title):
+                if len(near) < NEAR_MISSES and names_a_review(title):
                     near.append((title.strip(), line))
                 continue
             participant, digits = named
@@ -329,6 +340,7 @@ class Conclusion(NamedTuple):
 
 
 _OUTCOME = re.compile(rf"^[^\S\n]*- \[({'|'.join(OUTCOMES)})\]\s+(?=\S)([^\n]*)$", re.MULTILINE)
+
 _PLACEHOLDER = re.compile(r"\b(?:TBD|TODO|unresolved|待定)\b", re.IGNORECASE)
 
 
@@ -351,7 +363,7 @@ def scan_conclusion(text: str, reference: str = "") -> Conclusion:
         other_levels={h.title: h.line for h in markdown.headings(text) if h.level != 2},
         near=tuple(
             place
-            for place in forms.without_legend(_near_items(text, counted), OUTCOMES)
+            for place in without_legend(_near_items(text, counted), OUTCOMES)
             if any(word in place[0].lower() for word in OUTCOMES)
         ),
         hidden=tuple(line for line in _lines_with(text, "待定") if line not in placed),
@@ -393,8 +405,11 @@ class Decisions(NamedTuple):
 
 
 _NUMBERED = re.compile(r"D([0-9]{1,9})\. +\S")
+
 _DECISION_FIELD = re.compile(r"^[^\S\n]*- Decision:", re.MULTILINE)
+
 _REFLECTED_FIELD = re.compile(r"^[^\S\n]*- Reflected in:", re.MULTILINE)
+
 _CONTENT = re.compile(r"^(?![^\S\n]*(?:#|<!--|$))[^\n]+$", re.MULTILINE)
 
 
@@ -414,3 +429,198 @@ def scan_decisions(text: str, references: tuple[str, ...] = ()) -> Decisions:
             )
         )
     return Decisions(tuple(found), _CONTENT.search(text) is None)
+
+
+# A slot (<reason>, {id}, ...), or a choice ([a|b], [a / b]) where one word is wanted.
+# What is seldom needed is compiled where it is: agents run the validator at every turn.
+_SLOT = re.compile(r"<[^<>\n]+>|\{[^{}\n]+\}|\.\.\.|…")
+
+_CHOICE = r"\w\s*[|/]\s*\w"
+
+_IN_CODE = r"^(?:[-*+]|\d{1,9}[.)])\s*`\[(\w+)\]`"
+
+_LEGEND = 3  # classes, each named once, that make lines a legend of them
+
+_NOTHING = re.compile(
+    r"(?:(?:there (?:are|is) )?(?:currently )?(?:none|nothing|n/a|no (?:\w+ ){0,3}(?:blockers?|issues?|items?))\b"
+    r"|(?:tbd|todo|pending|not (?:yet )?(?:known|written|recorded|determined|applicable)"
+    r"|to be (?:\w+ )?(?:added|confirmed|defined|determined|done|recorded|written))\b[^\w\n]*$"
+    r"|[-–—.…]*$)",
+    re.IGNORECASE,
+)
+
+_INSTRUCTION = (
+    r"(?i)(?:add|capture|classify|describe|enter|keep|list|mark|move|put|record|replace|write) "
+    r"(?:a|all|any|blockers?|blocking|concrete|each|every|here|items?|one|only|open|remaining|the|this|unresolved)\b"
+)
+
+_NAMES_SEQ = re.compile(r"\bseq\w*\W{0,6}\d", re.IGNORECASE)
+
+Place = tuple[str, int]
+
+"""A text and the line in which it stands."""
+
+
+def is_slot(word: str) -> bool:
+    """Whether what stands in brackets is a slot or a choice, and no word of a class."""
+    return _SLOT.search(word) is not None or re.search(_CHOICE, word) is not None
+
+
+def without_legend(places: Sequence[Place], classes: Collection[str]) -> tuple[Place, ...]:
+    """The lines without those that explain the classes: one below the other, each class once, as code."""
+    runs: list[list[Place]] = []
+    for place in places:
+        if runs and place[1] == runs[-1][-1][1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return tuple(place for run in runs if not _is_legend(run, classes) for place in run)
+
+
+def _is_legend(lines: Sequence[Place], classes: Collection[str]) -> bool:
+    words = [match[1] for text, _ in lines if (match := re.match(_IN_CODE, text))]
+    once = len(words) == len(set(words)) == len(lines)
+    return once and len(set(words) & set(classes)) >= _LEGEND
+
+
+def says_nothing(bullet: str, *, alone: bool) -> bool:
+    """Whether a bullet is a placeholder or an instruction; ``alone``: it is its section's only one."""
+    text = bullet.strip(" \t*_`").removesuffix(".")
+    if _NOTHING.match(text) or _SLOT.fullmatch(text):
+        return True
+    return (alone and re.match(_INSTRUCTION, text) is not None) or "`[" in bullet
+
+
+def names_a_review(title: str) -> bool:
+    """Whether a heading means one certain review: it has a number, and no slot."""
+    return _NAMES_SEQ.search(title) is not None and _SLOT.search(title) is None
+
+
+MOST = 200  # questions that are kept
+
+ANSWER = "Answer:"  # begins the line below a question that answers it
+
+OVER = ("completed", "blocked", "")  # phases in which nothing is asked any more
+
+TEMPLATE = "The open questions have not been listed yet; replace this line."
+
+
+class Asked(NamedTuple):
+    """A question of a review.
+
+    ``seq`` is the review's; ``line`` that of the question, ``end`` the last one that belongs to
+    it; ``answered`` says that an answer stands below it.
+    """
+
+    seq: int
+    text: str
+    line: int
+    end: int = 0
+    answered: bool = False
+
+
+_PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
+
+_LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(.*)")
+
+_NO_QUESTIONS = re.compile(
+    r"(?:[-*+] )?[*_]{0,3}(?:(?:none|nothing|n/a)(?: (?:yet|so far|for now|at this time|open))?"
+    r"|no (?:open |further |more |other )?questions?(?: (?:yet|so far|for now))?)?[*_.!…–—-]{0,5}",
+    re.I,
+)
+
+
+# Where a part with questions may begin: found at one go in a text that mostly asks nothing. Python
+# searches fast for the newline before it; what stands in the first line belongs to no review.
+_ASKING = re.compile(
+    r"\n[*_]{0,3}(?:O[Pp][Ee][Nn] [Qq]|Q)[Uu][Ee][Ss][Tt][Ii][Oo][Nn][Ss]? *[*_]{0,3}:"
+)
+
+
+def may_ask(text: str) -> bool:
+    """Whether a part with questions may stand in review.md."""
+    return _ASKING.search(text) is not None
+
+
+def questions(text: str, seqs: Mapping[int, int]) -> tuple[Asked, ...]:
+    """What the reviews ask, in order.
+
+    Args:
+        text: review.md, with "\n" as its only line end.
+        seqs: the line of each review's heading -> the review's seq.
+    """
+    found: list[Asked] = []
+    reading = _Reading(text, seqs, found)
+    while len(found) <= MOST and (begins := reading.search()) is not None:
+        reading.go_to(begins)
+        reading.read_part()
+    return tuple(each for each in found[:MOST] if not _NO_QUESTIONS.fullmatch(each.text.strip()))
+
+
+class _Reading:
+    """How far review.md was read; only ever forward, so that all is linear."""
+
+    def __init__(self, text: str, seqs: Mapping[int, int], found: list[Asked]) -> None:
+        self.position, self._line = 0, 1  # the line that begins there
+        self._text, self._seqs, self._found = text, seqs, found
+        self._seq = seqs.get(1) if text.startswith("## ") else None  # of the nearest heading
+
+    def search(self) -> int | None:
+        """Where the next line stands with which a part with questions may begin."""
+        found = _ASKING.search(self._text, max(self.position - 1, 0))
+        return found.start() + 1 if found else None
+
+    def go_to(self, start: int) -> None:
+        """Pass over everything before a line."""
+        text, before = self._text, max(self.position - 1, 0)
+        heading = text.rfind("\n## ", before, start) + 1
+        if heading:
+            line = self._line + text.count("\n", self.position, heading)
+            self._seq = self._seqs.get(line)
+        self._line += text.count("\n", self.position, start)
+        self.position = start
+
+    def read_part(self) -> None:
+        """Read lines for as long as they ask."""
+        asking = False
+        while self.position < len(self._text) and len(self._found) <= MOST:
+            end = self._text.find("\n", self.position)
+            end = len(self._text) if end < 0 else end
+            line = self._text[self.position : end]
+            if line.startswith("#"):
+                return
+            asking = self._asks(line, asking)
+            self.position, self._line = end + 1, self._line + 1
+            if not asking:
+                break
+        self.position = min(self.position, len(self._text))
+
+    def _asks(self, line: str, asking: bool) -> bool:
+        """Take a line; whether what follows it are questions."""
+        if self._seq is None:
+            return False
+        part = _PART.fullmatch(line.rstrip()[:400])
+        if part is None:
+            if asking and line.strip():
+                _take(self._found, self._seq, line, self._line)
+            return asking
+        asking = part[1].strip().lower() in ("questions", "open questions", "question")
+        if asking and part[2]:
+            self._found.append(Asked(self._seq, part[2], self._line, self._line))
+        return asking
+
+
+def _take(found: list[Asked], seq: int, line: str, number: int) -> None:
+    """A bullet is a question; what is indented below one belongs to it."""
+    bullet = _LIST_ITEM.fullmatch(line.strip())
+    if bullet is not None and not line.startswith(("    ", "\t")):
+        found.append(Asked(seq, bullet[1], number, number))
+    elif found and found[-1].seq == seq and line[0] in " \t":
+        last = found[-1]._replace(end=number)
+        if last.answered or line.strip().startswith(ANSWER):
+            last = last._replace(answered=True)
+        elif len(last.text) < 2_000:
+            last = last._replace(text=f"{last.text} {line.strip()}")
+        found[-1] = last
+    elif bullet is None:
+        found.append(Asked(seq, line.strip(), number, number))

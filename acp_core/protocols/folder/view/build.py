@@ -6,36 +6,41 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
+from acp_core.model import (
+    Finding,
+    Link,
+    Need,
+    Notice,
+    Severity,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Turn,
+    Verdict,
+)
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.entries import Entries
-from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.file import MISSING
-from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.read.standing import current_phase, progress
-from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, text_in
+from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder.matters import guard
+from acp_core.protocols.folder.read import turn_steps
+from acp_core.protocols.folder.read.facts import MISSING, Facts
+from acp_core.protocols.folder.read.lineage import continued_in, lineage
+from acp_core.protocols.folder.read.list_summary import current_phase, progress
+from acp_core.protocols.folder.read.log import Entries, History
+from acp_core.protocols.folder.rules.checks import is_behind
+from acp_core.protocols.folder.rules.unrecoverable_log import remedy
+from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, text_in
 from acp_core.protocols.folder.schema.documents import Review
-from acp_core.protocols.folder.view import (
-    documents as papers,
-)
-from acp_core.protocols.folder.view import (
-    gates,
-    participants,
-)
-from acp_core.protocols.folder.view import (
-    problems as trouble,
-)
-from acp_core.protocols.folder.view.links import continued_in, lineage
-from acp_core.protocols.folder.view.phases import Rail
+from acp_core.protocols.folder.view import questions as view_questions
+from acp_core.protocols.folder.view import timeline
+from acp_core.protocols.folder.view.disagreement import ReviewPoints
 from acp_core.protocols.folder.view.questions import questions
-from acp_core.protocols.folder.view.review_points import ReviewPoints
-from acp_core.protocols.folder.view.timeline import EventLog
-from acp_core.protocols.folder.write import guard
+from acp_core.protocols.folder.view.timeline import EventLog, Rail
 from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.snapshots import with_parts_of
 
 _OBJECTIVE = 2_000
+
 _STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
 
 
@@ -51,7 +56,7 @@ class Builder:
         self._folder = folder
         self._humans = humans
         self._rail = Rail()
-        self._trouble = trouble.Trouble()
+        self._trouble = Trouble()
         self._points = ReviewPoints()
         self._events = EventLog(Entries(), {}, {})
         self._events_of: History | None = None
@@ -68,7 +73,7 @@ class Builder:
             made = replace(
                 last,
                 source=Source(SourceState.STALE, clean_line(facts.unsettled)),
-                recheck_at=papers.moment(facts.recheck),
+                recheck_at=timeline.moment(facts.recheck),
             )
         else:
             made = self._build(facts, now)
@@ -80,12 +85,12 @@ class Builder:
         seconds = now.timestamp()
         self._trouble.judge(facts, seconds)
         events = self._event_log(facts)
-        kinds = participants.kinds(facts, self._humans)
+        kinds = timeline.kinds(facts, self._humans)
         links = self._links(facts)
         continued = continued_in(links)
         left = bool(continued) and facts.takes_no_more  # nobody can act here any more
-        turns = () if left else participants.turns(facts, now)
-        documents = papers.documents(facts)
+        turns = () if left else timeline.turns(facts, now)
+        documents = timeline.documents(facts)
         times = [schema.parse_time(entry.at) for entry in facts.history.entries[:1]]
         last = facts.history.last
         began = machine.starts[-1][3] if machine.starts else ""
@@ -109,24 +114,24 @@ class Builder:
             round=machine.round or None,
             doubt=_doubt(facts),
             phases=self._rail.phases(machine),
-            participants=participants.participants(facts, kinds, facts.history.latest, events),
+            participants=timeline.participants(facts, kinds, facts.history.latest, events),
             turns=turns,
-            next_actions=participants.next_actions(facts),
+            next_actions=timeline.next_actions(facts),
             events=events,
             documents=documents,
-            outcome=papers.OUTCOME,
-            gates=gates.gates(facts),
+            outcome=timeline.OUTCOME,
+            gates=view_questions.gates(facts),
             panels=() if facts.dialect == UNKNOWN_DIALECT else self._points.panels(facts),
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),
             questions=questions(facts),
             obstacles=guard.obstacles(facts, now, continued),
-            notices=(*_rewritten(facts), *papers.notices(documents)),
+            notices=(*_rewritten(facts), *timeline.notices(documents)),
             lineage=links,
             since=schema.parse_time(began) if began else None,
             started=times[0] if times else None,
             changed=schema.parse_time(last.at) if last else None,
-            recheck_at=papers.moment(min(rechecks)) if rechecks else None,
+            recheck_at=timeline.moment(min(rechecks)) if rechecks else None,
             run_id=_run_id(facts),
             hosts=_hosts(self._folder, turns),
         )
@@ -161,12 +166,12 @@ class Builder:
         if facts.unsettled or facts.dialect == UNKNOWN_DIALECT:
             return ()
         humans = frozenset(
-            clean_name(name, participants.ID) for name, kind in kinds.items() if kind == "human"
+            clean_name(name, timeline.ID) for name, kind in kinds.items() if kind == "human"
         )
         return (
-            *trouble.blocked_need(facts, links),
+            *blocked_need(facts, links),
             *(() if continued_in(links) else self._trouble.needs(facts, now)),
-            *trouble.turn_needs(turns, humans, participants.event_of_turn(facts)),
+            *turn_needs(turns, humans, turn_steps.event_of_turn(facts)),
         )
 
 
@@ -249,7 +254,7 @@ def _headline(facts: Facts, left_for: str = "") -> str:
     if left_for:
         return f"{_summary(facts)}; continued in {clean_line(left_for, 300)}."
     shown = tuple(clean_name(name, 60) for name in machine.waiting)
-    return f"{_summary(facts)}. Waiting for {participants.names(shown)}."
+    return f"{_summary(facts)}. Waiting for {timeline.names(shown)}."
 
 
 def _summary(facts: Facts) -> str:
@@ -280,3 +285,199 @@ def _rewritten(facts: Facts) -> tuple[Notice, ...]:
     at, reason = facts.rewritten[-1]
     text = f"events.jsonl was {reason}: recorded history has changed"
     return (Notice("rewritten", text, schema.LOG_FILE, datetime.fromtimestamp(at, UTC)),)
+
+
+SETTLE = 2.0
+
+REWRITTEN = "ACP921"
+
+_LAG = frozenset({"ACP150", "ACP151", "ACP920"})
+
+_REPAIRABLE = frozenset(
+    {"ACP101", "ACP110", "ACP111", "ACP112", "ACP118", "ACP119", "ACP150", "ACP151",
+     "ACP205", "ACP207", "ACP301", "ACP906", "ACP920"}
+)  # fmt: skip
+
+_VERDICTS = (Verdict.VALID, Verdict.WARNINGS, Verdict.INVALID)
+
+_MESSAGE = 1_000
+
+
+class Trouble:
+    """Findings, verdict and needs of one collaboration, with the clock in mind.
+
+    Attributes:
+        report: what the rules say, without a lag that is younger than `SETTLE`.
+        recheck: when to look again although nothing changes, in seconds since 1970, or None.
+    """
+
+    def __init__(self) -> None:
+        self.report = rules.Report(())
+        self.recheck: float | None = None
+        self._first = True
+        self._lag_since: float | None = None
+        self._invalid_since: float | None = None
+
+    def judge(self, facts: Facts, now: float) -> None:
+        """Let the rules speak about what was read."""
+        self.recheck = None
+        report = rules.judge(facts)
+        began = _newest(facts, now) if self._first else now
+        self._first = False
+        findings: tuple[rules.Finding, ...] = report.findings
+        if any(f.code in _LAG for f in findings) and is_behind(facts):
+            self._lag_since = self._lag_since if self._lag_since is not None else began
+            if self._too_young(self._lag_since, now):
+                report = rules.Report(f for f in findings if f.code not in _LAG)
+        else:
+            self._lag_since = None
+        if report.verdict == rules.INVALID:
+            if self._invalid_since is None:
+                lags = self._lag_since is not None and self._only_lags(report)
+                self._invalid_since = self._lag_since if lags else began
+            if facts.lines.broken is None:  # what is wrong with a whole line stays wrong
+                self._too_young(self._invalid_since or began, now)
+        else:
+            self._invalid_since = None
+        self.report = report
+
+    def _too_young(self, since: float, now: float) -> bool:
+        until = since + SETTLE
+        if now < until:
+            self.recheck = until if self.recheck is None else min(self.recheck, until)
+            return True
+        return False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in the Snapshot's words."""
+        return _VERDICTS[self.report.verdict]
+
+    @staticmethod
+    def _only_lags(report: rules.Report) -> bool:
+        return all(finding.code in _LAG for finding in report.errors)
+
+    def findings(self, facts: Facts, events: EventLog) -> tuple[Finding, ...]:
+        """What the rules say, and what happened to the log since it was opened."""
+        session = [
+            Finding(
+                REWRITTEN,
+                Severity.ADVICE,
+                f"events.jsonl was {reason} after it was read: recorded history has changed",
+                LOG_FILE,
+                explanation=_about(REWRITTEN)[0],
+                remedy=_about(REWRITTEN)[1],
+            )
+            for _, reason in facts.rewritten[-3:]
+        ]
+        return (*(_as_finding(finding, events) for finding in self.report.findings), *session)
+
+    def needs(self, facts: Facts, now: float) -> tuple[Need, ...]:
+        """A need for a folder that is invalid, or whose protocol.json lags, for too long."""
+        since, broken = self._invalid_since, facts.lines.broken is not None
+        if since is None or (now < since + SETTLE and not broken):
+            return ()
+        errors = self.report.errors
+        moment = datetime.fromtimestamp(since, UTC)
+        if self._only_lags(self.report) and self._lag_since is not None:
+            last = facts.history.last
+            return (
+                Need(
+                    key=f"lagging:{clean_line(last.name) if last else ''}",
+                    code="lagging",
+                    text="protocol.json is out of date with the event log: agents may wait for the wrong participant",
+                    since=moment,
+                    action="repair",
+                ),
+            )
+        from acp_core.protocols.kit.diagnosis import mark  # late: most folders are valid
+
+        codes = sorted({finding.code for finding in errors})
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        about = mark(f"{each.code} {each.message}" for each in errors)
+        return (
+            Need(
+                key=f"invalid:{','.join(codes)}:{about}",
+                code="invalid",
+                text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
+                since=moment,
+                action=_way_out(facts, codes),
+            ),
+        )
+
+
+def _way_out(facts: Facts, codes: list[str]) -> str | None:
+    """The action that helps."""
+    if facts.takes_no_more or facts.lines.broken is not None:
+        return remedy(facts.lines, takes_no_more=facts.takes_no_more) or None
+    return None if _REPAIRABLE.isdisjoint(codes) else "repair"
+
+
+def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
+    """A need for a blocked collaboration, until it was continued elsewhere."""
+    machine = facts.history.machine
+    if machine.phase != "blocked" or any(link.relation == "continued_by" for link in links):
+        return ()
+    blockers = facts.history.blockers
+    if not blockers:
+        return ()
+    entry, more = blockers[0], f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
+    who, why = clean_name(entry.sender, 100), clean_line(entry.summary, 300) + more
+    return (
+        Need(
+            key=f"blocked:{clean_line(blockers[-1].name)}",
+            code="blocked",
+            text=f"blocked by {who}: {why}",
+            participant=who,
+            since=schema.parse_time(entry.at),
+            action="continue",
+        ),
+    )
+
+
+def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> tuple[Need, ...]:
+    """A need for each person whose turn it is; ``humans`` are ids as they are shown."""
+    return tuple(
+        Need(
+            key=f"turn:{turn.participant}:{turn.since_event}",
+            code="turn",
+            text=f"{turn.participant} must {turn.what}",
+            participant=turn.participant,
+            since=turn.since,
+            action=action or None,
+        )
+        for turn in turns
+        if turn.participant in humans
+    )
+
+
+def _as_finding(finding: rules.Finding, events: EventLog) -> Finding:
+    event = None
+    if finding.file == LOG_FILE and finding.line is not None:
+        event = events.id_at_line(finding.line)
+    elif finding.seq is not None and events.find(str(finding.seq)) is not None:
+        event = str(finding.seq)
+    explanation, remedy = _about(finding.code)
+    return Finding(
+        code=finding.code,
+        severity=Severity(finding.severity),
+        message=clean_line(finding.message, _MESSAGE),
+        document=clean_line(finding.file, 300) if finding.file else None,
+        line=finding.line,
+        event=event,
+        explanation=explanation,
+        remedy=remedy,
+        action="repair" if finding.code in _REPAIRABLE else None,
+    )
+
+
+def _about(code: str) -> tuple[str, str]:
+    from acp_core.protocols.folder.rules.codes import about
+
+    return about(code)
+
+
+def _newest(facts: Facts, now: float) -> float:
+    """When a file last changed: since then the folder is as it is."""
+    times = [file.modified for file in (*facts.files.values(), *facts.others.values())]
+    return min(now, max((time for time in times if time is not None), default=now))

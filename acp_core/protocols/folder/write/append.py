@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 
 from acp_core.files import atomic
 from acp_core.files.locked import Landed, LockedLog, Moved
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import (
     Opened,
     is_shared,
@@ -186,9 +186,9 @@ def prepare(
 
     edits = request.edits
     if request.review is not None:
-        from acp_core.protocols.folder.write import review
+        from acp_core.protocols.folder.write import edits as write_edits
 
-        edits = (*edits, review.plan(opened, entry, request.review))
+        edits = (*edits, write_edits.plan(opened, entry, request.review))
     entry, more = gates.judge(opened, entry, edits)
     line = schema.encode_event(entry_fields(entry))
     if len(line) > schema.MAX_LINE:
@@ -335,9 +335,9 @@ def _refuse(
 def _check_sound(opened: Opened, event: str) -> None:
     """Refuse to go on where the log is full, or broken: such a run cannot become valid again."""
     if opened.full or opened.history.broken is not None:
-        from acp_core.protocols.folder.write import hopeless
+        from acp_core.protocols.folder.rules import unrecoverable_log
 
-        hopeless.check(opened.folder, opened.history, event, full_log=opened.full)
+        unrecoverable_log.check(opened.folder, opened.history, event, full_log=opened.full)
 
 
 def entry_fields(entry: Entry) -> dict[str, object]:

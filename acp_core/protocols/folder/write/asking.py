@@ -9,9 +9,9 @@ import contextlib
 import time
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import is_shared, read_protocol
 from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
@@ -19,6 +19,7 @@ from acp_core.stores.engine import Asked, Engine, StoreUnreachable
 from acp_core.stores.opening import open_engine
 
 _STEP = 0.5  # seconds between two looks for the answer
+
 _NAMED = 20  # hosts that are named where another one was meant
 
 
@@ -85,3 +86,25 @@ def answered(engine: Engine, request: Asked, seconds: float) -> Asked:
                     return each
         time.sleep(min(_STEP, left))
     return request
+
+
+_SHOWN_ANSWER = 300
+
+
+def request_sentence(request: Asked) -> str:
+    """What a host is asked to do."""
+    who = clean_line(request.participant, 200)
+    return {
+        "start": f"start {who}'s loop",
+        "stop": f"stop {who}'s loop",
+        "nudge": f"send {who} a message",
+        "take": f"let {who} act there",
+        asking.ALLOW: f"allow once what {who} asks for",
+        asking.REJECT: f"reject what {who} asks for",
+    }.get(request.verb, clean_line(f"{request.verb} {who}", 200))
+
+
+def answer_of(request: Asked) -> str:
+    """How a request stands, in words."""
+    said = f": {clean_line(request.sentence, _SHOWN_ANSWER)}" if request.sentence else ""
+    return f"{clean_line(request.state, 40)}{said}" if request.state else "open"

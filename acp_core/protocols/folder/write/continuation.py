@@ -14,15 +14,25 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic
+from acp_core import __version__
+from acp_core.files import atomic, owners
 from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.files.markdown import normalise
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry, deliverables, id_in, list_in, object_in, text_in
-from acp_core.protocols.folder.write import Refused, carry_over, templates
+from acp_core.protocols.folder.read.list_summary import list_state
+from acp_core.protocols.folder.schema import (
+    Entry,
+    deliverables,
+    documents,
+    id_in,
+    list_in,
+    object_in,
+    text_in,
+)
+from acp_core.protocols.folder.write import init, shared, sharing
 from acp_core.protocols.folder.write.append import write_protocol
-from acp_core.protocols.folder.write.carry_over import relative
-from acp_core.protocols.folder.write.charter import Charter, charter_of
-from acp_core.protocols.folder.write.init import Extras, File, files, start
+from acp_core.protocols.folder.write.init import Charter, Extras, File, charter_of, files, start
 from acp_core.protocols.folder.write.opened import (
     Opened,
     is_shared,
@@ -32,10 +42,21 @@ from acp_core.protocols.folder.write.opened import (
     refuse_lockless,
 )
 from acp_core.protocols.registry import load
+from acp_core.stores import base as manifests
+from acp_core.stores import hosts
+from acp_core.stores.address import Address
+from acp_core.stores.base import Base, digest
+from acp_core.stores.base import Entry as StoredFile
+from acp_core.stores.engine import Change, Engine, HostState, Lease, SharingError
+from acp_core.stores.opening import open_engine
+from acp_core.stores.tree import Tree
 
-_SHARED = "acp_core.protocols.folder.write.shared_continuation"
+_SHARED = "acp_core.protocols.folder.write.continuation"
+
 _UNKNOWN = "unknown"
+
 CONTINUES, CONTINUED_BY = "continues", "continued_by"
+
 _NOT_CARRIED = (
     "currentPhase",
     "proposalOwner",
@@ -46,6 +67,7 @@ _NOT_CARRIED = (
     CONTINUES,
     CONTINUED_BY,
 )
+
 _NUMBERED = re.compile(r"(.+)-([1-9][0-9]{0,5})")
 
 
@@ -133,7 +155,7 @@ def prepare(
     started = _started_before(opened.folder, folder)
     if started and started != _UNKNOWN:
         lineage["at"] = started
-    texts = carry_over.texts(opened, charter, folder, answer)
+    texts = carried_texts(opened, charter, folder, answer)
     protocol = _protocol(opened, charter) | {
         CONTINUES: {"path": relative(opened.folder, folder), **lineage}
     }
@@ -141,7 +163,7 @@ def prepare(
     extras = Extras(
         protocol,
         texts,
-        tuple(carry_over.deliverable_files(opened, charter, folder)),
+        tuple(deliverable_files(opened, charter, folder)),
         f"Continued from {name}",
     )
     made = files(charter, folder, now, extras)
@@ -203,7 +225,7 @@ def _next_name(opened: Opened) -> str:
 def _is_half_made(opened: Opened, folder: str) -> bool:
     """Whether a folder holds nothing, or some of our files but not the last one."""
     declared = deliverables.declare(opened.protocol).all
-    ours = {templates.README, *schema.REQUIRED_FILES} - {schema.PROTOCOL_FILE}
+    ours = {init.README, *schema.REQUIRED_FILES} - {schema.PROTOCOL_FILE}
     ours.update(item.reference.partition("/")[0] for item in declared)
     try:
         names = os.listdir(folder)
@@ -297,3 +319,219 @@ def _protocol(opened: Opened, charter: Charter) -> dict[str, Any]:
         if charter.primary.repo_root is not None:
             kept["repoRoot"] = charter.primary.repo_root
     return kept
+
+
+_REVIEW = re.compile(r"^##(?=[ \t])", re.MULTILINE)
+
+_FROZEN = re.compile(r"^Status:[ \t]*(?:Frozen|In Review)[ \t]*$", re.MULTILINE)
+
+_AGAIN = (
+    "- [unresolved] The questions below are those of the collaboration before: look at each "
+    "again, then remove this line."
+)
+
+_FULL = "Its events.jsonl had reached the limit of acp: no event could follow."
+
+
+def relative(target: str, start: str) -> str:
+    """The way from one folder to another, for protocol.json and documents."""
+    return os.path.relpath(os.path.realpath(target), os.path.realpath(start))
+
+
+def carried_texts(opened: Opened, charter: Charter, folder: str, answer: str) -> dict[str, str]:
+    """The documents of the new collaboration that are not those of a fresh one."""
+    texts = {
+        "proposal.md": _proposal(opened, charter, folder, answer),
+        "review.md": _reviews(opened, charter),
+        "readiness.md": _readiness(opened, charter),
+    }
+    decisions = _text(opened, "decisions.md")
+    if decisions.strip():
+        texts["decisions.md"] = decisions
+    return texts
+
+
+def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str:
+    """The old proposal, and on top of it how the last collaboration ended and what is said to it."""
+    phase = opened.machine.ending
+    endings = [entry for entry in opened.entries if entry.event == phase]
+    what = "\n\n".join(_ending(entry, phase) for entry in endings) or _FULL
+    before = relative(opened.folder, folder)
+    title = "Answer" if phase == "blocked" else "Why It Continues"
+    told = answer.strip() or (
+        "The work continues from its conclusion." if endings else "The work continues as it stood."
+    )
+    old = _without_title(_text(opened, "proposal.md"))
+    return f"""\
+# Proposal
+
+## Continued From
+
+This continues the collaboration in `{before}`. {what}
+
+## {title}
+
+{told}
+
+## Purpose Now
+
+{charter.objective}
+
+## What Was Proposed Before
+
+{_one_deeper(old).strip() or "Nothing."}
+"""
+
+
+def _ending(entry: Entry, phase: str) -> str:
+    return f"It was {phase} by {entry.sender} (seq {entry.name}, {entry.at}):\n\n{_quoted(entry.summary)}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines() or [""])
+
+
+def _without_title(text: str) -> str:
+    return re.sub(r"\A\s*# [^\n]*\n?", "", text)
+
+
+def _one_deeper(text: str) -> str:
+    """The same text with its headings one level further down."""
+    return re.sub(r"^(#{1,5})(?=[ \t])", r"#\1", text, flags=re.MULTILINE)
+
+
+def _reviews(opened: Opened, charter: Charter) -> str:
+    """A fresh review.md, followed by the old reviews; their headings belong to no event here."""
+    fresh = init.document(charter, "review.md")
+    old = _without_title(_text(opened, "review.md"))
+    headings = documents.scan_review(old).headings.values()
+    if not headings:
+        return fresh
+    first = min(heading.line for heading in headings)
+    reviews = "\n".join(old.split("\n")[first - 1 :])
+    deeper = _REVIEW.sub("###", reviews).strip()
+    return f"{fresh}\n## Reviews Of The Collaboration Before\n\n{deeper}\n"
+
+
+def _readiness(opened: Opened, charter: Charter) -> str:
+    """A fresh readiness.md with the questions that were listed before; gates are open again."""
+    fresh = init.document(charter, "readiness.md")
+    items = documents.scan_readiness(_text(opened, "readiness.md")).items
+    if not items:
+        return fresh
+    carried = "\n".join(f"- [{item.word}] {item.text}".rstrip() for item in items)
+    line = next(line for line in fresh.split("\n") if line.startswith("- [unresolved]"))
+    return fresh.replace(line, f"{_AGAIN}\n{carried}", 1)
+
+
+def deliverable_files(opened: Opened, charter: Charter, folder: str) -> list[File]:
+    """The deliverables that lie in the old folder, to be worked on further."""
+    declaration = deliverables.declare(opened.protocol)
+    if charter.primary is None or declaration.mode != deliverables.INTERNAL:
+        return []  # external ones stay where they are
+    root = deliverables.root_of(declaration, opened.folder)
+    here = deliverables.Root(os.path.realpath(folder))
+    carried = []
+    for item in declaration.all:
+        path = deliverables.path_of(declaration, item, root)
+        target = deliverables.path_of(declaration, item, here)
+        if path is None or target is None:
+            continue
+        try:
+            data = read_bounded(path, schema.MAX_DOCUMENT)
+        except Unreadable:
+            continue
+        if item.role != "attachment":
+            data = _FROZEN.sub("Status: Draft", data.decode(errors="replace")).encode()
+        carried.append(File(item.reference, target, data))
+    return carried
+
+
+def _text(opened: Opened, name: str) -> str:
+    """A document of the old folder, "" where it cannot be read."""
+    try:
+        data = read_bounded(path_of(opened.folder, name), schema.MAX_DOCUMENT)
+    except Unreadable:
+        return ""
+    return normalise(data.decode(errors="replace"))
+
+
+_MOST = 20  # names that are tried in the store
+
+
+def before(old: str) -> None:
+    """Bring the old folder to what its store holds: what is continued is what all have.
+
+    Raises:
+        Refused: the store cannot be read.
+    """
+    with open_engine(manifests.pinned_address(old)) as engine:
+        shared.sync(old, engine)
+
+
+def after(old: str, new: str) -> None:
+    """Share the new folder in the same store, and tell the others.
+
+    Raises:
+        Refused: that did not work; the new folder is there, and the same command goes on from there.
+    """
+    address = manifests.pinned_address(old)
+    try:
+        with open_engine(address) as engine:
+            leases = _publish_protocol(old, engine)
+            there = (
+                manifests.pinned_address(new)
+                if manifests.is_shared(new)
+                else _share(new, address, leases)
+            )
+            engine.tell(
+                HostState(
+                    hosts.this_host(),
+                    hosts.account(),
+                    owners.boot(),
+                    __version__,
+                    continued=there.text,
+                )
+            )
+    except SharingError as error:
+        raise Refused(
+            f"continued in {new}, but the others do not know: {error}; run the same command again",
+            error.code,
+        ) from None
+
+
+def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
+    """Publish that the old collaboration goes on elsewhere; the leases that it has."""
+    host = hosts.this_host()
+    with manifests.held(old):
+        base = manifests.read_base(old)
+        named = Tree(old).read(schema.PROTOCOL_FILE) or b""
+        commit = engine.read(base.tip if base else None)
+        if base is None or commit.tip != base.tip:
+            raise SharingError("another host changed it at the same moment")
+        if named != commit.protocol:
+            with lock(old) as held:
+                opened = open_locked(old, held.log)
+                log = held.log.read(schema.MAX_LOG)
+            machine = opened.machine
+            change = Change(
+                log=log, line=None, seq=opened.last_seq, protocol=named, words="continued elsewhere",
+                account=hosts.account(), host=host, phase=machine.phase, waiting=tuple(machine.waiting),
+                standing=list_state(opened.protocol, opened.history),
+            )  # fmt: skip
+            tip = engine.publish(base.tip, change)
+            entry = {schema.PROTOCOL_FILE: StoredFile(digest(named), len(named))}
+            manifests.write_base(old, Base(tip, {**base.files, **entry}))
+        return dict(commit.leases)
+
+
+def _share(new: str, address: Address, leases: dict[str, Lease]) -> Address:
+    """Share the new folder under its own name, or the next one that is free in the store."""
+    name = sharing.plain_id(os.path.basename(os.path.realpath(new)))
+    for number in range(1, _MOST):
+        id = name if number == 1 else f"{name[:60]}-{number}"
+        try:
+            return sharing.share(new, address._replace(id="").text, id, leases).address
+        except sharing.AlreadyThere:
+            continue
+    raise SharingError(f"the store has many collaborations named {name}")

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry
-from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import Opened
 from acp_core.protocols.folder.write.opened import path_of as file_of
 
@@ -79,7 +79,7 @@ def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> Iterator[st
 
 
 def _conclusion(opened: Opened, edits: Sequence[Edit]) -> Iterator[str]:
-    from acp_core.protocols.folder.rules.documents import unfinished
+    from acp_core.protocols.folder.rules.checks import unfinished
     from acp_core.protocols.folder.schema import documents
 
     try:

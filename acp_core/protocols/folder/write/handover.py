@@ -12,33 +12,46 @@ import contextlib
 import json
 import os
 import time
+from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.person.paths import state_folder
+from acp_core.person.pins import is_pinned, pin_of
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write import Refused, answered
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.write.append import Appended, Request
 
 try:
     import fcntl
 except ImportError:  # Windows: nothing can be written there
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from acp_core.protocols.folder.write.append import Appended, Request
-
 _SUPPORTED = fcntl is not None
+
 OUT = os.path.join(".acp", "run", "out")
+
 LOCK = os.path.join(".acp", "run", "sync.lock")
+
 NOTE = os.path.join(".acp", "run", "sync.json")
+
 """Whether the process that publishes reaches the store, as it said last."""
+
 UNREACHABLE = 6  # exit code: nothing here can reach the store
+
 LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
+
 FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
           "expect_seq", "review", "take")  # fmt: skip
+
 """What of an event is handed over: never a path of another file, never edits."""
+
 _PATIENCE = 180.0
+
 _STEP, _FIRST_STEP = 0.005, 0.001  # seconds between two looks for the answer: at most, and at first
 
 
@@ -107,7 +120,7 @@ def hand_over(request: Request, make: type[Appended]) -> Appended:
 def _answered(folder: str, id: str, data: bytes, make: type[Appended]) -> Appended:
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(folder, OUT, f"{id}.done"))
-    if answered.is_forged(folder, id, data):
+    if is_forged(folder, id, data):
         raise Refused(
             f"another program answered in place of `acp sync`: it is not known whether the event is appended; end what "
             f"has locked {os.path.join(folder, LOCK)}, and run the same command again",
@@ -124,3 +137,46 @@ def _answered(folder: str, id: str, data: bytes, make: type[Appended]) -> Append
         existing=bool(value["existing"]),
         warnings=tuple(value["warnings"]),
     )
+
+
+_MOST = 100  # answers that are remembered of a folder
+
+_LIMIT = 1 << 16
+
+
+def note(folder: str, id: str, answer: bytes) -> None:
+    """Note an answer before it is given; for the one process that publishes for the folder.
+
+    Raises:
+        OSError: it cannot be noted.
+    """
+    place = _place(folder)
+    modes.private_folder(place.parent)
+    noted = [*_noted(place).items(), (id, _digest(answer))][-_MOST:]
+    atomic.replace(place, json.dumps(dict(noted)).encode(), sync=False, private=True)
+
+
+def is_forged(folder: str, id: str, answer: bytes) -> bool:
+    """Whether an answer is not that of the process, as far as the reader can tell.
+
+    Who does not have the account's configuration, in a sandbox for instance, cannot.
+    """
+    return is_pinned(folder) and _noted(_place(folder)).get(id) != _digest(answer)
+
+
+def _place(folder: str) -> Path:
+    return state_folder() / "answers" / os.path.basename(pin_of(folder))
+
+
+def _noted(place: Path) -> dict[str, str]:
+    try:
+        value = json.loads(read_bounded(place, _LIMIT))
+    except (Unreadable, ValueError, RecursionError):
+        return {}
+    return {str(id): str(each) for id, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _digest(answer: bytes) -> str:
+    from hashlib import sha256  # late: only where something is handed over
+
+    return sha256(answer).hexdigest()

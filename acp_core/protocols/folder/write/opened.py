@@ -16,18 +16,19 @@ from acp_core.files import mounts
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded, read_head
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.person.pins import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import LONG, History, is_full
-from acp_core.protocols.folder.schema import list_in
-from acp_core.protocols.folder.write import Refused
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.checkpoint import Checkpoint
-    from acp_core.protocols.folder.read.entries import Entries
+    from acp_core.protocols.folder.read.log import Entries
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
+
+from acp_core.protocols.folder.state import SUPPORTING_FROZEN, fields_after
 
 SHARE = os.path.join(".acp", "share.json")
 """The file by which a folder says that it is shared with other hosts."""
@@ -223,9 +224,9 @@ def open_locked(folder: str, log: LockedLog, *, full: bool = False, recall: bool
     if log.size() > schema.MAX_LOG:
         opened = take(folder, protocol, log.head(schema.MAX_LOG))
         if not full:
-            from acp_core.protocols.folder.write import hopeless  # late: hardly ever
+            from acp_core.protocols.folder.rules import unrecoverable_log  # late: hardly ever
 
-            hopeless.check(folder, opened.history, "", full_log=True)
+            unrecoverable_log.check(folder, opened.history, "", full_log=True)
             raise Refused(f"{log.path} is larger than {schema.MAX_LOG} bytes")
         return opened
     for _ in range(_TRIES):
@@ -280,51 +281,8 @@ def _require_known(folder: str, protocol: dict[str, Any]) -> None:
 def with_state(opened: Opened) -> dict[str, Any]:
     """protocol.json as it must be after the log: every key that is not derived is kept."""
     first, last = (opened.entries[0], opened.entries[-1]) if opened.entries else (None, None)
-    frozen = {e.doc for e in opened.history.deliverables if (e.event, e.role) == FROZEN}
+    frozen = {e.doc for e in opened.history.deliverables if (e.event, e.role) == SUPPORTING_FROZEN}
     return fields_after(opened.protocol, opened.machine, first, last, frozen)
-
-
-def fields_after(
-    protocol: dict[str, Any],
-    machine: Machine,
-    first: Entry | None,
-    last: Entry | None,
-    frozen: set[str | None],
-) -> dict[str, Any]:
-    """protocol.json as it must be after a log of these events.
-
-    Args:
-        protocol: as it is; every key that is not derived is kept.
-        machine: the state that the log leads to.
-        first, last: its first and last event.
-        frozen: the supporting deliverables that were frozen.
-    """
-    fields = dict(protocol)
-    fields["currentPhase"] = machine.phase or "drafting"
-    fields["proposalOwner"] = machine.owner or next(iter(machine.participants), "")
-    fields["waitingFor"] = list(machine.waiting)
-    if first is not None and last is not None:
-        fields["updatedAt"] = last.at
-        fields.setdefault("createdAt", first.at)
-    if frozen and isinstance(fields.get("deliverables"), dict):
-        fields["deliverables"] = _marked(fields, frozen)
-    return fields
-
-
-FROZEN = ("deliverable_frozen", "supporting")
-
-
-def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]:
-    """The deliverables, with those marked frozen that were frozen by an event."""
-    from acp_core.protocols.folder.schema import deliverables
-
-    block = dict(protocol["deliverables"])
-    items = [*list_in(block, "supporting")]
-    declared = iter(deliverables.declare(protocol).supporting)
-    for position, item in enumerate(items[: deliverables.MAX_DELIVERABLES]):
-        if isinstance(item, dict) and next(declared).reference in frozen:
-            items[position] = item | {"frozen": True}
-    return block | {"supporting": items}
 
 
 def refuse_lockless(folder: str, force: bool) -> str:

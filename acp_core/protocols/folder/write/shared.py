@@ -9,17 +9,26 @@ only.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
 import random
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from acp_core.files import atomic
 from acp_core.files.locked import Moved
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.standing import list_state
-from acp_core.protocols.folder.write import Refused, handover, pending, review
-from acp_core.protocols.folder.write import shared_documents as documents
+from acp_core.protocols.folder.read.list_summary import list_state
+from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.write import edits, handover
+from acp_core.protocols.folder.write import edits as write_edits
 from acp_core.protocols.folder.write.append import (
     CONFLICT,
     Appended,
@@ -32,6 +41,7 @@ from acp_core.protocols.folder.write.append import (
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
+from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address
 from acp_core.stores.base import Base, Entry, digest
 from acp_core.stores.engine import Change, Engine, Lease, StoreUnreachable, Tip, TipMoved
@@ -43,7 +53,9 @@ from acp_core.stores.tip_cache import Known
 from acp_core.stores.tree import Tree
 
 _TRIES = 20
+
 _PATIENCE = 30.0  # seconds
+
 _PAUSE = (0.02, 0.1)
 
 
@@ -95,7 +107,7 @@ def publish(
                     return _already(request, ready)
                 before_write()
                 fault_point("before pending")
-                pending.keep(request._replace(key=ready.prepared.entry.key))
+                keep(request._replace(key=ready.prepared.entry.key))
                 tip = engine.publish(ready.done.base.tip, ready.change)
             except TipMoved as error:
                 if number == _TRIES or time.monotonic() > until:
@@ -137,7 +149,7 @@ def _ready(
     """
     folder = request.folder
     base = manifests.read_base(folder)
-    done = bring(folder, engine, base, host, documents.is_shared_name, known=known)
+    done = bring(folder, engine, base, host, is_shared_name, known=known)
     if done.rogue and not done.kept_log:
         done = publish_rogue(folder, engine, done, host)
     if request.doc in done.kept:
@@ -146,11 +158,11 @@ def _ready(
     with lock(folder, force=request.force, judged=True) as held:  # by who holds the folder
         opened = open_locked(folder, held.log)
     first = existing_event(opened, request)
-    request = pending.keyed(request, opened)
+    request = keyed(request, opened)
     if first is None and request.event == "review_submitted" and request.review is None:
-        renumbered = documents.renumber_review(folder, opened, request.participant)
+        renumbered = renumber_review(folder, opened, request.participant)
         if renumbered is not None:
-            tree.replace(review.REVIEW, renumbered)
+            tree.replace(write_edits.REVIEW, renumbered)
     prepared = (
         Prepared(first, b"", b"", opened, existing=True)
         if first is not None
@@ -178,12 +190,10 @@ def _change(
     """What the store is asked to take, and what is said about documents that stay here."""
     who, entry = request.participant, prepared.entry
     edits = {edit.name: edit.after for edit in prepared.edits}
-    changed = changed_here(
-        Tree(request.folder), done.base, documents.candidates(opened, request.doc)
-    )
-    allowed = documents.may_change(opened, who, request.doc)
+    changed = changed_here(Tree(request.folder), done.base, candidates(opened, request.doc))
+    allowed = may_change(opened, who, request.doc)
     leaving: dict[str, bytes | None] = {n: data for n, data in changed.items() if n in allowed}
-    remarks = documents.held_back(changed.keys() - edits.keys(), allowed, opened.machine.phase)
+    remarks = held_back(changed.keys() - edits.keys(), allowed, opened.machine.phase)
     machine = prepared.after.machine
     leases: dict[str, Lease | None] = {}
     lease = hosts.lease_for(done.commit.leases.get(who), who, "append", host, take=request.take)
@@ -218,7 +228,7 @@ def _landed(request: Request, engine: Engine, host: str, ready: Ready, tip: Tip)
     except (Moved, Refused, OSError) as error:
         try:
             base = manifests.read_base(request.folder)
-            done = bring(request.folder, engine, base, host, documents.is_shared_name)
+            done = bring(request.folder, engine, base, host, is_shared_name)
             warnings += done.notes
         except (Refused, OSError):
             reason = getattr(error, "strerror", None) or error
@@ -248,7 +258,7 @@ def _write(request: Request, ready: Ready, tip: Tip) -> None:
     fault_point("before base")
     manifests.write_base(request.folder, Base(tip, files))
     fault_point("after base")
-    pending.settled(request)
+    settled(request)
 
 
 def merged(before: Mapping[str, Lease], change: Mapping[str, Lease | None]) -> dict[str, Lease]:
@@ -266,7 +276,7 @@ def _entries(change: Change) -> dict[str, Entry]:
 def _already(request: Request, ready: Ready) -> Appended:
     """The event is in the store, and by now here, too."""
     machine = ready.opened.machine
-    pending.settled(request)
+    settled(request)
     return Appended(
         ready.prepared.entry,
         machine.phase,
@@ -296,8 +306,8 @@ def publish_rogue(folder: str, engine: Engine, done: Done, host: str) -> Done:
         )
     machine = opened.machine
     protocol = schema.encode_protocol(with_state(opened))
-    changed = changed_here(Tree(folder), done.base, documents.candidates(opened, None))
-    allowed = set().union(*(documents.may_change(known, e.sender, e.doc) for e in new))
+    changed = changed_here(Tree(folder), done.base, candidates(opened, None))
+    allowed = set().union(*(may_change(known, e.sender, e.doc) for e in new))
     last = new[-1]
     whole = done.log + done.rogue
     leases: dict[str, Lease | None] = {}
@@ -327,3 +337,363 @@ def _problems(known: Opened, opened: Opened) -> list[str]:
     """What is wrong with the lines that were added."""
     new = opened.history.findings[len(known.history.findings) :]
     return [each.message for each in new if each.severity == "error"]
+
+
+README = "README.md"
+
+_NOTES = (".md", ".txt")
+
+"""Endings of documents that are shared because an event names them."""
+
+_DOC = re.compile(rb'"doc"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+_OWNERS = frozenset({README, "proposal.md", "decisions.md", "readiness.md"})
+
+_ALWAYS = frozenset({*schema.DOCUMENTS, README})
+
+
+def shared_names(protocol: Mapping[str, Any]) -> frozenset[str]:
+    """The documents that are shared by what protocol.json says, without those that events name."""
+    declared = deliverables.declare(dict(protocol))
+    inside = declared.mode == deliverables.INTERNAL
+    listed = [each.reference for each in declared.all] if inside else []
+    return _ALWAYS | {name for name in listed if not stores_tree.against(name)}
+
+
+def is_shared_name(protocol: bytes, log: bytes) -> Callable[[str], bool]:
+    """Which names are shared, by protocol.json and the log as the store has them."""
+    try:
+        listed = shared_names(schema.decode_protocol(protocol))
+    except ValueError:
+        listed = _ALWAYS
+
+    def may(path: str) -> bool:
+        if path in listed:
+            return True
+        return is_note(path) and path in _named(log)
+
+    return may
+
+
+def is_note(name: str) -> bool:
+    """Whether a document may be shared because an event names it."""
+    return name.lower().endswith(_NOTES) and not stores_tree.against(name)
+
+
+def _named(log: bytes) -> set[str]:
+    """The documents that events name."""
+    found = set()
+    for each in set(_DOC.findall(log)):
+        try:
+            found.add(str(json.loads(each)))
+        except ValueError:
+            continue
+    return found
+
+
+def candidates(opened: Opened, doc: str | None) -> set[str]:
+    """The documents that may leave this host now, whoever changed them."""
+    found = set(shared_names(opened.protocol))
+    if doc and is_note(doc):
+        found.add(doc)
+    return found - {schema.PROTOCOL_FILE, schema.LOG_FILE}
+
+
+def may_change(opened: Opened, participant: str, doc: str | None = None) -> frozenset[str]:
+    """The documents that a participant may change in the present phase.
+
+    Args:
+        opened: the collaboration.
+        participant: who changed them.
+        doc: the document that the participant's event is about.
+    """
+    machine = opened.machine
+    phase, owner = machine.phase, participant == machine.owner
+    declared = deliverables.declare(opened.protocol)
+    products = {each.reference for each in declared.all if declared.mode == deliverables.INTERNAL}
+    named = {doc} if doc else set()
+    if phase in ("drafting", "revising"):
+        return frozenset((_OWNERS | products if owner else set()) | named)
+    if phase == "reviewing":
+        return frozenset(({edits.REVIEW} if not owner else set()) | named)
+    if phase == "decision_review":
+        mine = {"readiness.md", "decisions.md", *products} if owner else set()
+        return frozenset(mine | {"readiness.md"} | named)
+    if phase == "readiness_check":
+        mine = {"conclusion.md", "decisions.md", *products} if owner else set()
+        return frozenset(mine | {"readiness.md"} | named)
+    return frozenset(named if phase == "blocked" else ())
+
+
+def held_back(changed: Iterable[str], allowed: Iterable[str], phase: str) -> tuple[str, ...]:
+    """What is said of documents that were changed and do not leave."""
+    out = sorted(set(changed) - set(allowed))
+    return tuple(f"{name} changed during {phase}: not shared" for name in out)
+
+
+def renumber_review(folder: str, opened: Opened, participant: str) -> bytes | None:
+    """review.md with the participant's new review under the seq that its event will have.
+
+    Another host's event may have taken the seq that the reviewer had in mind.
+
+    Returns:
+        None where nothing is to be changed.
+    """
+    path = os.path.join(folder, edits.REVIEW)
+    from acp_core.protocols.folder.write.edits import content
+
+    data = content(edits.REVIEW, path)
+    done = {
+        e.seq for e in opened.entries if e.event == "review_submitted" and e.sender == participant
+    }
+    own = [
+        each
+        for each in edits.blocks(data)
+        if each.participant == participant and each.seq not in done
+    ]
+    if not own or own[-1].seq == opened.next_seq:
+        return None
+    block = own[-1]
+    end = data.find(b"\n", block.start)
+    line = edits.heading(block.when, participant, opened.next_seq).encode()
+    return data[: block.start] + line + data[end if end >= 0 else len(data) :]
+
+
+_LEASE_TRIES = 5
+
+
+def release(folder: str, engine: Engine, participants: Sequence[str] = ()) -> tuple[str, ...]:
+    """Give back the leases that this account has on this host; those of all where none is named.
+
+    Raises:
+        Refused: the store cannot be reached, or refuses it.
+    """
+    host, account = hosts.this_host(), hosts.account()
+
+    def given_back(held: Mapping[str, Lease]) -> dict[str, Lease | None]:
+        mine = (who for who, each in held.items() if (each.host, each.account) == (host, account))
+        return {who: None for who in mine if not participants or who in participants}
+
+    return tuple(_lease(folder, engine, given_back, "given back"))
+
+
+def take_lease(
+    folder: str, engine: Engine, participant: str, by: str, *, take: bool = False
+) -> None:
+    """Have a participant act on this host, unless it acts on another one.
+
+    Args:
+        folder: the shared folder.
+        engine: its store.
+        participant: who is to act.
+        by: the command that takes it.
+        take: move it here from wherever it acts.
+
+    Raises:
+        LeaseElsewhere: it acts on another host, and is not to be moved.
+        Refused: the store cannot be reached, or refuses it.
+    """
+
+    def taken(held: Mapping[str, Lease]) -> dict[str, Lease | None]:
+        lease = hosts.lease_for(
+            held.get(participant), participant, by, hosts.this_host(), take=take
+        )
+        return {participant: lease} if lease else {}
+
+    _lease(folder, engine, taken, "acts here")
+
+
+def _lease(
+    folder: str,
+    engine: Engine,
+    wanted: Callable[[Mapping[str, Lease]], dict[str, Lease | None]],
+    words: str,
+) -> dict[str, Lease | None]:
+    """Change leases as the store's own demand; what was changed."""
+    host = hosts.this_host()
+    with manifests.held(folder):
+        for _ in range(_LEASE_TRIES):
+            base = manifests.read_base(folder)
+            done = bring(folder, engine, base, host, is_shared_name)
+            leases = wanted(done.commit.leases)
+            if not leases:
+                return {}
+            change = Change(
+                log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol, leases=leases,
+                words=f"{words}: {', '.join(leases)}", account=hosts.account(), host=host,
+            )  # fmt: skip
+            try:
+                tip = engine.publish(done.base.tip, change)
+            except TipMoved:
+                continue
+            after = {**done.commit.leases, **leases}
+            manifests.write_leases(folder, {k: v for k, v in after.items() if v is not None})
+            manifests.write_base(folder, Base(tip, done.base.files))
+            return leases
+    raise Refused("the store keeps moving on: try again")
+
+
+FILE = os.path.join(".acp", "run", "pending.json")
+
+_LIMIT = 1 << 20
+
+
+def keyed(request: Request, opened: Opened) -> Request:
+    """The request with a key: its own, that of an unsettled call of the same words, or a new one.
+
+    Whoever writes in the folder can write down any key. One that the log has for something else is
+    not taken: the event would be said to be appended, and no log would have it.
+    """
+    if request.key is not None:
+        return request
+    known = _read(request.folder).get(request.participant)
+    if isinstance(known, dict) and known.get("words") == _words(request):
+        key = known.get("key")
+        if isinstance(key, str) and key and _is_of(request._replace(key=key), opened):
+            return request._replace(key=key)
+    return request._replace(key=f"acp-{os.urandom(8).hex()}")
+
+
+def _is_of(request: Request, opened: Opened) -> bool:
+    """Whether the log has a request's key for nothing else than the request."""
+    found = existing_event(opened, request)
+    if found is None:
+        return True
+    asked = (request.event, request.summary, request.doc, request.reply_to, request.role)
+    return (found.event, found.summary, found.doc, found.reply_to, found.role) == asked
+
+
+def keep(request: Request) -> None:
+    """Keep the key of a request that is published now; the caller holds the folder.
+
+    Raises:
+        OSError: it cannot be kept; then nothing may be published.
+    """
+    value = _read(request.folder)
+    value[request.participant] = {"words": _words(request._replace(key=None)), "key": request.key}
+    _write_pending(request.folder, value, sync=True)
+
+
+def settled(request: Request) -> None:
+    """It is known what came of the participant's request."""
+    value = _read(request.folder)
+    if value.pop(request.participant, None) is not None:
+        _write_pending(request.folder, value, sync=False)
+
+
+def _words(request: Request) -> str:
+    """What makes two calls one: all that a participant says, without the key."""
+    said = [request.participant, request.event, request.summary, request.doc, request.reply_to,
+            request.role, request.sha256, request.review]  # fmt: skip
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _read(folder: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bounded(os.path.join(folder, FILE), _LIMIT))
+    except (Unreadable, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _write_pending(folder: str, value: dict[str, Any], *, sync: bool) -> None:
+    atomic.replace(os.path.join(folder, FILE), json.dumps(value).encode() + b"\n", sync=sync)
+
+
+_SYNC_TRIES = 5
+
+
+class Synced(NamedTuple):
+    """What one look at the store did: documents that came and that left, and sentences about it."""
+
+    came: tuple[str, ...]
+    left: tuple[str, ...]
+    notes: tuple[str, ...]
+    done: Done
+
+
+def sync(folder: str, engine: Engine, *, publish: bool = True) -> Synced:
+    """Look at the store once: bring what is new, and publish documents that may leave.
+
+    Args:
+        folder: the shared folder.
+        engine: its store.
+        publish: whether documents that were changed here leave, too.
+
+    Raises:
+        Refused: the store cannot be read, or what it holds is refused.
+        OSError: a file could not be written.
+    """
+    host = hosts.this_host()
+    came: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    with manifests.held(folder):
+        for _ in range(_SYNC_TRIES):
+            base = manifests.read_base(folder)
+            done = bring(folder, engine, base, host, is_shared_name)
+            came, notes = (*came, *done.written), (*notes, *done.notes)
+            if not publish:
+                return Synced(came, (), notes, done)
+            try:
+                return _publish(folder, engine, done, host, came, notes)
+            except TipMoved:
+                continue
+    raise Refused("the store keeps moving on: try again")
+
+
+def _publish(
+    folder: str,
+    engine: Engine,
+    done: Done,
+    host: str,
+    came: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> Synced:
+    """Publish what a script appended, then documents whose participant acts here."""
+    if done.rogue and not done.kept_log:
+        done = publish_rogue(folder, engine, done, host)
+        notes = (*notes, done.notes[-1])
+    with lock(folder) as held:
+        opened = open_locked(folder, held.log)
+    changed = changed_here(Tree(folder), done.base, candidates(opened, None))
+    me = (host, hosts.account())
+    here = [p for p, lease in done.commit.leases.items() if (lease.host, lease.account) == me]
+    allowed = set().union(*(may_change(opened, each) for each in here))
+    left = {name: data for name, data in changed.items() if name in allowed}
+    notes = (*notes, *held_back(changed, allowed, opened.machine.phase))
+    if not left:
+        return Synced(came, (), notes, done)
+    machine = opened.machine
+    change = Change(
+        log=done.log, line=None, seq=opened.last_seq, protocol=done.commit.protocol, documents=left,
+        words=f"documents: {', '.join(left)}", account=me[1], host=host, phase=machine.phase,
+        waiting=tuple(machine.waiting), standing=list_state(opened.protocol, opened.history),
+    )  # fmt: skip
+    tip = engine.publish(done.base.tip, change)
+    files = dict(done.base.files) | {n: Entry(digest(d), len(d)) for n, d in left.items()}
+    base = Base(tip, files)
+    manifests.write_base(folder, base)
+    return Synced(came, tuple(left), notes, done._replace(base=base))
+
+
+def delete(folder: str, engine: Engine, name: str) -> None:
+    """Delete a document on all hosts.
+
+    Raises:
+        Refused: it is required, not shared, or the store refuses it.
+    """
+    if name in (*schema.REQUIRED_FILES, README):
+        raise Refused(f"{name} is required: it cannot be deleted")
+    host = hosts.this_host()
+    with manifests.held(folder):
+        done = bring(folder, engine, manifests.read_base(folder), host, is_shared_name)
+        if name not in done.base.files:
+            raise Refused(f"{clean_line(name, 200)} is not in the store")
+        change = Change(
+            log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol,
+            documents={name: None}, words=f"documents: {name} deleted", account=hosts.account(), host=host,
+        )  # fmt: skip
+        tip = engine.publish(done.base.tip, change)
+        Tree(folder).remove(name)
+        files = {each: entry for each, entry in done.base.files.items() if each != name}
+        manifests.write_base(folder, Base(tip, files))

@@ -10,20 +10,20 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from acp_core.files import atomic, git, modes
+from acp_core.files import atomic, git, modes, run_folder
 from acp_core.files.mirrored import FILE
+from acp_core.files.modes import group_name
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.mirror.joining import bring as bring_mirror
-from acp_core.protocols.folder.mirror.joining import is_reader
-from acp_core.protocols.folder.read.standing import list_state
+from acp_core.protocols.folder.read.list_summary import list_state
 from acp_core.protocols.folder.schema import deliverables
-from acp_core.protocols.folder.write import Refused, shared_leases
-from acp_core.protocols.folder.write import shared_documents as documents
+from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.opened import (
     Opened,
     is_shared,
@@ -42,12 +42,15 @@ from acp_core.stores.engine import (
     Change,
     Commit,
     Engine,
+    HistoryRewritten,
     Lease,
     SharingError,
+    StoreRefused,
     Tip,
     TipMoved,
 )
 from acp_core.stores.materialise import Done, bring
+from acp_core.stores.mirror import Manifest, PiecesMissing
 from acp_core.stores.opening import open_engine
 from acp_core.stores.tree import Tree
 
@@ -118,8 +121,8 @@ def leaving(folder: str, url: str, id: str) -> Leaving:
     opened = open_unlocked(folder)
     _refuse_external(folder, opened)
     tree = Tree(folder)
-    listed = documents.shared_names(opened.protocol)
-    listed |= {each.doc for each in opened.entries if each.doc and documents.is_note(each.doc)} - {
+    listed = shared.shared_names(opened.protocol)
+    listed |= {each.doc for each in opened.entries if each.doc and shared.is_note(each.doc)} - {
         schema.PROTOCOL_FILE
     }
     there = tree.files()
@@ -222,7 +225,7 @@ def join(url: str, folder: str) -> Done:
                 if reads:
                     bring_mirror(folder, engine, commit)
                     return Done(Base(commit.tip, {}), commit, b"")
-                return bring(folder, engine, None, hosts.this_host(), documents.is_shared_name)
+                return bring(folder, engine, None, hosts.this_host(), shared.is_shared_name)
         except BaseException:
             if manifests.read_base(folder) is None:
                 _clear(folder, made)
@@ -243,7 +246,7 @@ def judged(commit: Commit, folder: str) -> Opened:
         raise Refused("the store's protocol.json is of a schemaVersion that this acp does not know")
     if len(commit.added) > schema.MAX_LOG:
         raise Refused("the store's log is too large")
-    may = documents.is_shared_name(commit.protocol, commit.added)
+    may = shared.is_shared_name(commit.protocol, commit.added)
     stores_tree.check(path for path in commit.documents if may(path))
     opened = take(folder, protocol, commit.added)
     _refuse_external(folder, opened)
@@ -282,7 +285,7 @@ def _pin_too(folder: str, address: Address, *, is_agreed: bool) -> Done:
             if reads:
                 bring_mirror(folder, engine, commit)
                 return Done(Base(commit.tip, {}), commit, b"")
-            return bring(folder, engine, base, hosts.this_host(), documents.is_shared_name)
+            return bring(folder, engine, base, hosts.this_host(), shared.is_shared_name)
     except BaseException:
         if not is_agreed:
             manifests.unpin(folder)
@@ -345,7 +348,7 @@ def put_back(folder: str) -> tuple[str, ...]:
     with open_engine(manifests.pinned_address(folder)) as engine, manifests.held(folder):
         host = hosts.this_host()
         done = bring(
-            folder, engine, manifests.read_base(folder), host, documents.is_shared_name, strict=True
+            folder, engine, manifests.read_base(folder), host, shared.is_shared_name, strict=True
         )
     return tuple(each for each in (*done.kept.values(), done.kept_log) if each)
 
@@ -366,7 +369,7 @@ def unshare(folder: str) -> tuple[str, ...]:
     try:
         if not manifests.pinned_mark(folder) and not is_reader(folder):
             with open_engine(manifests.pinned_address(folder)) as engine:
-                shared_leases.release(folder, engine)
+                shared.release(folder, engine)
     except manifests.NewerManifest:
         raise  # what else it has written there is not known here
     except (SharingError, Refused) as error:
@@ -405,3 +408,151 @@ def _refuse_external(folder: str, opened: Opened) -> None:
 def plain_id(name: str) -> str:
     """An id that resembles a folder's name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-") or "collaboration"
+
+
+_FOLDER, _FILE = 0o2070, 0o060
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_MOST = 10_000  # files and folders
+
+
+def open_to(folder: str, group: str) -> int:
+    """Let the accounts of a group write in the folder; how many files and folders were changed.
+
+    Raises:
+        Refused: there is no such group, or this account cannot give the folder to it.
+        OSError: a mode could not be changed.
+    """
+    number = group_number(group)
+    run_folder.prepare(folder)
+    changed = 0
+    for count, path in enumerate(_all(os.path.realpath(folder)), 1):
+        if count > _MOST:
+            raise Refused(
+                f"{folder} holds more than {_MOST} files and folders: --group is not for it"
+            )
+        changed += _give(path, number, group)
+    return changed
+
+
+def group_number(group: str) -> int:
+    """The number of a group.
+
+    Raises:
+        Refused: there is none of that name.
+    """
+    try:
+        import grp
+
+        return grp.getgrnam(group).gr_gid
+    except (ImportError, KeyError):
+        raise Refused(f"no group named {clean_line(group, 100)} on this machine") from None
+
+
+def _all(folder: str) -> Iterator[str]:
+    """The folder and what is in it, links and folders of other programs left out."""
+    yield folder
+    for at, folders, files in os.walk(folder):
+        below = os.path.relpath(at, folder)
+        folders[:] = [
+            each
+            for each in folders
+            if (not each.startswith(".") or (below == "." and each == run_folder.HOME))
+            and not os.path.islink(os.path.join(at, each))
+        ]
+        for name in (*folders, *files):
+            path = os.path.join(at, name)
+            found = os.lstat(path)
+            hidden = name.startswith(".") and below == "." and name != run_folder.HOME
+            if not hidden and (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+                yield path
+
+
+def _give(path: str, number: int, group: str) -> int:
+    """Give a file or a folder to the group; 1 where that changed it."""
+    fd = os.open(path, _FLAGS)
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+            return 0  # it is another file, too, which an agent may have given this name
+        mode = stat.S_IMODE(found.st_mode)
+        wanted = mode | (_FOLDER if stat.S_ISDIR(found.st_mode) else _FILE)
+        if found.st_gid == number and mode == wanted:
+            return 0
+        try:
+            if found.st_gid != number:
+                os.fchown(fd, -1, number)
+            os.fchmod(fd, wanted)
+        except PermissionError:
+            raise Refused(
+                f"{path} cannot be given to {clean_line(group, 100)}: it belongs to another account, or this account is "
+                f"not a member of the group (it is {group_name(found.st_gid)}'s now)"
+            ) from None
+        return 1
+    finally:
+        os.close(fd)
+
+
+def is_reader(folder: str | os.PathLike[str]) -> bool:
+    """Whether this account reads in a folder what another host conducts."""
+    return bool(manifests.pinned_reads(os.fspath(folder)))
+
+
+def bring_mirror(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[str, ...]:
+    """Make a reader's folder what the store holds; the names of files that changed.
+
+    Args:
+        folder: the reader's; it is held.
+        engine: the store.
+        commit: all that the store holds, where that was read.
+
+    Raises:
+        Refused: the store cannot be read, or what it holds is refused; nothing was written then.
+        OSError: a file could not be written.
+    """
+    base, before = manifests.read_base(folder), mirror.read(folder)
+    mark = manifests.pinned_reads(folder)
+    if commit is None:
+        commit = engine.read(base.tip if base and before else None)
+        if base and before and commit.tip == base.tip:
+            return ()
+    if not mirror.is_manifest(commit.protocol):
+        raise HistoryRewritten("the store holds something else by now: it is no longer a mirror")
+    manifest = mirror.decode(commit.protocol)
+    _must_continue(manifest, before, mark)
+    try:
+        changed = mirror.restore(folder, manifest, before, commit.documents)
+    except PiecesMissing:
+        commit = engine.read(None)
+        manifest = mirror.decode(commit.protocol)
+        _must_continue(manifest, before, mark)
+        changed = _whole(folder, manifest, before, commit)
+    data = mirror.encode(manifest)
+    Tree(folder).replace(FILE, data, sync=False)
+    manifests.write_base(folder, Base(commit.tip, {}))
+    return tuple(changed)
+
+
+def _whole(folder: str, manifest: Manifest, before: Manifest | None, commit: Commit) -> list[str]:
+    try:
+        return mirror.restore(folder, manifest, before, commit.documents)
+    except PiecesMissing:
+        raise StoreRefused("pieces of the mirror are missing in the store: refused") from None
+
+
+def _must_continue(manifest: Manifest, before: Manifest | None, mark: str) -> None:
+    """Refuse what is not the mirror that was seen here, or an earlier state of it.
+
+    Raises:
+        HistoryRewritten: it is another one, or was put back.
+    """
+    if manifest.mark != mark:
+        raise HistoryRewritten(
+            f"the store holds another mirror of that name, of {clean_line(manifest.host, 80)}: ask the others"
+        )
+    if before is not None and before.mark == mark and manifest.number < before.number:
+        raise HistoryRewritten(
+            f"the store holds state {manifest.number} of the mirror, less than the {before.number} that this folder "
+            "has seen: it was put back"
+        )

@@ -1,1 +1,0 @@
-"""What was not recorded, as far as the files tell it, and which files a recording tracks."""
