@@ -241,11 +241,7 @@ def _earlier(session: Session, work: Assignment, budget: Budget) -> Run | None:
 
 def _number(session: Session, work: Assignment) -> int | None:
     """The number of the attempt that was noted for it; None where none was."""
-    noted = session.state.turn
-    if noted == work.key:
-        return session.state.own
-    before, _, number = noted.rpartition("@")  # as acp 0.1 noted a cycle's runs
-    return int(number) if before == work.key and number.isdecimal() else None
+    return session.state.own if session.state.turn == work.key else None
 
 
 def _stop_other(session: Session, run: Run) -> None:

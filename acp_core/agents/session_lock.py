@@ -1,8 +1,8 @@
 """What makes a session the only one of its participant, and how it notices that it no longer is.
 
 It holds the claim that lies with the collaboration (`acp_core.files.claims`), which every account
-sees that shares the folder, and the lock in this account's own folder, which loops of acp 0.1 hold
-alone. A collaboration that is no folder, such as a network address, has only the latter.
+sees that shares the folder, and the lock in this account's own folder. A collaboration that is no
+folder, such as a network address, has only the latter.
 
 Loops and conductors that this account's own folder does not know show by their claims: they were
 started by another account, or what was noted of them here is gone.

@@ -191,7 +191,7 @@ class Saved:
         process: the loop's own process.
         started: when the loop was started.
         run_id: the collaboration's run (see `acp_core.model.Snapshot`), to which all figures here
-            belong; "" where it is not known, and in what acp 0.1.0 wrote.
+            belong; "" where it is not known.
         earlier: the figures of other runs that stood at the same place, oldest first.
         program: the preset's name; ``version`` and ``model`` as far as known.
         command: the program with its arguments, the prompt left out.

@@ -1,7 +1,7 @@
 """What is charged to a collaboration of all that was noted at its place.
 
-A run that was deleted, or stands beside this one, had figures of its own at the same place. What
-acp 0.1.0 noted bears no run: it counts as long as nothing speaks against it.
+A run that was deleted, or stands beside this one, had figures of its own at the same place. Figures
+that bear no run count as long as nothing speaks against it.
 """
 
 from __future__ import annotations

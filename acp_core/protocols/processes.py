@@ -18,7 +18,7 @@ class Process(NamedTuple):
 
     Attributes:
         module: the module that it is now.
-        former: where that stood in 0.1.0 and in 0.2, below acp_core and without its suffix.
+        former: where that stood in 0.2, below acp_core and without its suffix.
         given: its arguments, and what stands on its standard input.
     """
 
@@ -39,17 +39,17 @@ LOOP = Process(
 )
 WATCHER = Process(
     "acp_core.protocols.workspaces.conduct.detached",
-    ("protocols/workspaces/run/detached", "protocols/workspaces/conduct/detached"),
+    ("protocols/workspaces/conduct/detached",),
     "FOLDER AGENT ATTEMPT",
 )
 ORCHESTRATOR = Process(
     "acp_core.protocols.cycle.conduct.process",
-    ("protocols/cycle/run/process", "protocols/cycle/conduct/process"),
+    ("protocols/cycle/conduct/process",),
     "standard input: an orchestrator's spec as JSON",
 )
 TURN = Process(
     "acp_core.protocols.governed.conduct.attend",
-    ("protocols/governed/attend", "protocols/governed/conduct/attend"),
+    ("protocols/governed/conduct/attend",),
     "ROOT TURN",
 )
 SUPERVISOR = Process("acp_core.loops.supervisor", ("loops/supervisor",), "nothing")
@@ -77,7 +77,7 @@ ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN, SUPERVISOR, DUE, LIVE, SYNC, ASKED, RE
 
 
 def module_now(name: str) -> str:
-    """The module that a name of 0.1.0 or 0.2 stands for; the name itself where it stands for none."""
+    """The module that a name of 0.2 stands for; the name itself where it stands for none."""
     return next((each.module for each in ALL if name in each.names), name)
 
 

@@ -56,6 +56,6 @@ def test_the_source_distribution_holds_what_the_tests_and_pages_need() -> None:
         *tops, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
     }  # fmt: skip
     assert sources() <= held
-    samples = {"tests/upgrade/sample-0.1.0.tar.gz", "tests/upgrade/sample-0.2.1.tar.xz"}
+    samples = {"tests/upgrade/sample-0.2.1.tar.xz"}
     assert {".ci/constraints.txt", "docs/acp.1", *samples} <= held
     assert [name for name in held if "__pycache__" in name or "/." in name] == []

@@ -2,14 +2,12 @@
 
 A sample is a person's folder as it stood when the machine went down (`tests.upgrade.samples`):
 
-``sample-0.1.0.tar.gz``
-    state, settings and five collaborations, with programs at work in each; never made again.
 ``sample-0.2.1.tar.xz``
-    the same, and: folders shared over a repository (``store.git``) and a database (``store.sql``),
+    state, settings and collaborations of each protocol, with programs at work in each; folders shared over a repository (``store.git``) and a database (``store.sql``),
     a write that was killed between its files, loops that are idle, wait for a usage limit or have
     spent their budget, a live session that asks, what it was allowed and what a person answered,
     boot entries of systemd and cron, the skill, and the entries for Claude Code and Codex. Made by
-    ``python -m tests.upgrade.make 0.2.1 PATH_TO_ACP``, in about two minutes.
+    ``python -m tests.upgrade.make PATH_TO_ACP``, in about two minutes.
 
 No process is known by its command line: a record names its process (``pid``, ``created``,
 ``since_boot``, ``boot``, see `acp_core.agents.identity.Identity`), or a lock is held as long as
@@ -48,11 +46,11 @@ Environment variables by which a program is found whose starter died before it n
     ``ACP_WORKSPACES_TASK``, ``ACP_CYCLE_RUN``, ``ACP_LIVE_SESSION``; ``ACP_GOVERNED_TURN`` marks what a turn's program does.
 
 Names under which processes are started
-    `acp_core.protocols.processes` holds them, with those that they had in 0.1.0 and 0.2: a program that
+    `acp_core.protocols.processes` holds them, with those that they had in 0.2: a program that
     was started before an upgrade in place starts others by these. ``acp`` (``acp_tui.__main__``)
     and ``python -m acp_core`` stand in prompts and in configuration files.
 
-What runs while its modules are renamed under it goes on: loops and orchestrators of 0.1.0 try
+What runs while its modules are renamed under it goes on: loops and orchestrators of 0.2 try
 again, take messages and stop without importing anything more. Only a watcher of sub-agents that is
 through cannot dispatch the next agent then (it imports for that); ``acp workspaces dispatch`` does.
 """

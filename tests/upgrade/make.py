@@ -1,4 +1,4 @@
-"""``python -m tests.upgrade.make 0.2.1 PATH_TO_ACP``: record a sample, with the acp that is named.
+"""``python -m tests.upgrade.make PATH_TO_ACP``: record the sample anew, with the acp that is named.
 
 Everything in its scenes is brought about in an empty folder; then all processes are killed at once,
 as when a machine goes down, and what stands there is packed as it is. Only what belongs to the
@@ -6,8 +6,7 @@ machine is replaced: the path of the folder (``/home/me``), that of the program,
 token. The machine's name and the account's are told to the program as others (`scenes_0_2.NAMES`):
 no one can replace them in what has a digest.
 
-``sample-0.1.0.tar.gz`` was recorded with 0.1.0 by its own ``acp``, on Linux with Python 3.11, and
-is never made again. That of 0.2.1 needs git and PostgreSQL's server beside acp with its extras, and
+It needs git and PostgreSQL's server beside acp with its extras, and
 no network.
 """
 
@@ -27,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from tests.upgrade import leaks, places
-from tests.upgrade.samples import BASE, BIN, LIBRARY, SAMPLES, Sample
+from tests.upgrade.samples import BASE, BIN, LIBRARY, SAMPLE, Sample
 from tests.upgrade.scenes import Failed, House
 from tests.upgrade.scenes_0_2 import PARKED
 
@@ -43,7 +42,7 @@ def make(sample: Sample, acp: str) -> None:
         folder = Path(place).resolve()
         house = House(folder, [acp], sample.variables(acp, folder))
         version = house.run("--version").split()[-1]
-        if not sample.takes or not version.startswith(sample.takes):
+        if not version.startswith(sample.takes):
             sys.exit(f"the sample of {sample.version} is not made with acp {version}")
         try:
             for scene in (*sample.begun, *sample.scenes):
@@ -146,4 +145,4 @@ def pack(sample: Sample, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(SAMPLES[sys.argv[1]], sys.argv[2])
+    make(SAMPLE, sys.argv[1])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
-from tests.upgrade.samples import FIRST, SECOND, Sample
 from tests.upgrade.scenes import WAITS, House, wait_for
 from tests.upgrade.scenes_0_2 import PARKED
 
@@ -18,48 +17,30 @@ GONE = (
 )  # what causes say of processes that are no more
 
 
-class Ran(NamedTuple):
-    """What ran when a sample was recorded.
-
-    Attributes:
-        programs: loops whose program is at work, by folder and participant.
-        others: loops that only wait.
-        shown: names of collaborations in which something runs.
-    """
-
-    programs: frozenset[tuple[str, str]]
-    others: frozenset[tuple[str, str]]
-    shown: frozenset[str]
+PROGRAMS = {("checkout", "reader"), ("queues", "ann"), ("report", "ra"), ("login", "reader")}
+"""Loops whose program was at work when the sample was recorded, by folder and participant."""
+OTHERS = {("checkout", "owner"), ("report", "orchestrator"), ("prices", "reader"), ("search", "reader"),
+          ("tokens", "owner"), ("export", "reader")}  # fmt: skip
+"""Loops that only waited."""
+SHOWN = {"checkout", "queues", "lamp", "Export the report as CSV", "Writer", "login", "prices", "search",
+         "tokens", "export"}  # fmt: skip
+"""Names of collaborations in which something ran."""
 
 
-_PROGRAMS = frozenset({("checkout", "reader"), ("queues", "ann"), ("report", "ra")})
-_OTHERS = frozenset({("checkout", "owner"), ("report", "orchestrator")})
-_SHOWN = frozenset({"checkout", "queues", "lamp", "Export the report as CSV", "Writer"})
-RAN = {
-    FIRST.version: Ran(_PROGRAMS, _OTHERS, _SHOWN),
-    SECOND.version: Ran(
-        _PROGRAMS | {("login", "reader")},
-        _OTHERS | {("prices", "reader"), ("search", "reader"), ("tokens", "owner"), ("export", "reader")},
-        _SHOWN | {"login", "prices", "search", "tokens", "export"},
-    ),
-}  # fmt: skip
-
-
-def sees(house: House, sample: Sample = FIRST) -> None:
+def sees(house: House) -> None:
     """All conductors and all programs are alive, wherever they are asked for."""
-    ran = RAN[sample.version]
     loops = house.loops()
-    assert {key for key, loop in loops.items() if loop["alive"]} == ran.programs | ran.others
+    assert {key for key, loop in loops.items() if loop["alive"]} == PROGRAMS | OTHERS
     runs = {key: loop["run"] or {} for key, loop in loops.items()}
-    assert {key for key, run in runs.items() if run.get("alive")} == ran.programs
+    assert {key for key, run in runs.items() if run.get("alive")} == PROGRAMS
     told = house.json("status", "--json")["collaborations"]
     live = {each["name"]: each for each in told if each["status"] == "active"}
-    assert live.keys() >= ran.shown, told
-    headlines = [cause["headline"] for name in ran.shown for cause in live[name]["causes"]]
+    assert live.keys() >= SHOWN, told
+    headlines = [cause["headline"] for name in SHOWN for cause in live[name]["causes"]]
     assert not [each for each in headlines if any(word in each for word in GONE)], headlines
 
 
-def doubles_nothing(house: House, sample: Sample = FIRST) -> None:
+def doubles_nothing(house: House) -> None:
     """Who is asked to start what runs already refuses, or has nothing to start."""
     before = running(house)
     agent = (house.agent, WAITS)
@@ -77,8 +58,7 @@ def doubles_nothing(house: House, sample: Sample = FIRST) -> None:
         ended = house.result(*words)
         assert ended.returncode == 2, (words, ended)
         assert said in ended.stderr + ended.stdout, (words, ended)
-    ran = RAN[sample.version]
-    for name, who in (ran.programs | ran.others) - {
+    for name, who in (PROGRAMS | OTHERS) - {
         ("queues", "ann"),
         ("report", "ra"),
         ("report", "orchestrator"),
@@ -89,10 +69,9 @@ def doubles_nothing(house: House, sample: Sample = FIRST) -> None:
     assert running(house) == before
 
 
-def stops(house: House, sample: Sample = FIRST) -> None:
+def stops(house: House) -> None:
     """All of it is stopped, by the command of each."""
-    ran = RAN[sample.version]
-    for name in sorted({name for name, _ in ran.programs | ran.others}):
+    for name in sorted({name for name, _ in PROGRAMS | OTHERS}):
         house.run("stop", house.work / name)
     house.run("stop", house.work / "queues")  # a watcher that ends has the next agent dispatched
     house.run("governed", "stop", house.work / "lamp")

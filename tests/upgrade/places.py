@@ -1,4 +1,4 @@
-"""Where 0.1.0 keeps what belongs to a path, and a tree of its files carried to another path.
+"""Where 0.2 keeps what belongs to a path, and a tree of its files carried to another path.
 
 The names are worked out here once more, with nothing of acp: they are what is promised.
 """

@@ -16,7 +16,6 @@ from pathlib import Path
 import psutil
 
 from tests.upgrade import places
-from tests.upgrade.samples import FIRST, SECOND, Sample
 from tests.upgrade.scenes import WAITS, House, wait_for
 from tests.upgrade.scenes_0_2 import PARKED
 
@@ -41,21 +40,19 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextlib.contextmanager
-def at_work(house: House, sample: Sample = FIRST) -> Iterator[Stage]:
+def at_work(house: House) -> Iterator[Stage]:
     """Everything that ran when the sample was recorded runs; what is left is ended afterwards."""
     with ExitStack() as ending:
         stage = Stage(house, ending)
-        parked = stage.shells()
-        apart = {"reader": True} if parked else {"reader": True, "owner": False}
-        stage.loop("checkout", apart, "loops.detached", apart=True)
+        stage.shells()
+        stage.loop("checkout", {"reader": True}, "loops.detached")
         stage.loop("queues", {"ann": True}, "workspaces.*.detached")
         stage.loop("report", {"orchestrator": False, "ra": True}, "cycle.*.process")
         stage.turn("lamp")
         stage.agent("Writer")
-        if sample is SECOND:
-            stage.loop("export", {"reader": False}, "loops.detached")
-            stage.session("login", "reader")
-            stage.postpone("search", "reader")
+        stage.loop("export", {"reader": False}, "loops.detached")
+        stage.session("login", "reader")
+        stage.postpone("search", "reader")
         yield stage
 
 
@@ -73,9 +70,9 @@ class Stage:
         self.parked: dict[tuple[str, str], psutil.Popen] = {}
         self.unstopped: set[int] = set()
 
-    def shells(self) -> int:
-        """The loops that are parked, each as the shell that it was; how many these are."""
-        for words in self._about.get("shells", ()):
+    def shells(self) -> None:
+        """The loops that are parked, each as the shell that it was."""
+        for words in self._about["shells"]:
             place = Path(words[-1])
             record = json.loads((place / "loop.json").read_text())
             claim = _claim(Path(record["folder"]), record["participant"])
@@ -86,7 +83,6 @@ class Stage:
             self.parked[Path(record["folder"]).name, record["participant"]] = process
             self._note(place / "loop.json", process, "process")
             _claimed(claim, process)
-        return len(self._about.get("shells", ()))
 
     def session(self, name: str, participant: str) -> None:
         """A loop whose program is a live session: who holds it, and the agent."""
@@ -112,31 +108,26 @@ class Stage:
         again = datetime.now(UTC) + timedelta(hours=1)
         place.write_text(json.dumps(record | {"retry_at": again.isoformat()}))
 
-    def loop(
-        self, name: str, participants: dict[str, bool], module: str, apart: bool = False
-    ) -> None:
+    def loop(self, name: str, participants: dict[str, bool], module: str) -> None:
         """A conductor that holds the locks of participants, with the programs of some of them.
 
         Args:
             name: The collaboration's folder.
             participants: Whether the program of each is at work.
             module: The end of the module's name in the recorded command line.
-            apart: Each has a process of its own.
         """
         folder = self._house.work / name
         records = {who: places.loop(self._house.state, folder, who) for who in participants}
-        groups = [[who] for who in participants] if apart else [list(participants)]
-        for group in groups:
-            claims = [each for who in group if (each := self._claim_of(folder, who)).exists()]
-            conductor = self._conductor([records[who] / "lock" for who in group] + claims, module)
-            for who in group:
-                self._note(records[who] / "loop.json", conductor, "process")
-                program = None
-                if participants[who]:
-                    program = self._start([str(self._house.agent), WAITS])
-                    self._note(records[who] / "loop.json", program, "run", "process")
-                if (claim := self._claim_of(folder, who)).exists():
-                    _claimed(claim, conductor, program)
+        claims = [each for who in participants if (each := self._claim_of(folder, who)).exists()]
+        conductor = self._conductor([each / "lock" for each in records.values()] + claims, module)
+        for who, works in participants.items():
+            self._note(records[who] / "loop.json", conductor, "process")
+            program = None
+            if works:
+                program = self._start([str(self._house.agent), WAITS])
+                self._note(records[who] / "loop.json", program, "run", "process")
+            if (claim := self._claim_of(folder, who)).exists():
+                _claimed(claim, conductor, program)
 
     def _claim_of(self, folder: Path, who: str) -> Path:
         return _claim(folder, "" if who == "orchestrator" else who)

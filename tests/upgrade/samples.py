@@ -1,4 +1,4 @@
-"""The samples: which versions they are of, what is in them, and how one is put into a folder."""
+"""The sample: which version it is of, what is in it, and how it is put into a folder."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class Sample(NamedTuple):
         archive: the file.
         begun: what stands in an empty folder before the first scene.
         scenes: what is brought about there, in this order.
-        variables: all that the program is told of the machine, by its path and the folder; None
-            where it is told everything.
-        takes: the series of versions that it may be recorded with; none where it is never made again.
+        variables: all that the program is told of the machine, by its path and the folder.
+        takes: the series of versions that it may be recorded with.
     """
 
     version: str
@@ -38,12 +37,11 @@ class Sample(NamedTuple):
     begun: tuple[Callable[[House], object], ...]
     scenes: tuple[Callable[[House], object], ...]
     variables: Callable[[str, Path], Mapping[str, str]]
-    takes: str = ""
+    takes: str
 
     def about(self) -> dict[str, Any]:
-        """What was noted: the program's ``version``, and the command lines of its ``processes``.
-
-        Since 0.2 also the whole command lines of ``shells``: of loops that are parked.
+        """What was noted: the program's ``version``, the command lines of its ``processes``, and the whole
+        ones of ``shells``: of loops that are parked.
         """
         with tarfile.open(self.archive) as archive:
             file = archive.extractfile("about.json")
@@ -61,15 +59,7 @@ class Sample(NamedTuple):
         places.carry(base, BASE, str(base), host, program, (LIBRARY, str(ROOT)))
 
 
-def _everything(acp: str, folder: Path) -> Mapping[str, str]:
-    return os.environ
-
-
-FIRST = Sample(
-    "0.1.0", Path(__file__).with_name("sample-0.1.0.tar.gz"), (scenes.prepare,), scenes.ALL, _everything
-)  # fmt: skip
-SECOND = Sample(
+SAMPLE = Sample(
     "0.2.1", Path(__file__).with_name("sample-0.2.1.tar.xz"), (scenes.prepare, scenes_0_2.prepare),
     (*scenes_0_2.BEFORE, *scenes.ALL, *scenes_0_2.LAST), scenes_0_2.environment, "0.2.",
 )  # fmt: skip
-SAMPLES = {each.version: each for each in (FIRST, SECOND)}

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support import forked
-from tests.upgrade.samples import FIRST, Sample
+from tests.upgrade.samples import SAMPLE
 from tests.upgrade.scenes import House
 from tests.upgrade.scenes_0_2 import stand_ins
 
@@ -21,9 +21,9 @@ class Today(House):
         return forked.run(tuple(map(str, words)), self.work, self.env, "")
 
 
-def planted(folder: Path, sample: Sample = FIRST) -> House:
-    """What a version left, in an empty folder."""
-    sample.unpack(folder)
+def planted(folder: Path) -> House:
+    """What 0.2.1 left, in an empty folder."""
+    SAMPLE.unpack(folder)
     path = os.pathsep.join((str(folder / "bin"), os.environ["PATH"]))
     return Today(folder, ("acp",), {**os.environ, **stand_ins(folder), "PATH": path})
 

@@ -34,7 +34,7 @@ from tests.upgrade.support import planted
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    """What 0.1.0 left, at a path of the test's own."""
+    """What 0.2.1 left, at a path of the test's own."""
     return planted(tmp_path)
 
 

@@ -93,10 +93,7 @@ def announce_running(folder: Path, running: Running) -> None:
     """Put an agent into the list; its owner alone can read that."""
     before = os.umask(0o077)
     try:
-        about = running._asdict()
-        if not running.tls_cert:
-            del about["tls_cert"]  # acp 0.1.0 reads the list, too, and knows no such field
-        atomic.replace(folder / _RUNS, json.dumps(about).encode(), sync=False)
+        atomic.replace(folder / _RUNS, json.dumps(running._asdict()).encode(), sync=False)
     finally:
         os.umask(before)
 
