@@ -23,14 +23,21 @@ from acp_core.model.format import dated
 from acp_core.model.sentence import continued, is_said, names_in
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger, latest, safe_id
+from acp_core.protocols.kit.diagnosis import (
+    Clock,
+    DiagnosisContext,
+    Patience,
+    UnmanagedProcess,
+    latest,
+    safe_id,
+)
 
 if TYPE_CHECKING:
     from acp_core.agents.live.answers import OpenRequest
     from acp_core.agents.state import RunnerState
 
 
-def causes_of_turns(case: Case) -> Iterator[Cause]:
+def causes_of_turns(case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause that lies in the participants' processes, participant after participant."""
     if case.snapshot.status is not Status.ACTIVE or not case.has_turns:
         return
@@ -51,7 +58,7 @@ def causes_of_turns(case: Case) -> Iterator[Cause]:
             yield cause
 
 
-def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
+def _of_turn(case: DiagnosisContext, turn: Turn) -> Iterator[Cause]:
     if any(safe_id(each.participant) == turn.participant for each in case.permissions):
         return  # it waits for a person, and says so
     loop = case.loop(turn.participant)
@@ -67,7 +74,7 @@ def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
 # nobody that is known here
 
 
-def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
+def _unmanaged(case: DiagnosisContext, turn: Turn) -> Iterator[Cause]:
     strangers = case.strangers_of(turn.participant)
     waiter = next((each for each in strangers if each.waits), None)
     if waiter:
@@ -95,7 +102,7 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
         )
 
 
-def _is_abandoned(case: Case, waited: set[str]) -> bool:
+def _is_abandoned(case: DiagnosisContext, waited: set[str]) -> bool:
     """Whether nothing has happened for days, and nothing is known of anybody at work."""
     if (
         any(loop.alive or safe_id(loop.participant) in waited for loop in case.loops)
@@ -147,7 +154,7 @@ def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
     )
 
 
-def _elsewhere(turn: Turn, strangers: tuple[Stranger, ...]) -> Cause:
+def _elsewhere(turn: Turn, strangers: tuple[UnmanagedProcess, ...]) -> Cause:
     name = turn.participant
     listed = tuple(f"process {each.pid}: {each.command}" for each in strangers)
     return _unknown(
@@ -160,7 +167,7 @@ def _elsewhere(turn: Turn, strangers: tuple[Stranger, ...]) -> Cause:
     )
 
 
-def _waits_wrongly(turn: Turn, waiter: Stranger) -> Cause:
+def _waits_wrongly(turn: Turn, waiter: UnmanagedProcess) -> Cause:
     name = turn.participant
     return _unknown(
         "B10",
@@ -172,7 +179,7 @@ def _waits_wrongly(turn: Turn, waiter: Stranger) -> Cause:
     )
 
 
-def _abandoned(case: Case, turn: Turn) -> Cause:
+def _abandoned(case: DiagnosisContext, turn: Turn) -> Cause:
     return _unknown(
         "E9",
         turn,
@@ -185,7 +192,7 @@ def _abandoned(case: Case, turn: Turn) -> Cause:
 # two who claim to be one
 
 
-def _duplicate(case: Case, name: str) -> Cause | None:
+def _duplicate(case: DiagnosisContext, name: str) -> Cause | None:
     loop = case.loop(name)
     strangers = case.strangers_of(name)
     ours = loop is not None and (loop.alive or loop.program_alive)
@@ -216,7 +223,7 @@ _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")
 
 
-def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
+def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Cause, ...]:
     """Every cause, the one that counts most first.
 
     What wants a human goes before what may pass by itself, and of that the damage over which acp
@@ -377,7 +384,7 @@ class Diagnosis:
         collaboration: Collaboration,
         snapshot: Snapshot,
         loops: tuple[RunnerState, ...],
-        strangers: tuple[Stranger, ...],
+        strangers: tuple[UnmanagedProcess, ...],
         now: datetime,
         runners: tuple[Runner, ...] = (),
         waiting: tuple[OpenRequest, ...] = (),
@@ -407,7 +414,7 @@ class Diagnosis:
         ):
             return self._result
         clock = Clock(now)
-        case = Case(
+        case = DiagnosisContext(
             snapshot=snapshot,
             clock=clock,
             loops=loops,

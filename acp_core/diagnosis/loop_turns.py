@@ -28,13 +28,13 @@ from acp_core.loops import parking
 from acp_core.loops.acts.names import HAND_OVER, NUDGE, RELAUNCH, STOP_PROGRAM
 from acp_core.model import Cause, Turn
 from acp_core.model.format import dated, moment
-from acp_core.protocols.kit.diagnosis import Case, latest
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, latest
 
 _LINGER = 90.0  # seconds after a program's last record in which its loop ends it
 _ASKED = 30.0  # seconds of silence after which a question counts as one that waits for an answer
 
 
-def running(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Cause]:
+def running(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Cause]:
     """Why the program of a participant who is waited for gets nowhere; nothing where it does."""
     for test in (_lingers, _asks, _reads, _retries, _starts, _is_silent, _chatters):
         cause = test(case, turn, loop, run)
@@ -43,7 +43,7 @@ def running(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Cau
             return
 
 
-def lingering(case: Case, loop: RunnerState) -> Cause | None:
+def lingering(case: DiagnosisContext, loop: RunnerState) -> Cause | None:
     """A program that has said its last word and stays, whoever's turn it is."""
     run = loop.run
     if run is None or not loop.program_alive or not loop.alive:
@@ -72,7 +72,9 @@ def _cause(
     return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
 
 
-def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Cause | None:
+def _lingers(
+    case: DiagnosisContext, turn: Turn | None, loop: RunnerState, run: Run
+) -> Cause | None:
     if run.finished is None or not case.clock.over(run.finished, case.patience.scaled(_LINGER)):
         return None
     return _cause(
@@ -88,7 +90,7 @@ def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Caus
     )
 
 
-def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _asks(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     line = endings.first_match(endings.PROMPT, run.lines[-2:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
@@ -105,7 +107,7 @@ def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     )
 
 
-def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _reads(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     line = endings.first_match(endings.STDIN, run.lines[-1:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
@@ -121,7 +123,7 @@ def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     )
 
 
-def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """It cannot reach its model service and keeps trying."""
     last = endings.first_match(endings.RETRY, run.lines[-1:])
     if run.retrying_until is None and not (run.retry_reason and last):
@@ -155,7 +157,7 @@ def _pause(run: Run) -> float:
     return (run.retrying_until - (run.last_output or run.started)).total_seconds()
 
 
-def _starts(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _starts(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """It was started and has said nothing at all, although its kind of program does."""
     known = presets.bundled().get(loop.shown.program)
     if run.first_output is not None or known is None or known.stream == "text":
@@ -175,7 +177,7 @@ def _starts(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None
     )
 
 
-def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _is_silent(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """Nothing came from it for long, and no tool is at work."""
     quiet_since = max(filter(None, (_progress(case, turn, run), run.last_output)))
     if not case.stalled(turn.participant, quiet_since):
@@ -197,7 +199,7 @@ def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | N
     )
 
 
-def _chatters(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _chatters(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """It keeps talking, and nothing comes of it."""
     since = _progress(case, turn, run)
     if not case.stalled(turn.participant, since, times=case.patience.cap):
@@ -220,7 +222,7 @@ def _began(turn: Turn, run: Run) -> datetime:
     return max(filter(None, (turn.since, run.started)))
 
 
-def _progress(case: Case, turn: Turn, run: Run) -> datetime:
+def _progress(case: DiagnosisContext, turn: Turn, run: Run) -> datetime:
     """The last thing that counts as progress: the turn, the run, or a document that changed."""
     changed = [
         document.changed
@@ -236,12 +238,12 @@ _MINUTE = 60.0
 _TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
 
 
-def of_turn(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def of_turn(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     """Why the loop of a participant that is waited for gets nowhere; nothing where it does."""
     yield from _living(case, turn, loop) if loop.alive else _dead(case, turn, loop)
 
 
-def of_others(case: Case, waited: set[str]) -> Iterator[Cause]:
+def of_others(case: DiagnosisContext, waited: set[str]) -> Iterator[Cause]:
     """What is wrong with loops whoever's turn it is: programs that stay, budgets that run out.
 
     Args:
@@ -259,7 +261,7 @@ def of_others(case: Case, waited: set[str]) -> Iterator[Cause]:
 # a loop that lives
 
 
-def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def _living(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     run, phase = loop.run, loop.phase
     if phase is Phase.GAVE_UP and loop.shown.capped:
         yield over_budget(turn, loop)
@@ -277,7 +279,7 @@ def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
         yield _does_not_notice(turn, loop)
 
 
-def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
+def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Cause:
     """The program ended without the turn's event; the loop pauses, gave up, or is no more."""
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
@@ -383,7 +385,9 @@ def _not_started(loop: RunnerState) -> Ending:
     )
 
 
-def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _believes_otherwise(
+    case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run
+) -> Cause | None:
     """A program that waits by itself still waits for somebody else."""
     if loop.shown.mode != "alone" or not run.lines:
         return None
@@ -443,7 +447,7 @@ def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
 # a loop that is no more
 
 
-def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def _dead(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
     shown = loop.shown
     stopped = loop.phase in (Phase.STOPPED, Phase.DONE)
     settle = case.patience.scaled(case.patience.settle)

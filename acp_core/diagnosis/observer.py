@@ -22,7 +22,7 @@ from acp_core.files import run_folder
 from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Patience, Stranger, safe_id
+from acp_core.protocols.kit.diagnosis import Patience, UnmanagedProcess, safe_id
 
 if TYPE_CHECKING:
     from acp_core.agents.live.answers import OpenRequest
@@ -151,7 +151,7 @@ class Observer:
         """
         try:
             loops = self.loops(snapshot.key)
-            strangers: tuple[Stranger, ...] = ()
+            strangers: tuple[UnmanagedProcess, ...] = ()
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 strangers = self._processes().of(snapshot.key, loops)
             runners = _runners(snapshot, loops, strangers)
@@ -201,7 +201,9 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> froze
     return frozenset(key for key in keys if before.get(key) != after.get(key))
 
 
-def _runners(snapshot: Snapshot, loops: Loops, strangers: Sequence[Stranger]) -> tuple[Runner, ...]:
+def _runners(
+    snapshot: Snapshot, loops: Loops, strangers: Sequence[UnmanagedProcess]
+) -> tuple[Runner, ...]:
     """Who runs the collaboration now: loops, those of others by their claims, and other agents."""
     running = [loop for loop in loops if loop.alive]
     there = "://" not in snapshot.key and run_folder.exists(snapshot.key)

@@ -18,7 +18,7 @@ from acp_core.files import claims
 from acp_core.files.secrets import mask_command
 from acp_core.model.text import clean_line
 from acp_core.person.paths import key_of
-from acp_core.protocols.kit.diagnosis import Stranger
+from acp_core.protocols.kit.diagnosis import UnmanagedProcess
 
 if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
@@ -31,7 +31,7 @@ _SHOWN = 300
 class _Seen(NamedTuple):
     """A process, with its session and the ids of itself, its ancestors and its session's leader."""
 
-    stranger: Stranger
+    stranger: UnmanagedProcess
     session: int
     line: frozenset[int]
 
@@ -47,7 +47,7 @@ class UnmanagedProcesses:
         self._looked = float("-inf")
         self._found: dict[str, list[_Seen]] = {}
 
-    def of(self, key: str, loops: Sequence[RunnerState]) -> tuple[Stranger, ...]:
+    def of(self, key: str, loops: Sequence[RunnerState]) -> tuple[UnmanagedProcess, ...]:
         """Those in one collaboration that belong to none of its ``loops``; looks now and then."""
         with self._lock:
             if time.monotonic() - self._looked >= PACE:
@@ -65,7 +65,7 @@ class UnmanagedProcesses:
             self._looked = float("-inf")
 
 
-def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Stranger]:
+def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[UnmanagedProcess]:
     """Loops of other accounts, which their claims in the collaboration's folder show."""
     known = {loop.pid for loop in loops}
     for seen in claims.listed(key, "loops") if "://" not in key else ():
@@ -74,7 +74,7 @@ def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Stranger]:
             command = f"{owner.program} of {owner.account}"
             process = identify(owner.process.pid)
             created = process.created if process else 0.0
-            yield Stranger(owner.about, owner.process.pid, created, clean_line(command))
+            yield UnmanagedProcess(owner.about, owner.process.pid, created, clean_line(command))
 
 
 def _own(loops: Sequence[RunnerState]) -> frozenset[int]:
@@ -85,9 +85,9 @@ def _own(loops: Sequence[RunnerState]) -> frozenset[int]:
     return frozenset(pids)
 
 
-def _one_each(strange: Iterable[_Seen]) -> tuple[Stranger, ...]:
+def _one_each(strange: Iterable[_Seen]) -> tuple[UnmanagedProcess, ...]:
     """One process per participant and session: a loop, and what it runs just now."""
-    first: dict[tuple[str, int], Stranger] = {}
+    first: dict[tuple[str, int], UnmanagedProcess] = {}
     for seen in strange:  # oldest first
         first.setdefault((seen.stranger.participant, seen.session), seen.stranger)
     return tuple(first.values())
@@ -105,7 +105,7 @@ def _scan_processes() -> dict[str, list[_Seen]]:
             session = os.getsid(pid)
         except (AttributeError, OSError, psutil.Error):  # no sessions on Windows
             continue
-        stranger = Stranger(
+        stranger = UnmanagedProcess(
             participant=each.participant,
             pid=pid,
             created=each.process.created,

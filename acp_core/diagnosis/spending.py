@@ -14,10 +14,10 @@ from acp_core.loops.acts.names import HAND_OVER, RAISE, STOP_LOOP
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.errors import Refused
 from acp_core.person.settings import SettingsError
-from acp_core.protocols.kit.diagnosis import Case, safe_id
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, safe_id
 
 
-def of_assignments(case: Case) -> Iterator[Cause]:
+def of_assignments(case: DiagnosisContext) -> Iterator[Cause]:
     """Budgets of agents that no loop runs: those of governed runs, cycles and workspaces."""
     if case.snapshot.status is not Status.ACTIVE:
         return

@@ -20,7 +20,7 @@ from acp_core.model.turn import Brief, TurnState
 if TYPE_CHECKING:
     from acp_core.agents.live.policy import OwnCommand
     from acp_core.model.card import Card
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 T = TypeVar("T")
 
@@ -120,7 +120,7 @@ class Collaboration(ABC):
         """The matters that a human has to decide now, the most urgent first."""
         return ()
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """Why it does not go on, as far as only the protocol can know; in any order.
 
         Participants' loops are looked at by others: what was found there is in ``case.found``.

@@ -167,6 +167,7 @@ def _character(text: str, cell: int) -> int:
 
 
 WORK = 4_000_000
+"""Up to which product of lines two texts are compared closely; beyond, all between is changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +221,10 @@ def removed_before(edits: Sequence[Edit]) -> frozenset[int]:
 CHANGED, REMOVED = "▌", "▔"
 
 GUTTER = 2
+"""Cells on the left of every page: the mark of a change, and a blank."""
 
 AROUND = 3
+"""How many unchanged lines are shown around a change."""
 
 
 class Page(ABC):

@@ -391,10 +391,3 @@ def _changes(edits: tuple[Edit, ...]) -> str:
     removed = sum(len(edit.old) for edit in edits)
     parts = [f"+{added}" if added else "", f"-{removed}" if removed else ""]
     return " ".join(filter(None, parts))
-
-
-"""Up to which product of lines two texts are compared closely; beyond, all between is changed."""
-
-"""Cells on the left of every page: the mark of a change, and a blank."""
-
-"""How many unchanged lines are shown around a change."""

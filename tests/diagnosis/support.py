@@ -10,7 +10,7 @@ from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import engine
 from acp_core.model import Cause, Document, Event, Participant, Snapshot, Status, Tone, Turn
-from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 PEOPLE = ("server", "reader", "reviewer")
@@ -120,9 +120,11 @@ def loop(
     )
 
 
-def case(*loops: RunnerState, at: datetime, snapshot_: Snapshot | None = None, **more: Any) -> Case:
+def case(
+    *loops: RunnerState, at: datetime, snapshot_: Snapshot | None = None, **more: Any
+) -> DiagnosisContext:
     """What is seen at a moment."""
-    return Case(snapshot_ or snapshot(), Clock(at), tuple(loops), **more)
+    return DiagnosisContext(snapshot_ or snapshot(), Clock(at), tuple(loops), **more)
 
 
 def causes(*loops: RunnerState, at: datetime, **more: Any) -> list[Cause]:

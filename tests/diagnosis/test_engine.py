@@ -13,7 +13,7 @@ from acp_core.diagnosis import engine
 from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
 from acp_core.model import Cause, DocumentText, Need, Snapshot, Status
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Case, Patience
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, Patience
 from tests.diagnosis.support import after, case, ended, loop, run, snapshot
 
 
@@ -25,7 +25,7 @@ class Talk(Collaboration):
     def __init__(self, *own: Cause, fails: bool = False) -> None:
         self.own, self.fails, self.asked = own, fails, 0
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         self.asked += 1
         if self.fails:
             raise ValueError("a fault")
@@ -77,7 +77,7 @@ def test_a_fault_in_a_protocol_s_causes_hides_no_other() -> None:
 
 def test_a_protocol_knows_what_was_found_in_the_loops() -> None:
     class Curious(Talk):
-        def causes(self, case: Case) -> Sequence[Cause]:
+        def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
             return [Cause("D1", "late")] if case.caused("reader") else []
 
     stopped = loop(Phase.STOPPED, alive=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, RunnerState
-from acp_core.protocols.kit.diagnosis import Patience, Stranger
+from acp_core.protocols.kit.diagnosis import Patience, UnmanagedProcess
 from tests.diagnosis.support import (
     NOON,
     after,
@@ -101,7 +101,7 @@ class TestNobodyKnownHere:
         assert (found.code, found.wanted) == ("E9", True)
 
     def test_a_stranger_that_waits_although_it_is_its_turn(self) -> None:
-        waiter = Stranger(
+        waiter = UnmanagedProcess(
             "reader", 77, NOON.timestamp(), "acp wait --participant reader", waits=True
         )
         assert causes(at=after(seconds=30), strangers=(waiter,)) == []
@@ -343,8 +343,8 @@ class TestWrongBelief:
 
 
 class TestTwoOfThem:
-    def stranger(self, pid: int) -> Stranger:
-        return Stranger("reader", pid, NOON.timestamp(), "acp loop --participant reader")
+    def stranger(self, pid: int) -> UnmanagedProcess:
+        return UnmanagedProcess("reader", pid, NOON.timestamp(), "acp loop --participant reader")
 
     def test_ours_and_a_stranger(self) -> None:
         found = causes(loop(run=run()), at=after(1), strangers=(self.stranger(77),))

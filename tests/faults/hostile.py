@@ -139,7 +139,7 @@ def _document(text: str) -> bytes:
 
 def _store(path: Path, text: str, everything: bool) -> None:
     """The texts in an agent's database: what it was sent."""
-    from acp_core.protocols.wire.write.database import connect
+    from acp_core.protocols.wire.write import connect
 
     db = connect(path)
     tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]

@@ -14,7 +14,7 @@ from acp_core.model import Document, Link, Row, Snapshot
 from acp_core.model.text import clean
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_tui.__main__ import main
 
 FAULT = "this should not happen"  # what acp says where a fault of its own was caught
@@ -56,7 +56,7 @@ def ask(collaboration: Collaboration, now: datetime) -> Snapshot:
     collaboration.story()
     collaboration.turn_signs()
     list(collaboration.actions(now))
-    causes = list(collaboration.causes(Case(snapshot, Clock(now))))
+    causes = list(collaboration.causes(DiagnosisContext(snapshot, Clock(now))))
     for event in snapshot.events[-30:]:
         assert_safe(collaboration.raw_event(event.id))
     for document in snapshot.documents:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from acp_core.protocols.wire.write.database import connect
+from acp_core.protocols.wire.write import connect
 from tests.faults.campaign import Campaign, Case
 from tests.faults.looking import look
 from tests.protocols.folder.support import make_v1

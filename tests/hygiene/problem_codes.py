@@ -120,7 +120,6 @@ ROOMS: dict[str, Room] = {
         (
             "acp_core/protocols/wire/matters.py",
             "acp_core/protocols/wire/network/agent_directory.py",
-            "acp_core/protocols/wire/write/guard.py",
         ),
         {
             "wire-unreachable": ("the agent does not answer", "restart it, or check its address and the network"),

@@ -9,8 +9,8 @@ ROOMS = (
     "acp_core/protocols/*/state.py", "acp_core/protocols/*/state/**/*.py",
     "acp_core/protocols/*/write/**/*.py", "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/folder/read/checkpoint.py",
-    "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/network/links.py",
-    "acp_core/protocols/wire/network/secrets.py", "acp_core/protocols/wire/network/trust.py",
+    "acp_core/protocols/wire/write.py", "acp_core/protocols/wire/serving/http.py",
+    "acp_core/protocols/wire/network/links.py", "acp_core/protocols/wire/network/trust.py",
 )  # fmt: skip
 """The files of which a sample of changes is made."""
 
@@ -22,7 +22,7 @@ GUARDS = (
     "acp_core/protocols/folder/matters/guard.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/seals.py",
     "acp_core/protocols/kit/guard.py",
-    "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
+    "acp_core/protocols/wire/serving/http.py", "acp_core/protocols/wire/matters.py",
     "acp_core/protocols/workspaces/write/guard.py",
 )  # fmt: skip
 """The files of which every guard is taken away in every run: what stands before each write, who

@@ -18,7 +18,7 @@ from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context
-from acp_core.protocols.kit.diagnosis import Stranger, safe_id
+from acp_core.protocols.kit.diagnosis import UnmanagedProcess, safe_id
 
 
 class About:
@@ -29,7 +29,7 @@ class About:
         key: str,
         snapshot: Snapshot | None = None,
         loops: Sequence[RunnerState] | None = None,
-        strangers: Callable[[], tuple[Stranger, ...]] = tuple,
+        strangers: Callable[[], tuple[UnmanagedProcess, ...]] = tuple,
     ) -> None:
         """Make it.
 
@@ -84,7 +84,7 @@ class About:
         }
 
     @cached_property
-    def strangers(self) -> tuple[Stranger, ...]:
+    def strangers(self) -> tuple[UnmanagedProcess, ...]:
         """Processes of others that act for a participant."""
         return self._strangers()
 

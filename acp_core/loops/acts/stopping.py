@@ -33,7 +33,7 @@ from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit.binding import Context, bound
-from acp_core.protocols.kit.diagnosis import Stranger, safe_id
+from acp_core.protocols.kit.diagnosis import UnmanagedProcess, safe_id
 from acp_core.protocols.kit.values import Values
 
 ENDING_PATIENCE = 5.0  # seconds between asking and making
@@ -62,7 +62,7 @@ def end_group(leader: Identity) -> bool:
     return False
 
 
-def end_unmanaged(stranger: Stranger) -> Outcome:
+def end_unmanaged(stranger: UnmanagedProcess) -> Outcome:
     """End a process that acp did not start, if it still is the one that was looked at."""
     try:
         process = psutil.Process(stranger.pid)
@@ -167,7 +167,7 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
     names = [name for name in about.agents if _twins(about, name)]
     choices = [choice for name in names for choice in _twins(about, name)]
 
-    def chosen(values: Values) -> Stranger | RunnerState:
+    def chosen(values: Values) -> UnmanagedProcess | RunnerState:
         found = _twins(about, values.participant).get(values.process)
         if found is None:
             raise Refused(f"{values.process} does not act for {values.participant}")
@@ -175,12 +175,16 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         found = chosen(values)
-        what = found.command if isinstance(found, Stranger) else "acp's own loop, and its agent"
+        what = (
+            found.command
+            if isinstance(found, UnmanagedProcess)
+            else "acp's own loop, and its agent"
+        )
         return Preview(f"End {values.process}: {what}")
 
     def perform(values: Values) -> Outcome:
         found = chosen(values)
-        if isinstance(found, Stranger):
+        if isinstance(found, UnmanagedProcess):
             return end_unmanaged(found)
         (stopped,) = stop_loops([found])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
@@ -196,9 +200,9 @@ def bind_stop_duplicate(context: Context, now: datetime) -> Action:
     )
 
 
-def _twins(about: About, name: str) -> dict[str, Stranger | RunnerState]:
+def _twins(about: About, name: str) -> dict[str, UnmanagedProcess | RunnerState]:
     """The processes that act for a participant, where there are several; strangers first."""
-    found: dict[str, Stranger | RunnerState] = {
+    found: dict[str, UnmanagedProcess | RunnerState] = {
         f"process {stranger.pid}": stranger
         for stranger in about.strangers
         if safe_id(stranger.participant) == name

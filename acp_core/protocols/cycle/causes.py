@@ -34,13 +34,13 @@ from acp_core.protocols.cycle.schema.act_names import (
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit import guard as kit
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the next run
 _LONG = 400
 
 
-def causes(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
+def causes(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause, group by group; of one that is completed, why it is not good.
 
     Args:
@@ -68,7 +68,7 @@ def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) ->
     return Cause(code, clean_line(headline, _LONG), key=key, **more)  # type: ignore[arg-type]
 
 
-def _damaged(cycle: Cycle, case: Case) -> Iterator[Cause]:
+def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     """The state file is lost or damaged, and nobody is just writing it: since when that is so."""
     for each in case.snapshot.obstacles:
         if each.code == guard.STATE:
@@ -198,7 +198,7 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
     )
 
 
-def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
+def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     """The last iteration that is allowed ended with failing tests, and nothing goes on."""
     limit = cycle.state.max_iterations
     found = state.tests(cycle)
@@ -221,7 +221,7 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
     )
 
 
-def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
+def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
     """Nobody conducts it: it was never begun, its orchestrator ended, or nobody writes any more."""
     if not state.is_to_be_conducted(cycle):
         if cycle.status == "paused" and not state.decisions(cycle):
@@ -305,7 +305,7 @@ def _stalled(cycle: Cycle) -> tuple[str, ...]:
     return (clean_line(f"stalled:{cycle.id}:{cycle.last_write.isoformat()}"),)
 
 
-def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
+def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     """An agent waits, nobody is at work, and nobody was asked what it waits for."""
     if cycle.status != "running" or state.running(cycle):
         return
@@ -335,7 +335,7 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
         )
 
 
-def _patience(case: Case) -> float:
+def _patience(case: DiagnosisContext) -> float:
     return case.patience.scaled(_ASKED)
 
 

@@ -34,7 +34,7 @@ from acp_core.protocols.kit.snapshots import with_parts_of
 
 if TYPE_CHECKING:
     from acp_core.protocols.cycle.actions.common import OpenProject
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
 
@@ -153,7 +153,7 @@ class Cycles(Collaboration):
         assert self._project is not None  # it was just read
         return OpenProject(self.key, self._root, self._project)
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
         cycle = self._project.selected if self._project else None
         if cycle is None:

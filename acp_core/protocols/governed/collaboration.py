@@ -43,7 +43,7 @@ from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import with_parts_of
 
 if TYPE_CHECKING:
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _RUN_STATE = (
     f"{RUN}/{NAME}",
@@ -211,7 +211,7 @@ class Governed(Collaboration):
                 return clean_line(json.dumps(line.value, ensure_ascii=False), 1 << 20)
         return ""
 
-    def causes(self, case: Case) -> Sequence[model.Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[model.Cause]:
         found = tuple(trouble.cause() for trouble in self._troubles if trouble.group)
         if self._initiative is None:
             from acp_core.protocols.governed import matters  # only diagnosis needs it

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from acp_core.model import Cause
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.schema.act_names import REJECT
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 
-def causes(run: Run, case: Case) -> Iterator[Cause]:
+def causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
     """Turns without a deadline that take longer than usual, and of which no process is known."""
     if run.status != "active":
         return

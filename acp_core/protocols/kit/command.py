@@ -32,9 +32,6 @@ from acp_core.protocols.kit.parser import (
 )
 from acp_core.protocols.registry import load
 
-"""The words that stand without an option, before they are given to the fields."""
-
-
 _ABOUT_MIRRORS = frozenset({"sync", "unshare", "ask", "share"})
 """Commands of acts that can be given a folder that only shows what another host conducts."""
 
@@ -298,10 +295,6 @@ def _moved(spec: Spec, words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
                 instead = [f"{option}{sign}{value}"] if option else []
                 yield verb, [*words[:place], *instead, *words[place + 1 :]]
                 return
-
-
-"""Exit codes of a command whose page names no others."""
-"""Pages by the words of their command, such as ``governed step``."""
 
 
 def act(protocol: str, name: str) -> ActionSpec | None:

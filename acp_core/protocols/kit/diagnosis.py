@@ -102,7 +102,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class UnmanagedProcess:
     """A process that acts for a participant and was not started by acp.
 
     Attributes:
@@ -130,7 +130,7 @@ def idle(loop: RunnerState) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DiagnosisContext:
     """A collaboration as seen at one moment.
 
     Attributes:
@@ -149,7 +149,7 @@ class Case:
     snapshot: Snapshot
     clock: Clock
     loops: tuple[RunnerState, ...] = ()
-    strangers: tuple[Stranger, ...] = ()
+    strangers: tuple[UnmanagedProcess, ...] = ()
     patience: Patience = Patience()
     has_turns: bool = True
     durations: Callable[[str], Sequence[float]] = unknown
@@ -161,7 +161,7 @@ class Case:
         """The loop of a participant (an id as the Snapshot shows it), None where there is none."""
         return next((each for each in self.loops if safe_id(each.participant) == participant), None)
 
-    def strangers_of(self, participant: str) -> tuple[Stranger, ...]:
+    def strangers_of(self, participant: str) -> tuple[UnmanagedProcess, ...]:
         """The processes of others that act for a participant."""
         return tuple(each for each in self.strangers if safe_id(each.participant) == participant)
 

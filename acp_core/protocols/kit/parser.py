@@ -21,6 +21,7 @@ HELP = Field("help", help="Show this message and exit.", kind=Kind.FLAG)
 _UNKNOWN = "unrecognized arguments: "
 
 WORDS = "words"
+"""The words that stand without an option, before they are given to the fields."""
 
 _LEFT = 30  # columns of the options' names in help
 
@@ -241,6 +242,7 @@ def _wrapped(text: str, width: int, indent: str) -> Sequence[str]:
 
 
 USUAL = ((0, "done"), (2, "refused, or invalid input"), (130, "interrupted"))
+"""Exit codes of a command whose page names no others."""
 
 Exits = tuple[tuple[int, str], ...]
 
@@ -262,6 +264,7 @@ class Page(NamedTuple):
 
 
 Manual = Mapping[str, Page]
+"""Pages by the words of their command, such as ``governed step``."""
 
 
 def page_of(words: tuple[str, ...], manual: Manual) -> Page | None:

@@ -56,6 +56,7 @@ def _message(each: ErrorDetails) -> str:
 
 
 MULTILINE = frozenset({"multiline", "textarea", "markdown"})
+"""Values of ``format`` in a model's schema that ask for several lines."""
 
 Schema = Mapping[str, Any]
 

@@ -145,6 +145,3 @@ def _value(field: Field, known: Mapping[str, Any]) -> Any:
     if value is not None:
         return getattr(value, "value", value)  # an enumeration's
     return field.empty if field.name in known or field.unasked is None else field.unasked
-
-
-"""Values of ``format`` in a model's schema that ask for several lines."""

@@ -11,12 +11,12 @@ PROTOCOL = Protocol(
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
     manual=f"{_TABLE}:MANUAL",
-    tools="acp_core.protocols.wire.acts.tools:TOOLS",
+    tools="acp_core.protocols.wire.acts.offered:TOOLS",
     detect="acp_core.protocols.wire.collaboration:detect",
     open="acp_core.protocols.wire.collaboration:open_agent",
     schemes=("acp", "http", "https"),
-    locate="acp_core.protocols.wire.read.location:locate",
-    running="acp_core.protocols.wire.read.location:running",
+    locate="acp_core.protocols.wire.network.agent_directory:locate",
+    running="acp_core.protocols.wire.network.agent_directory:running_keys_and_folders",
     commands=(
         group("agent", "Run a network agent", f"{_TABLE}:RUN_AGENT"),
         group(

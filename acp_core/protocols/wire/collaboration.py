@@ -1,4 +1,4 @@
-"""An agent's own folder as a collaboration: detection, reading."""
+"""Agents as collaborations: in a folder of their own, elsewhere, and as they were recorded."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from acp_core.model.story import Story
 from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Case
-from acp_core.protocols.wire import past
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
+from acp_core.protocols.wire import matters, past, view
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.network.links import missing
 from acp_core.protocols.wire.read import folder as reading
-from acp_core.protocols.wire.read import following, location
+from acp_core.protocols.wire.read import following
 from acp_core.protocols.wire.read import known as read_known
 from acp_core.protocols.wire.read.folder import CannotRead, Reach, Reading
 from acp_core.protocols.wire.schema.basics import time_of
-from acp_core.protocols.wire.view import build, story
-from acp_core.protocols.wire.write import guard
 
 ALIVE = 5.0  # seconds between two looks whether the agent still runs: its end changes no file
 
@@ -76,7 +74,7 @@ class AgentFolder(Collaboration):
         try:
             read = self._source.read()
         except CannotRead as error:
-            damaged = (guard.broken(self._root, str(error)),) if error.damage else ()
+            damaged = (matters.broken(self._root, str(error)),) if error.damage else ()
             self._last = self._without(clean_line(str(error)), damaged, now)
             return self._last
         last = self._last
@@ -88,7 +86,7 @@ class AgentFolder(Collaboration):
             self._last = self._good = replace(last, as_of=now, recheck_at=self._recheck(read, now))
             return self._last
         self._reading = read
-        made = build.snapshot(read, self.key, now, self._recheck(read, now))
+        made = view.snapshot(read, self.key, now, self._recheck(read, now))
         self._last = self._good = replace(made, obstacles=obstacles)
         return self._last
 
@@ -124,14 +122,14 @@ class AgentFolder(Collaboration):
         """What its tasks wait for, read now; see `Collaboration.cards`."""
         if missing():
             return ()
-        from acp_core.protocols.wire.acts.cards import cards
+        from acp_core.protocols.wire.matters import cards
 
         try:
             return cards(self._source.read())
         except CannotRead:  # nothing can be answered before that is mended
             return ()
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.matters import causes
 
@@ -139,7 +137,7 @@ class AgentFolder(Collaboration):
 
     def story(self) -> Story:
         """See `Collaboration.story`."""
-        from acp_core.protocols.wire.view.story import story
+        from acp_core.protocols.wire.view import story
 
         return story(self._reading) if self._reading else Story()
 
@@ -157,7 +155,7 @@ class AgentFolder(Collaboration):
         """What stands in the way of writes; of one that is done with, nothing is written."""
         if read.reach is None and not read.queues and not any(task.is_open for task in read.tasks):
             return ()
-        return guard.obstacles(self._root, "")
+        return matters.obstacles(self._root, "")
 
     def _recheck(self, read: Reading, now: datetime) -> datetime | None:
         return now + timedelta(seconds=ALIVE) if read.reach else None
@@ -195,7 +193,7 @@ class RemoteAgent(Collaboration):
     protocol = "wire"
 
     def __init__(self, key: str) -> None:
-        self._address = location.parse(key)
+        self._address = agent_directory.parse_address(key)
         self.key = self._address.key
         self._following = following.follow(self._address)
         self._changed: Callable[[], None] | None = None
@@ -212,7 +210,7 @@ class RemoteAgent(Collaboration):
         self._asked = True
         read = self._following.reading()
         if self._last is None or read is not self._reading:
-            self._last = self._bridged(read, now) or build.snapshot(read, self.key, now, None)
+            self._last = self._bridged(read, now) or view.snapshot(read, self.key, now, None)
             self._reading = read
         return self._last
 
@@ -288,7 +286,7 @@ class RemoteAgent(Collaboration):
         """What its tasks wait for, as known by now; a bridge tells none. See `Collaboration.cards`."""
         if missing() or self._following.elsewhere is not None:
             return ()
-        from acp_core.protocols.wire.acts.cards import cards
+        from acp_core.protocols.wire.matters import cards
 
         return cards(self._following.reading())
 
@@ -300,7 +298,7 @@ class RemoteAgent(Collaboration):
         now, shown = self._following.reading(), self._reading
         return shown if shown is not None and shown.reach == now.reach else now
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.matters import causes, unreachable
 
@@ -314,7 +312,7 @@ class RemoteAgent(Collaboration):
         """See `Collaboration.story`; of a folder elsewhere, nothing is told."""
         if self._reading is None or self._following.elsewhere is not None:
             return Story()
-        return story.story(self._reading)
+        return view.story(self._reading)
 
     def close(self) -> None:
         """See `Collaboration.close`."""
@@ -361,7 +359,7 @@ class RecordedAgent(Collaboration):
         if self._last is None or over != self._over:
             self._over, self._shown = over, past.state_ended(reading, heard) if over else reading
             recheck = None if over or self._reader.own else until
-            self._last = build.snapshot(self._shown, self.key, now, recheck)
+            self._last = view.snapshot(self._shown, self.key, now, recheck)
         return self._last
 
     def watched(self) -> frozenset[Path]:
@@ -380,7 +378,7 @@ class RecordedAgent(Collaboration):
         """See `Collaboration.raw_event`."""
         return clean(self._reader.known.raw(int(event))) if event.isdecimal() else ""
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.matters import causes
 
@@ -390,4 +388,4 @@ class RecordedAgent(Collaboration):
 
     def story(self) -> Story:
         """See `Collaboration.story`."""
-        return story.story(self._reading) if self._reading else Story()
+        return view.story(self._reading) if self._reading else Story()

@@ -1,21 +1,44 @@
-"""How an agent gets stuck: it or a peer is gone, a queue or a task stands still, a signature is wrong."""
+"""How an agent gets stuck, what stands in the way of writes, and what waits for a person, as cards.
+
+It or a peer is gone, a queue or a task stands still, a signature is wrong; its store is broken or
+its disk is full (the screen, `why` and an agent that is started refuse the same); a task waits for
+input (wire protocol specification, "Task lifecycle" and "Parts").
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from acp_core.model import Cause
+from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import count, dated
+from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Row, Target, Tone
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.kit.diagnosis import Case, mark
-from acp_core.protocols.kit.wording import without_retry
-from acp_core.protocols.wire.read import folder, log_entries
+from acp_core.protocols.kit import guard
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
+from acp_core.protocols.kit.wording import safe, without_retry
+from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Queue, Reading, moment
-from acp_core.protocols.wire.schema.basics import CANCEL, FORGET, MOVE, LogEntry, time_of
-from acp_core.protocols.wire.schema.people import PeerSeen
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.read.store import NEWER
+from acp_core.protocols.wire.schema import observed
+from acp_core.protocols.wire.schema.basics import (
+    ANSWER,
+    CANCEL,
+    FORGET,
+    MOVE,
+    Json,
+    LogEntry,
+    time_of,
+)
+from acp_core.protocols.wire.schema.bodies import shown_text
+from acp_core.protocols.wire.schema.observed import PeerSeen, Task
 
 AWAY = 300.0  # seconds that a peer is away before that is said
 
@@ -34,7 +57,7 @@ _OWN = "this agent"
 _NAMED = 5  # peers, or tasks, that are named
 
 
-def causes(reading: Reading, case: Case) -> Iterator[Cause]:
+def causes(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     """Why it does not go on, as far as the agent's own store, or its answers, tell."""
     if reading.reach is None:  # of its queues and tasks nothing is known now, or all waits for it
         yield from unreachable(reading, case) if reading.remote else _stopped(reading)
@@ -46,7 +69,7 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
     yield from _strangers(reading)
 
 
-def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
+def unreachable(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     """It does not answer, and has not for a while."""
     since = reading.lost
     if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
@@ -96,7 +119,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     )
 
 
-def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
+def _peers(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     """Peers that do not take what is sent to them, and peers that are gone."""
     idle: list[tuple[datetime, PeerSeen]] = []
     for peer in reading.peers:
@@ -118,7 +141,7 @@ def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
     yield from _idle(idle)
 
 
-def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
+def _unread(peer: PeerSeen, queue: Queue, case: DiagnosisContext) -> Iterator[Cause]:
     """It is connected, and takes nothing: what waits for it grows."""
     times = (moment(queue.stalled or queue.since), time_of(peer.connected_at))
     since = max((at for at in times if at), default=None)
@@ -144,7 +167,9 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     )
 
 
-def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> Iterator[Cause]:
+def _queue(
+    peer: PeerSeen, queue: Queue, case: DiagnosisContext, heir: PeerSeen | None
+) -> Iterator[Cause]:
     """It is away, and something waits for it."""
     since, sent, name = folder.waits_since(peer, queue), moment(queue.since), _name(peer)
     if not case.clock.over(since, case.patience.scaled(AWAY)):
@@ -235,7 +260,7 @@ def _orphans(reading: Reading) -> Iterator[Cause]:
         )
 
 
-def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
+def _tasks(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     names = {peer.id: _name(peer) for peer in reading.peers}
     gone = {
         peer.id
@@ -297,13 +322,13 @@ def _named(lines: list[str]) -> list[str]:
 
 
 def _signatures(reading: Reading) -> Iterator[Cause]:
-    people = log_entries.people_of(reading)
+    people = folder.people_of(reading)
     latest = [
         (entry, message)
         for entry in reading.entries[-_LATEST:]
-        if (message := log_entries.message_of(entry, people)) and message.arrived
+        if (message := folder.message_of(entry, people)) and message.arrived
     ]
-    wrong = [each for each in latest if each[1].signed == log_entries.WRONG]
+    wrong = [each for each in latest if each[1].signed == folder.WRONG]
     if not wrong:
         return
     entry, message = wrong[-1]
@@ -312,11 +337,11 @@ def _signatures(reading: Reading) -> Iterator[Cause]:
         f"a message claiming to be from {message.claimed or message.who} has a wrong signature",
         advice="do not trust it; compare the secret or the key with its sender's",
         evidence=(
-            f"message {entry.seq}: {log_entries.problem(log_entries.body_of(entry))}",
+            f"message {entry.seq}: {folder.signature_problem(folder.body_of(entry))}",
             f"text: {message.text or 'none'}",
             f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
         ),
-        since=log_entries.taken_down(entry, reading.written),
+        since=folder.taken_down(entry, reading.written),
         key=f"signature:{entry.seq}",
         event=str(entry.seq),
     )
@@ -327,10 +352,10 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
     last: dict[str, LogEntry] = {}
     for entry in reading.entries:
         if entry.kind == "acp.peer":
-            last[str(log_entries.body_of(entry).get("peer_id"))] = entry
+            last[str(folder.body_of(entry).get("peer_id"))] = entry
     known = {each.id for each in reading.peers}
     for peer, entry in last.items():
-        if peer in known and (told := log_entries.suspect(entry)):
+        if peer in known and (told := folder.suspect(entry)):
             yield Cause(
                 "wire-stranger",
                 f"another agent connected in place of {told.name}",
@@ -343,3 +368,216 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
                 key=f"stranger:{entry.seq}",
                 event=str(entry.seq),
             )
+
+
+START = "agent"
+"""The act that takes a store into use."""
+
+
+def obstacles(folder: Path, problem: str) -> tuple[Obstacle, ...]:
+    """All that stands in the way of writes in an agent's folder.
+
+    Args:
+        folder: the agent's.
+        problem: why its store cannot be used, as far as it was read; "" where it can.
+    """
+    found = (broken(folder, problem) if problem else None, guard.disk(folder))
+    return tuple(each for each in found if each is not None)
+
+
+def broken(folder: Path, problem: str) -> Obstacle:
+    """The store cannot be used; says how to begin a new one, and what is lost with the old."""
+    sentence = clean_line(f"the store of this agent cannot be used ({problem})")
+    newer = NEWER in problem
+    cure = "use the version of acp that wrote it" if newer else _away(folder)
+    return Obstacle("wire-store", sentence, cure, evidence=(sentence,), key="obstacle:wire-store")
+
+
+def _away(folder: Path) -> str:
+    place, name = shlex.quote(str(folder)), shlex.quote(unquote(folder.name))
+    moved = f"mkdir {place}/broken && mv {place}/wire.sqlite3* {place}/broken/"
+    return f"{moved}; acp agent --name {name} then creates a new one, with a new link"
+
+
+SAID = 10
+"""Messages of a task that are shown besides the question."""
+
+OPTIONS = 7
+"""Options that have a key, beside an answer of one's own and leaving the task."""
+
+_LABEL = 40
+
+_OPTION = re.compile(r"^[^\S\n]*(?:\d{1,2}|[A-Za-z])[.)][^\S\n]+(\S[^\n]*?)[^\S\n]*$", re.MULTILINE)
+
+
+class Asked(NamedTuple):
+    """What a task's worker said last: the entry, its words without the options, the options."""
+
+    entry: LogEntry | None
+    words: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> Json:
+        """The message."""
+        return folder.body_of(self.entry) if self.entry else {}
+
+
+def cards(reading: Reading) -> tuple[Card, ...]:
+    """A card for each task that waits for the person here, the longest waiting first.
+
+    Args:
+        reading: what is known of the agent.
+    """
+    if reading.reach is None or not reading.reach.owner:
+        return ()
+    waiting = [
+        task
+        for task in reading.tasks
+        if task.asks_us and task.is_whole and not task.is_orphan(reading.met)
+    ]
+    ordered = sorted(waiting, key=lambda task: task.updated_at)
+    return tuple(_card(task, reading) for task in ordered)
+
+
+def _card(task: Task, reading: Reading) -> Card:
+    names = {peer.id: peer.name for peer in reading.peers}
+    said = [
+        each
+        for each in reading.entries
+        if each.task_id == task.id and folder.is_of_worker(folder.body_of(each), task)
+    ]
+    asked = _asked(said)
+    who = safe(names.get(task.peer_id, "") or _sender(asked.entry, reading))
+    ending = asked.words.rstrip().endswith("?") or asked.options
+    needs = "asks a question" if ending else "needs input"
+    return Card(
+        f"task:{task.id}:{asked.entry.seq if asked.entry else task.updated_at}",
+        f"{who or 'A task'} {needs}",
+        asked.words,
+        who,
+        task.since,
+        tuple(each for each in _sections(task, reading, asked, said) if each.rows),
+        _verdicts(task.id, asked.options),
+    )
+
+
+def _verdicts(id: str, options: tuple[str, ...]) -> tuple[CardVerdict, ...]:
+    which = ("task", id)
+    chosen = (CardVerdict(_short(each), ANSWER, (which, ("text", each))) for each in options)
+    own = "Another answer" if options else "Answer"
+    return (
+        *chosen,
+        CardVerdict(own, ANSWER, (which,), ("text",)),
+        CardVerdict("Cancel the task", CANCEL, (which,)),
+    )
+
+
+def _asked(said: Iterable[LogEntry]) -> Asked:
+    """What was said last in a task, where who works on it said that."""
+    entries = [each for each in said if folder.message_of(each)]
+    if not entries or folder.body_of(entries[-1]).get("_direction") == "out":
+        return Asked(None)
+    parts = folder.body_of(entries[-1]).get("parts")
+    listed = [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+    texts = [each.get("content") for each in listed if each.get("type") == "text"]
+    words = "\n".join(each for each in texts if isinstance(each, str))
+    options = _structured(listed)
+    if not options and len(found := _OPTION.findall(words)) > 1:
+        options, words = found, _OPTION.sub("", words)
+    known = tuple(dict.fromkeys(map(safe, options)))
+    if len(known) > OPTIONS:  # no key for each: they stay in the words
+        return Asked(entries[-1], safe("\n".join(filter(None, (words, *known)))))
+    return Asked(entries[-1], safe(" ".join(words.split())), known)
+
+
+def _structured(parts: Iterable[Json]) -> list[str]:
+    """Options that a part with data lists: ``{"options": [...]}``, each a text or what has a label."""
+    found: list[str] = []
+    for part in parts:
+        content = part.get("content") if part.get("type") == "data" else None
+        options = content.get("options") if isinstance(content, dict) else None
+        for each in options if isinstance(options, list) else ():
+            text = each.get("label") if isinstance(each, dict) else each
+            if isinstance(text, str) and text.strip():
+                found.append(text.strip())
+    return found
+
+
+def _sections(
+    task: Task, reading: Reading, asked: Asked, said: Iterable[LogEntry]
+) -> tuple[CardSection, ...]:
+    options = asked.options if any(len(each) > _LABEL for each in asked.options) else ()
+    return (
+        CardSection("Options", tuple(Row((f"{n}.", each)) for n, each in enumerate(options, 1))),
+        CardSection("Task", tuple(Row((each,)) for each in (_about(task),) if each)),
+        CardSection("With it", _attached(asked.body)),
+        CardSection("Said", _before(task, reading, asked, said)),
+        CardSection("Sender", _sender_rows(task, reading, asked)),
+    )
+
+
+def _about(task: Task) -> str:
+    """What the task is, in full."""
+    return safe(task.input.text)
+
+
+def _attached(body: Json) -> tuple[Row, ...]:
+    """Files and data that came with the question; an address is text, nobody fetches it."""
+    rows = []
+    parts = body.get("parts")
+    for part in parts if isinstance(parts, list) else ():
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "file":
+            cells = (str(part.get(key) or "") for key in ("filename", "media_type", "url"))
+            rows.append(Row(tuple(map(safe, cells))))
+        elif part.get("type") == "data" and not _structured((part,)):
+            rows.append(Row((safe(shown_text([part])),)))
+    return tuple(rows)
+
+
+def _before(
+    task: Task, reading: Reading, asked: Asked, said: Iterable[LogEntry]
+) -> tuple[Row, ...]:
+    """What was said in the task before the question, without what the task itself says."""
+    rows, people = [], folder.people_of(reading)
+    for entry in said:
+        message = folder.message_of(entry, people)
+        words = safe(shown_text(folder.body_of(entry).get("parts"))) if message else ""
+        if message is None or entry is asked.entry or words in ("", _about(task)):
+            continue
+        rows.append(Row((message.who, words), target=Target(event=str(entry.seq))))
+    return tuple(rows[-SAID:])
+
+
+def _sender_rows(task: Task, reading: Reading, asked: Asked) -> tuple[Row, ...]:
+    """Who works on the task: whether it is there, and whether it is who it says."""
+    peer = next((each for each in reading.peers if each.id == task.peer_id), None)
+    rows = []
+    if peer is not None:
+        there = "connected" if peer.connected else "away: your answer is delivered when it is back"
+        tone = Tone.OTHER if peer.connected else Tone.REVIEW
+        rows.append(Row((safe(f"{peer.name} ({peer.id})"), there), tone=tone))
+    if asked.entry is not None:
+        signed = folder.signature_state(asked.body)
+        right = {folder.VERIFIED: True, folder.WRONG: False}.get(signed)
+        said = {folder.UNSIGNED: "not signed", folder.WRONG: signed}
+        cells = (
+            said.get(signed, f"signature {signed}"),
+            safe(folder.signature_problem(asked.body)),
+        )
+        sender = observed.sender(asked.body, folder.people_of(reading))
+        if sender.claimed:
+            rows.append(Row((safe(f"says it is {sender.claimed}"),), tone=Tone.REVISE))
+        rows.append(Row(cells, checked=right, tone=Tone.REVISE if right is False else Tone.OTHER))
+    return tuple(rows)
+
+
+def _sender(entry: LogEntry | None, reading: Reading) -> str:
+    message = folder.message_of(entry, folder.people_of(reading)) if entry else None
+    return message.who if message else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LABEL else f"{text[: _LABEL - 1].rstrip()}…"

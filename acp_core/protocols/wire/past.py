@@ -1,4 +1,4 @@
-"""What was not recorded, as far as an agent's own log tells it."""
+"""What was not recorded, as far as an agent's own log tells it: its states at earlier moments."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from acp_core.files.decode import key
 from acp_core.model.format import dated
 from acp_core.model.tracked import PastLog
-from acp_core.protocols.wire.read import log_entries
+from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading, seconds
 from acp_core.protocols.wire.read.known import BYTES, ENTRY, FILE, PEER, SCHEMA, TASK, Known
 from acp_core.protocols.wire.schema import untrusted_json
 from acp_core.protocols.wire.schema.basics import MAX_DEPTH, Json, LogEntry, time_of
 from acp_core.protocols.wire.schema.bodies import shown_text, text_part
-from acp_core.protocols.wire.schema.people import PeerSeen
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.schema.observed import PeerSeen, Task
 from acp_core.protocols.wire.schema.untrusted_json import encode, too_deep
 
 NEAR = 1.0  # seconds around an entry within which the agent that wrote it ran
@@ -41,7 +40,7 @@ def past_log(reading: Reading) -> PastLog | None:
     for made in changes.before():
         data += _line(made)
     for entry, whole in zip(reading.entries, sizes, strict=True):
-        body = log_entries.body_of(entry)
+        body = folder.body_of(entry)
         placed = reading.written.get(entry.seq)
         written = placed.time.timestamp() if placed else None
         at = _own_time(body) if written is None else written
@@ -97,7 +96,7 @@ class _Changes:
     def before(self) -> Iterator[Json]:
         """What stood there before the first entry that is read, where there were earlier ones."""
         first = self._reading.entries[0]
-        since = time_of(log_entries.body_of(first).get("ts"))
+        since = time_of(folder.body_of(first).get("ts"))
         if first.seq <= 1 or since is None:
             return
         for peer in self._reading.peers:
@@ -120,7 +119,7 @@ class _Changes:
                 yield self._task(id, artifact=_short(artifact), updated_at=at)
         elif entry.kind == "acp.peer":
             yield from self._about_peer(body, at)
-        elif log_entries.message_of(entry) and isinstance(body.get("_peer_id"), str):
+        elif folder.message_of(entry) and isinstance(body.get("_peer_id"), str):
             peer = str(body["_peer_id"])
             count = "messages_sent" if body.get("_direction") == "out" else "messages_received"
             yield self._peer(peer, **{count: self._peers.get(peer, {}).get(count, 0) + 1})
@@ -134,7 +133,7 @@ class _Changes:
             yield self._peer(peer, connected=True, connected_at=at, **name)
         elif event == "disconnected":
             yield self._peer(peer, connected=False, disconnected_at=at, **name)
-        elif event in log_entries.SUSPECT:
+        elif event in folder.SUSPECT:
             yield self._peer(peer, error=str(body.get("reason"))[:_SHORT], **name)
 
     def _peer(self, id: str, **fields: object) -> Json:

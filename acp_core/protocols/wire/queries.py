@@ -18,11 +18,10 @@ from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface, need_libraries
-from acp_core.protocols.wire.schema import people, untrusted_json
+from acp_core.protocols.wire.schema import observed, untrusted_json
 from acp_core.protocols.wire.schema.basics import SCHEMA
 from acp_core.protocols.wire.schema.bodies import shown_text
-from acp_core.protocols.wire.schema.people import PeerReport, People
-from acp_core.protocols.wire.schema.tasks import Content, Task
+from acp_core.protocols.wire.schema.observed import Content, PeerReport, People, Task
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client, Event
@@ -92,7 +91,7 @@ def _line(text: str) -> str:
 
 def agents(values: Values) -> Answer:
     """This user's agents that run."""
-    running = agent_directory.running()
+    running = agent_directory.running_agents()
     listed = [
         {
             "name": each.name,
@@ -175,7 +174,7 @@ def stream(values: Values) -> int:
 def _say_event(event: Event, as_json: bool) -> None:
     if as_json:
         is_message = event.data.get("parts") is not None
-        data = people.handed_on(event.data, event.data, People()) if is_message else event.data
+        data = observed.handed_on(event.data, event.data, People()) if is_message else event.data
         say_json({"seq": event.seq, "event": event.kind, "data": data})
     else:
         say(_line(f"{event.seq:>6}  {event.kind:<13} {_summary(event.data)}"))
@@ -185,8 +184,8 @@ def _say_event(event: Event, as_json: bool) -> None:
 def _summary(data: Object) -> str:
     """An event in a few words."""
     if data.get("parts") is not None:
-        missing = f" ({unsigned})" if (unsigned := people.unsigned(data)) else ""
-        return f"{people.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
+        missing = f" ({unsigned})" if (unsigned := observed.unsigned(data)) else ""
+        return f"{observed.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
     if data.get("artifact") is not None:
         return f"{data.get('task_id')}: {untrusted_json.read_as(Content, data['artifact']).text}"
     names = ("task_id", "name", "state", "event", "error", "agent")
@@ -199,8 +198,8 @@ def discover(values: Values) -> int:
     if not 0 < values.seconds <= _DAY:
         raise Refused("--seconds: more than 0, and no more than a day")
     need_libraries()
+    from acp_core.protocols.wire.network import lan
     from acp_core.protocols.wire.network.lan import Heard
-    from acp_core.protocols.wire.serving import lan
 
     heard = Heard()
     listener = lan.Listener(heard, None if values.json else _say_neighbour)

@@ -12,9 +12,9 @@ from acp_core.files.unseen import Unseen
 from acp_core.model import Finding, Severity, Verdict
 from acp_core.model.text import clean_line, clean_name, unseen
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
-from acp_core.protocols.wire.read import log_entries
+from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reading
-from acp_core.protocols.wire.schema import people as schema_people
+from acp_core.protocols.wire.schema import observed
 from acp_core.protocols.wire.schema.basics import (
     ROLES,
     Json,
@@ -24,9 +24,7 @@ from acp_core.protocols.wire.schema.basics import (
     time_of,
 )
 from acp_core.protocols.wire.schema.bodies import check_parts
-from acp_core.protocols.wire.schema.people import People
-from acp_core.protocols.wire.schema.shapes import PARTIAL
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.schema.observed import PARTIAL, People, Task
 
 SHOWN = 20  # findings of one code; the rest is counted
 _MESSAGES = ("acp.message", "acp.reply")
@@ -103,18 +101,18 @@ def verdict(findings: Iterable[Finding]) -> Verdict:
 
 
 def _messages(reading: Reading) -> Iterator[Finding]:
-    people = log_entries.people_of(reading)
+    people = folder.people_of(reading)
     for entry in reading.entries:
         if entry.kind in _MESSAGES:
             yield from _message(entry, people)
-        elif entry.kind == "acp.peer" and (told := log_entries.suspect(entry)):
+        elif entry.kind == "acp.peer" and (told := folder.suspect(entry)):
             yield _finding("W09", f"{told.name}: {told.reason}", str(entry.seq))
 
 
 @lru_cache(maxsize=20_000)
 def _message(entry: LogEntry, people: People) -> tuple[Finding, ...]:
-    body, event = log_entries.body_of(entry), str(entry.seq)
-    sender = schema_people.sender(body, people)
+    body, event = folder.body_of(entry), str(entry.seq)
+    sender = observed.sender(body, people)
     who, wrong = clean_name(sender.name or "another agent", 64), list(_wrong(body))
     if sender.claimed and not sender.unowned:
         wrong.append(("W12", f"it says it is {clean_name(sender.claimed, 64)}"))
@@ -137,14 +135,14 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
             check_parts(body["parts"])
         except WireError as refusal:
             yield "W04", refusal.message
-    problem = log_entries.mismatch(body)
-    if any(body.get(flag) for flag in log_entries.BAD):
+    problem = folder.mismatch(body)
+    if any(body.get(flag) for flag in folder.BAD):
         yield "W05", problem
     elif problem:
         yield "W06", problem
-    if unsigned := schema_people.unsigned(body):
+    if unsigned := observed.unsigned(body):
         yield "W11", unsigned
-    if log_entries.signed(body) == log_entries.OLD:
+    if folder.signature_state(body) == folder.OLD:
         yield (
             "W10",
             f"its signature is right, but its time {body.get('ts')!r} was old on arrival",

@@ -14,7 +14,7 @@ from acp_core.agents.state import RunnerState
 from acp_core.model import Cause, Need, Severity
 from acp_core.model.format import dated
 from acp_core.model.text import clean_line
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
@@ -38,7 +38,7 @@ ORCHESTRATOR = "orchestrator"
 _LINES = 5  # lines of a program's output that are told
 
 
-def causes(run: Run, case: Case) -> Iterator[Cause]:
+def causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause."""
     if not any(each.wanted for each in case.snapshot.obstacles):
         yield from _left_behind(run)
@@ -113,7 +113,7 @@ def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
     )
 
 
-def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+def _contradicts(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """Its status, its return and its files do not agree."""
     own = clean_line(f"{run.base.name}/{agent.name}/")
     back = clean_line(agent.returned.file.name) if agent.returned else "-"
@@ -140,7 +140,7 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     )
 
 
-def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+def _undecided(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """A partial, a failure or no result holds the integration up until somebody decides."""
     how, name = state.ending(agent, run), display_name(agent)
     missing = how == schema.MISSING
@@ -175,7 +175,7 @@ _CHOICES = {
 }
 
 
-def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
+def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
     """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
     loop = case.loop(display_name(agent))
     dispatched = agent.plan.is_dispatched and not agent.is_over
@@ -205,7 +205,7 @@ def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
     )
 
 
-def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+def _stalled(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
     loop, name = case.loop(display_name(agent)), display_name(agent)
     runs = loop is not None and loop.program_alive
@@ -284,7 +284,7 @@ def id_of(conflict: Conflict) -> str:
     return clean_line(conflict.id, 200)
 
 
-def _interrupted(run: Run, case: Case) -> Iterator[Cause]:
+def _interrupted(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
     """The program that integrates was begun, and nobody watches it."""
     loop = case.loop(ORCHESTRATOR)
     if not run.writing or loop is None or not loop.died:

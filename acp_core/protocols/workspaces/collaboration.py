@@ -31,7 +31,7 @@ from acp_core.protocols.workspaces.view import build
 from acp_core.protocols.workspaces.write import guard
 
 if TYPE_CHECKING:
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account has agents at work
 
@@ -129,7 +129,7 @@ class Workspaces(Collaboration):
 
         return run_cards(self.key, self.refresh(now).documents, now)
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""
         from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
 

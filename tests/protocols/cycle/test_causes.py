@@ -13,7 +13,7 @@ from acp_core.agents.state import RunnerState, Saved
 from acp_core.model import Cause
 from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import done
 from tests.protocols.cycle.making import (
@@ -40,7 +40,7 @@ def causes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[Cause]:
     """What is found of a project at a moment, `LATER` by default."""
     cycles = Cycles(str(root))
     snapshot = cycles.refresh(now)
-    case = Case(snapshot, Clock(now), loops=loops)
+    case = DiagnosisContext(snapshot, Clock(now), loops=loops)
     return list(cycles.causes(case))
 
 

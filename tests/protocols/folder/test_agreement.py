@@ -30,7 +30,7 @@ from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.folder.disorder import BEGINNINGS, HAPPENINGS, Happening, befall
 from tests.protocols.folder.running import Ran, acp
 from tests.support import examples, forked
@@ -61,7 +61,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     opened.refresh(now)
     now += timedelta(seconds=10)
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, Case(seen, Clock(now))), None)
+    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 def opened_as_writer(folder: Path) -> Opened | str:

@@ -15,7 +15,7 @@ from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.cli.support import Acp
 from tests.protocols.folder.running import acp
 from tests.protocols.folder.support import (
@@ -42,7 +42,7 @@ def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Cause]
     now = last_event(folder) + timedelta(minutes=minutes)
     opened.refresh(now)
     seen = opened.refresh(now + timedelta(seconds=5))  # damage is an alarm when it lasts
-    case = Case(seen, Clock(now + timedelta(seconds=5)), tuple(loops))
+    case = DiagnosisContext(seen, Clock(now + timedelta(seconds=5)), tuple(loops))
     return list(diagnose(opened, case))
 
 
@@ -102,7 +102,7 @@ class TestTheLogOrTheStateIsBroken:
         later = datetime.now().astimezone() + timedelta(seconds=20)
         opened.refresh(later)
         later += timedelta(seconds=20)
-        found = diagnose(opened, Case(opened.refresh(later), Clock(later)))
+        found = diagnose(opened, DiagnosisContext(opened.refresh(later), Clock(later)))
         assert found[0].code == "A1"
         assert (found[0].remedy, found[0].certain) == ("repair", True)
 
@@ -269,7 +269,7 @@ class TestTheLogOrTheStateIsBroken:
         write_protocol(folder, protocol | {"currentPhase": "drafting", "waitingFor": ["server"]})
         opened = FolderCollaboration(str(folder))
         now = datetime.now().astimezone()
-        found = diagnose(opened, Case(opened.refresh(now), Clock(now)))
+        found = diagnose(opened, DiagnosisContext(opened.refresh(now), Clock(now)))
         assert "A4" not in [each.code for each in found]
 
 

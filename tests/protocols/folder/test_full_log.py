@@ -15,7 +15,7 @@ from acp_core.model import Snapshot
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.folder.rules import validate
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.folder.running import acp, append, block, files
 from tests.protocols.folder.support import age, make_v1, read_protocol
 
@@ -69,7 +69,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     now = datetime.now(UTC)
     opened = FolderCollaboration(str(folder))
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, Case(seen, Clock(now))), None)
+    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 def test_everybody_says_that_no_event_can_follow(folder: Path) -> None:

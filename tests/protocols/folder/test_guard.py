@@ -19,7 +19,7 @@ from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules import validate
 from acp_core.protocols.folder.write.init import charter_of, document
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.folder.damage import Damage, both, event, line
 from tests.protocols.folder.running import acp, append, block, files, log
 from tests.protocols.folder.support import (
@@ -70,7 +70,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     now = datetime.now(UTC)
     opened = FolderCollaboration(str(folder))
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, Case(seen, Clock(now))), None)
+    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 @pytest.mark.parametrize("name", BROKEN)

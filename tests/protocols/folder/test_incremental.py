@@ -20,7 +20,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.story import summed
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import repair
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.folder.support import line_of, make_v1, make_v2
 
 LOG, REVIEW, PROTOCOL = "events.jsonl", "review.md", "protocol.json"
@@ -46,7 +46,9 @@ def look(collaboration: FolderCollaboration, now: datetime) -> dict[str, Any]:
     acts = collaboration.actions(now + timedelta(seconds=20))
     snapshot = collaboration.refresh(now + timedelta(seconds=20))
     clock = Clock(now + timedelta(seconds=20))
-    causes = diagnose(collaboration, Case(snapshot, clock, durations=collaboration.durations))
+    causes = diagnose(
+        collaboration, DiagnosisContext(snapshot, clock, durations=collaboration.durations)
+    )
     offered = [(act.name, act.label, act.sentence, act.inputs.model_json_schema()) for act in acts]
     assert list(collaboration.totals().items()) == list(
         summed(collaboration.story().counts).items()
@@ -171,7 +173,7 @@ def test_an_event_costs_no_more_than_itself(
     assert "review.md has no heading for seq 3, 4" in acts["repair"].sentence
     assert "proposal_revised" in acts
     snapshot = kept.refresh(now + timedelta(seconds=30))
-    causes = diagnose(kept, Case(snapshot, Clock(now + timedelta(seconds=30))))
+    causes = diagnose(kept, DiagnosisContext(snapshot, Clock(now + timedelta(seconds=30))))
     assert ("C2", "repair") in [(cause.code, cause.remedy) for cause in causes]
 
 

@@ -21,7 +21,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import Governed, open_folder
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import multi, states
 from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.states import NOW, STATE
@@ -53,7 +53,11 @@ damages = st.lists(st.sampled_from(sorted(states.DAMAGE)), max_size=3, unique=Tr
 def seen(root: Path) -> tuple[Governed, model.Snapshot, tuple[model.Cause, ...]]:
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
-    return collaboration, snapshot, engine.diagnose(collaboration, Case(snapshot, Clock(NOW)))
+    return (
+        collaboration,
+        snapshot,
+        engine.diagnose(collaboration, DiagnosisContext(snapshot, Clock(NOW))),
+    )
 
 
 def content(root: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import pytest
 from acp_core import model
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.multi import NOW, approve, asks, begin, state
 
@@ -29,7 +29,7 @@ def stuck(root: Path, now: datetime = LATER) -> dict[str, model.Cause]:
     """The causes by their codes."""
     opened = open_folder(str(root))
     snapshot = opened.refresh(now)
-    return {cause.code: cause for cause in opened.causes(Case(snapshot, Clock(now)))}
+    return {cause.code: cause for cause in opened.causes(DiagnosisContext(snapshot, Clock(now)))}
 
 
 def names(root: Path) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from acp_core.model.action import OutcomeState
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.protocols.governed import house, making
 from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.test_engine_actions import asked
@@ -42,7 +42,7 @@ def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
     assert [need.action for need in snapshot.needs] == ["approve_barrier"]
-    cause = next(c for c in collaboration.causes(Case(snapshot, NOW)) if c.code == "D9")
+    cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "D9")
     assert cause.remedy == "approve_barrier"
     actions = {action.name: action for action in initiative_actions(str(root))}
     assert list(actions) == ["resync", "approve_barrier", "coordinate"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NOW, begin, ledger, state
@@ -49,7 +49,7 @@ def look_and_act(root: Path) -> None:
     opened = open_folder(str(root))
     snapshot = opened.refresh(NOW)
     assert snapshot.protocol == "governed"
-    list(opened.causes(Case(snapshot, Clock(NOW + timedelta(hours=9)))))
+    list(opened.causes(DiagnosisContext(snapshot, Clock(NOW + timedelta(hours=9)))))
     for action in opened.actions(NOW):
         action.preview(action.inputs.model_validate({"comment": "x", **action.defaults}))
     shown = [snapshot.name, snapshot.headline, *(e.summary for e in snapshot.events)]

@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
@@ -101,7 +101,7 @@ def test_the_cure_is_offered_by_why_and_by_refusals_and_is_done_once(
     lose(tmp_path)
     opened = open_folder(str(tmp_path))
     snapshot = opened.refresh(NOW)
-    cause = next(c for c in opened.causes(Case(snapshot, Clock(NOW))) if c.code == "A1")
+    cause = next(c for c in opened.causes(DiagnosisContext(snapshot, Clock(NOW))) if c.code == "A1")
     assert cause.remedy == "mend_state" in {each.name for each in initiative_actions(tmp_path)}
     (obstacle,) = snapshot.obstacles  # and no crossing that only the lost state could deny
     assert obstacle.key == cause.key and "mend-state" in obstacle.cure

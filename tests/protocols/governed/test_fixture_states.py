@@ -11,7 +11,7 @@ import pytest
 
 from acp_core import model
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import house, making, test_stuck
 from tests.protocols.governed.making import TURN, Object
 from tests.protocols.governed.test_read import rows
@@ -255,7 +255,7 @@ def looked(root: Path) -> tuple[model.Snapshot, tuple[str, ...]]:
     """What is read, and the causes of its standing still."""
     opened = open_folder(str(root))
     snapshot = opened.refresh(NOW)
-    causes = opened.causes(Case(snapshot, Clock(NOW)))
+    causes = opened.causes(DiagnosisContext(snapshot, Clock(NOW)))
     return snapshot, tuple(":".join(cause.key.split(":")[:2]) for cause in causes)
 
 

@@ -26,7 +26,7 @@ from acp_core.protocols.governed.schema import obj
 from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.initiative_decide import Decision
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.making import Object
 from tests.protocols.governed.playing import acp
@@ -74,7 +74,7 @@ def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
     """The Snapshot of a run and why it does not go on."""
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
-    return snapshot, engine.diagnose(collaboration, Case(snapshot, Clock(NOW)))
+    return snapshot, engine.diagnose(collaboration, DiagnosisContext(snapshot, Clock(NOW)))
 
 
 def offered(root: Path) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.protocols.governed import making
 from tests.protocols.governed.test_read import NOW
 
@@ -152,7 +152,7 @@ def test_a_gate_that_was_opened_for_nothing_is_found(tmp_path: Path) -> None:
     snapshot = collaboration.refresh(NOW)
     assert [f.code for f in snapshot.findings] == ["APPROVED_NOT_MOVED"]
     assert "is still in planning" in snapshot.findings[0].message
-    assert [c.code for c in collaboration.causes(Case(snapshot, NOW))] == ["D6"]
+    assert [c.code for c in collaboration.causes(DiagnosisContext(snapshot, NOW))] == ["D6"]
     making.write_lines(root / EVENTS, opened, {"event_type": "phase_entered", "timestamp": "now"})
     assert said(root, "APPROVED_NOT_MOVED") == []
 
@@ -184,7 +184,7 @@ def test_what_a_turn_failed_of_stands_beside_the_block(tmp_path: Path) -> None:
     )  # fmt: skip
     collaboration = open_folder(str(making.make_run(tmp_path, of_state=of_state)))
     snapshot = collaboration.refresh(NOW)
-    causes = {cause.code: cause for cause in collaboration.causes(Case(snapshot, NOW))}
+    causes = {cause.code: cause for cause in collaboration.causes(DiagnosisContext(snapshot, NOW))}
     assert causes["E1"].evidence == ("pm: 401: not logged in",)
 
 

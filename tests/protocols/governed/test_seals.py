@@ -18,7 +18,7 @@ from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.write import accept, decide, dispatch, restore
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed, run_actions
 
@@ -89,7 +89,7 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     (change,) = take.preview(take.inputs()).changes
     assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
     collaboration = open_folder(str(root))
-    causes = diagnose(collaboration, Case(collaboration.refresh(NOW), Clock(NOW)))
+    causes = diagnose(collaboration, DiagnosisContext(collaboration.refresh(NOW), Clock(NOW)))
     (cause,) = [each for each in causes if each.code == "A8"]
     assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
     dry = recover(capsys, root, "--bring-back", "--dry-run")
@@ -128,7 +128,7 @@ def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> Non
     assert troubles(root) == ["RESERVED_CHANGED"]
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
-    cause = next(c for c in collaboration.causes(Case(snapshot, NOW)) if c.code == "A8")
+    cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "A8")
     assert cause.remedy == "take_files" and LEDGER in cause.headline
     action = next(a for a in run_actions(str(root)) if a.name == "take_files")
     given = action.inputs()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making
 from tests.protocols.governed.test_read import NOW
 
@@ -198,7 +198,7 @@ def found(root: Path) -> dict[str, str | None]:
     """The causes' remedies, by the codes of what they are about."""
     opened = open_folder(str(root))
     snapshot = opened.refresh(NOW)
-    causes = opened.causes(Case(snapshot, Clock(NOW)))
+    causes = opened.causes(DiagnosisContext(snapshot, Clock(NOW)))
     return {cause.key.split(":")[1]: cause.remedy for cause in causes}
 
 

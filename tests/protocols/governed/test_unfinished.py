@@ -15,7 +15,7 @@ from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import decide, initiative_decide, set_aside
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import state as state_of
 from tests.protocols.governed.test_read import NOW
@@ -42,7 +42,7 @@ def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
 def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
     opened = open_folder(str(root))
     snapshot = opened.refresh(now)
-    found = opened.causes(Case(snapshot, Clock(now)))
+    found = opened.causes(DiagnosisContext(snapshot, Clock(now)))
     return [cause for cause in found if cause.remedy == "set_aside"]
 
 

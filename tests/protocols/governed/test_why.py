@@ -12,7 +12,7 @@ import pytest
 from acp_core.model import Cause, Snapshot
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.multi import NAMES, approve, begin
@@ -28,7 +28,8 @@ def read(root: Path, now: datetime = NOW) -> tuple[Snapshot, dict[str, Cause]]:
     opened = open_folder(str(root))
     snapshot = opened.refresh(now)
     return snapshot, {
-        cause.key.split(":")[1]: cause for cause in opened.causes(Case(snapshot, Clock(now)))
+        cause.key.split(":")[1]: cause
+        for cause in opened.causes(DiagnosisContext(snapshot, Clock(now)))
     }
 
 

@@ -30,7 +30,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.binding import Location, bound
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.diagnosis.support import after, case, snapshot
 
 TORN = Obstacle(
@@ -55,7 +55,7 @@ class Log(Collaboration):
     def actions(self, now: datetime) -> Sequence[Action]:
         return (_act("append"), _act("repair"))
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         return self.own
 
     def refresh(self, now: datetime) -> Snapshot:

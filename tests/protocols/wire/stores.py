@@ -12,14 +12,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from acp_core.protocols.wire.conduct.tasks import DELEGATED, LOCAL, RECEIVED
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_core.protocols.wire.read import store as read_store
 from acp_core.protocols.wire.schema.basics import Json, time_text
 from acp_core.protocols.wire.schema.bodies import text_part
 from acp_core.protocols.wire.schema.untrusted_json import encode
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx, connect
+from acp_core.protocols.wire.write import DELEGATED, LOCAL, RECEIVED, Tx, connect
 
 Spec = dict[str, Any]
 STATES = ("submitted", "working", "input_required", "completed", "failed", "canceled")
@@ -76,7 +75,7 @@ def make(name: str, spec: Spec) -> Path:
             _task(tx, f"task_{number}", each)
         for number, each in enumerate(spec["messages"]):
             _message(tx, f"m{number}", each, len(spec["tasks"]))
-        records.keep_value(
+        write.keep_value(
             tx, "card", encode({"name": name, "instance_id": "i", "acp_version": "0.8"}).decode()
         )
         db.execute("COMMIT")
@@ -95,23 +94,23 @@ def _at(ago: float) -> str:
 
 def _peer(tx: Tx, each: Spec) -> None:
     number = len(read_store.all_peers(tx.db)) + 1
-    row = records.add_peer(
+    row = write.add_peer(
         tx, f"identity {number}" if each["met"] else None, each["name"], None, False
     )
     if each["on"] != "never":
         off = _at(each["age"]) if each["on"] == "ended" else None
         row = row._replace(connected_at=_at(each["age"] + 60), disconnected_at=off)
-    records.save_peer(tx, row._replace(card={"name": each["name"]} if each["met"] else None))
+    write.save_peer(tx, row._replace(card={"name": each["name"]} if each["met"] else None))
     for one in range(each["queue"] if each["met"] else 0):
         id = f"f{number}_{one}"
-        records.queue_frame(tx, row.id, id, frame(id), counts=True)
+        write.queue_frame(tx, row.id, id, frame(id), counts=True)
     tx.db.execute(
         "UPDATE outgoing SET at = ? WHERE peer_id = ?", (time.time() - each["age"], row.id)
     )
     if each["stranger"]:
         said = {"event": "refused", "peer_id": row.id, "name": each["name"], "reason": "another key",
                 "ts": _at(each["age"])}  # fmt: skip
-        records.add_log_entry(tx, "acp.peer", said)
+        write.add_log_entry(tx, "acp.peer", said)
 
 
 def _task(tx: Tx, id: str, each: Spec) -> None:
@@ -125,9 +124,9 @@ def _task(tx: Tx, id: str, each: Spec) -> None:
     }  # fmt: skip
     if each.get("artifact"):
         made["artifact"] = {"parts": [text_part(each["artifact"])]}
-    records.save_task(tx, made)
+    write.save_task(tx, made)
     body = {"task_id": id, "state": each["status"], "direction": direction, "ts": _at(each["age"])}
-    records.add_log_entry(tx, "acp.status", body, id)
+    write.add_log_entry(tx, "acp.status", body, id)
 
 
 def _message(tx: Tx, id: str, each: Spec, known: int) -> None:
@@ -139,7 +138,7 @@ def _message(tx: Tx, id: str, each: Spec, known: int) -> None:
         return {"type": "acp.message", "message_id": id, "server_seq": seq, "ts": ts, "from": "Ben",
                 "role": "user", "parts": [text_part("Hello")], **task}, flags  # fmt: skip
 
-    records.add_message(tx, "out" if each["out"] else "in", "Ben", id, None, envelope)
+    write.add_message(tx, "out" if each["out"] else "in", "Ben", id, None, envelope)
 
 
 def _statement(*statements: str) -> Callable[[Path], None]:

@@ -30,14 +30,14 @@ from acp_core.model import Action, Cause, OutcomeState, Snapshot, Verdict
 from acp_core.model.errors import Refused
 from acp_core.model.sentence import is_said
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from acp_core.protocols.wire import matters
 from acp_core.protocols.wire.collaboration import AgentFolder
 from acp_core.protocols.wire.conduct.agent import Agent, Config
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.serving.process import bind, listening, open_agent
-from acp_core.protocols.wire.write import guard as own
 from tests.protocols.wire import stores
 from tests.protocols.wire.support import PATIENCE, ROOT
 from tests.support import examples, forked
@@ -102,7 +102,7 @@ def _about(agent: Agent) -> agent_directory.Running:
 def started(name: str) -> Iterator[None]:
     """The agent runs; refused as `acp agent` refuses it."""
     with agent_directory.claimed(name) as folder:
-        guard.check(own.obstacles(folder, reading.problem(folder)), own.START)
+        guard.check(matters.obstacles(folder, reading.problem(folder)), matters.START)
         with Here(name, folder):
             yield
 
@@ -127,7 +127,9 @@ def opened(folder: Path) -> Iterator[AgentFolder]:
 def seen(here: AgentFolder) -> tuple[Snapshot, tuple[Cause, ...]]:
     now = datetime.now(UTC)
     snapshot = here.refresh(now)
-    return snapshot, engine.diagnose(here, Case(snapshot, Clock(now), has_turns=here.has_turns))
+    return snapshot, engine.diagnose(
+        here, DiagnosisContext(snapshot, Clock(now), has_turns=here.has_turns)
+    )
 
 
 def refusals(snapshot: Snapshot) -> str:
@@ -198,7 +200,7 @@ def mended(name: str, snapshot: Snapshot) -> None:
     command, _, then = obstacle.cure.partition("; ")
     if not then:  # in words: another program wrote it
         assert "another version" in obstacle.sentence
-        command = own.broken(agent_directory.folder_of(name), "").cure.partition("; ")[0]
+        command = matters.broken(agent_directory.folder_of(name), "").cure.partition("; ")[0]
     else:
         assert shlex.split(then.partition(" then creates")[0]) == ["acp", "agent", "--name", name]
     subprocess.run(["sh", "-c", command], check=True)

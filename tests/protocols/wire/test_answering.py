@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from acp_core.agents import presets
-from acp_core.protocols.wire.conduct.answering_setup import Setup, SetupError, choose
+from acp_core.protocols.wire.conduct.answering import Setup, SetupError, choose
 from tests.protocols.wire.support import ROOT, Process, Served, served, until
 
 ANSWERER = str(ROOT / "tests" / "protocols" / "wire" / "answerer.py")

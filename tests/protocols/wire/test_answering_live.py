@@ -17,7 +17,7 @@ from acp_core.agents.live.state import MARK
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.wire.conduct import answering
-from acp_core.protocols.wire.conduct.answering_setup import Setup
+from acp_core.protocols.wire.conduct.answering import Setup
 from acp_core.protocols.wire.network import agent_directory
 from tests.agents.live.commands import acp, configure
 from tests.agents.live.support import words

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from acp_core.fleet.watched import watch
-from acp_core.protocols.wire.bridge.serving import BridgeSetup
+from acp_core.protocols.wire.bridge import BridgeSetup
 from acp_core.protocols.wire.network.client import address
 from tests.loops import support as loops
 from tests.protocols.wire.support import (

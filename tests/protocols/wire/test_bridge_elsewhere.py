@@ -19,8 +19,8 @@ from acp_core.history.past import Past
 from acp_core.model import Intent, OutcomeState, Snapshot, SourceState
 from acp_core.model.errors import Refused
 from acp_core.protocols import locations
-from acp_core.protocols.kit.diagnosis import Case, Clock
-from acp_core.protocols.wire.bridge.serving import Asked, carry_out
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from acp_core.protocols.wire.bridge import Asked, carry_out
 from acp_core.protocols.wire.collaboration import RemoteAgent
 from tests.loops import support as loops
 from tests.protocols.wire.support import PATIENCE, ROOT, until
@@ -110,7 +110,7 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
             bridge.stop()
             until(lambda: look(agent).source.state is SourceState.STALE, "that it is away")
             later = datetime.now(UTC) + timedelta(hours=1)
-            causes = agent.causes(Case(look(agent), Clock(later)))
+            causes = agent.causes(DiagnosisContext(look(agent), Clock(later)))
             assert causes[0].code == "wire-unreachable"
             assert look(agent).phase
             assert agent.actions(datetime.now(UTC)) == ()

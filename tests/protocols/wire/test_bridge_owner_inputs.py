@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from acp_core.fleet.watched import watch
-from acp_core.protocols.wire.bridge.serving import BridgeSetup
+from acp_core.protocols.wire.bridge import BridgeSetup
 from tests.loops import support as loops
 from tests.protocols.wire.support import ROOT, acp, served
 from tests.protocols.wire.test_bridge import Bridge, asked, peer

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from acp_core.model import Cause, OutcomeState
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire import collaboration, matters
 from acp_core.protocols.wire.collaboration import open_agent
 from acp_core.protocols.wire.network.agent_directory import folder_of
@@ -50,7 +50,7 @@ def why(agent: Collaboration, after: float = 0.0) -> dict[str, Cause]:
     agent.refresh(datetime.now(UTC))
     now = datetime.now(UTC) + timedelta(seconds=after)
     snapshot = agent.refresh(now)
-    found = {cause.code: cause for cause in agent.causes(Case(snapshot, Clock(now)))}
+    found = {cause.code: cause for cause in agent.causes(DiagnosisContext(snapshot, Clock(now)))}
     actions = {action.name: action for action in agent.actions(now)}
     for cause in found.values():
         assert cause.headline
@@ -287,7 +287,7 @@ def test_what_mends_a_cause_is_offered_as_long_as_the_cause_is_shown(
         until(lambda: not why(other, HOUR), "the end of the task")
     finally:
         other.close()
-    (cause,) = seen.causes(Case(snapshot, Clock(later)))
+    (cause,) = seen.causes(DiagnosisContext(snapshot, Clock(later)))
     assert cause.remedy in {each.name for each in seen.actions(later)}
     assert seen.actions(later)
     until(lambda: not why(seen, HOUR), "the end of the task")

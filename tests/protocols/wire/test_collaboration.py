@@ -17,12 +17,12 @@ from acp_core.fleet import Fleet
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status, Verdict
 from acp_core.person.paths import state_folder
 from acp_core.protocols.discovery import discover
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire.collaboration import AgentFolder, detect, open_agent
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.rules import RULES
-from acp_core.protocols.wire.write.database import connect
+from acp_core.protocols.wire.write import connect
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.panel_view import items
 from tests.protocols.wire.support import OWNER, Process, until
@@ -132,7 +132,7 @@ def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process])
 
     def causes(hours: float) -> dict[str, str]:
         snapshot = look(here, hours * 3600)
-        case = Case(snapshot, Clock(snapshot.as_of))
+        case = DiagnosisContext(snapshot, Clock(snapshot.as_of))
         return {cause.code: cause.headline for cause in here.causes(case)}
 
     assert causes(0) == {}
@@ -162,7 +162,7 @@ def test_a_wrong_signature_is_seen() -> None:
         here = opened("A")
         snapshot = look(here)
         assert snapshot.events[0].problem == "the shared secret's signature is wrong"
-        (cause,) = here.causes(Case(snapshot, Clock(snapshot.as_of)))
+        (cause,) = here.causes(DiagnosisContext(snapshot, Clock(snapshot.as_of)))
         assert (cause.code, cause.event) == ("wire-signature", snapshot.events[0].id)
         here.close()
 
@@ -223,7 +223,7 @@ def test_odd_things_in_a_store_are_shown_as_they_are(tmp_path: Path) -> None:
     assert snapshot.source.state is SourceState.LIVE
     assert len(snapshot.events) == 20
     assert "\x1b" not in repr(snapshot)
-    list(here.causes(Case(snapshot, Clock(snapshot.as_of))))
+    list(here.causes(DiagnosisContext(snapshot, Clock(snapshot.as_of))))
     here.close()
 
 

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from acp_core.agents import presets
-from acp_core.protocols.wire.conduct.answering_setup import Setup
+from acp_core.protocols.wire.conduct.answering import Setup
 from acp_core.protocols.wire.network import identity
 from acp_core.protocols.wire.network.identity import of_seed
 from acp_core.protocols.wire.schema.basics import Json, now_text

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.matters import causes
 from acp_core.protocols.wire.network import identity
@@ -21,7 +21,7 @@ from acp_core.protocols.wire.network.links import parse
 from acp_core.protocols.wire.read.folder import Reading, Source
 from acp_core.protocols.wire.schema import agent_card as cards
 from acp_core.protocols.wire.schema.basics import WireError
-from acp_core.protocols.wire.view.build import snapshot
+from acp_core.protocols.wire.view import snapshot
 from tests.protocols.wire.support import PATIENCE, Served, served, until
 
 Stranger = Callable[[ClientConnection, dict[str, Any]], Awaitable[Any]]
@@ -59,7 +59,7 @@ def seen(folder: Path) -> Reading:
 def wrongs(folder: Path) -> tuple[list[str], list[str]]:
     """The codes of the findings, and of the causes."""
     reading, now = seen(folder), datetime.now(UTC)
-    found = causes(reading, Case(snapshot(reading, "A", now, None), Clock(now)))
+    found = causes(reading, DiagnosisContext(snapshot(reading, "A", now, None), Clock(now)))
     return [f.code for f in rules.check(reading)], [c.code for c in found]
 
 

@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.protocols.wire.network import lan
-from acp_core.protocols.wire.network.lan import Announcement, Heard
+from acp_core.protocols.wire.network.lan import GROUP, PORT, Announcement, Heard
 from acp_core.protocols.wire.schema.basics import is_name
-from acp_core.protocols.wire.serving.lan import GROUP, PORT
 from tests.protocols.wire.support import OWNER, PATIENCE, ROOT, Process, until
 
 HERE = ("--host", "0.0.0.0", "--mdns-interface", "127.0.0.1")

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from acp_core.model import OutcomeState
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire.acts.table import COMMANDS
 from acp_core.protocols.wire.collaboration import open_agent
 from acp_core.protocols.wire.network.agent_directory import folder_of
@@ -75,7 +75,7 @@ def test_what_waits_moves_to_the_peer_that_it_is_now(
             new = met(a, link)
             here = open_agent(str(folder_of("A")))
             snapshot = here.refresh(datetime.now(UTC))
-            later = Case(snapshot, Clock(snapshot.as_of + timedelta(hours=1)))
+            later = DiagnosisContext(snapshot, Clock(snapshot.as_of + timedelta(hours=1)))
             (cause,) = (each for each in here.causes(later) if each.code == "wire-peer-away")
             assert (cause.remedy, dict(cause.given)) == ("move", {"peer": old, "to": new})
             assert f"move it to Elder ({new}), if that is the same agent" in cause.advice

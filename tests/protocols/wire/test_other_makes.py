@@ -16,7 +16,7 @@ from acp_core.model import SourceState, Verdict
 from acp_core.protocols.wire.acts.table import COMMANDS
 from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import session
-from acp_core.protocols.wire.schema import shapes
+from acp_core.protocols.wire.schema import observed
 from tests.protocols.wire.others import First, Newest, running
 from tests.protocols.wire.support import until
 from tests.protocols.wire.test_remote import do, look, opened, panel
@@ -179,7 +179,7 @@ def test_what_can_be_done_is_done_there() -> None:
     ],
 )
 def test_a_task_tells_what_it_is_about(told: dict[str, Any], parts: list[Any]) -> None:
-    read = shapes.task({"id": "t", "state": "working", **told})
+    read = observed.task({"id": "t", "state": "working", **told})
     assert read["status"] == "working"
     assert [each["content"] for each in read["input"]["parts"]] == parts
 
@@ -202,10 +202,10 @@ _OBJECT = st.dictionaries(
 @pytest.mark.slow
 @given(st.text(max_size=12) | st.sampled_from(["message", "task", "status"]), _OBJECT)
 def test_whatever_a_stranger_says_is_read_without_a_failure(name: str, told: Any) -> None:
-    kind, body = shapes.event(name, told)
+    kind, body = observed.event(name, told)
     assert isinstance(kind, str)
     assert isinstance(body, dict)
-    for read in (shapes.card, shapes.task, shapes.peer, shapes.message):
+    for read in (observed.card, observed.task, observed.peer, observed.message):
         assert isinstance(read(told), dict)
 
 
@@ -213,6 +213,6 @@ def test_what_has_the_form_of_the_specification_stays_as_it_is() -> None:
     parts = [{"type": "text", "content": "x", "more": 1}, {"type": "data", "content": None}]
     task = {"id": "t", "status": "working", "created_at": "2026-03-21T07:00:00Z", "message_id": "m",
             "updated_at": "2026-03-21T07:00:05Z", "input": {"parts": parts}, "direction": "own"}  # fmt: skip
-    assert shapes.task(task) == task
+    assert observed.task(task) == task
     event = {"type": "acp.message", "message_id": "m", "from": "A", "odd": {"text": 1}}
-    assert shapes.event("acp.message", event) == ("acp.message", event)
+    assert observed.event("acp.message", event) == ("acp.message", event)

@@ -12,12 +12,11 @@ import pytest
 from acp_core.history.past import Past, Then
 from acp_core.model import Snapshot, Status
 from acp_core.protocols.discovery import DiscoveredCollaboration
-from acp_core.protocols.wire import PROTOCOL
+from acp_core.protocols.wire import PROTOCOL, write
 from acp_core.protocols.wire.collaboration import open_agent
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.schema.basics import Json
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx, connect
+from acp_core.protocols.wire.write import Tx, connect
 from tests.cli.support import Acp
 
 START = datetime(2026, 3, 21, 7, 0, tzinfo=UTC)
@@ -33,7 +32,7 @@ class Store:
 
     def log(self, kind: str, minute: float, **fields: Any) -> int:
         task = fields.get("task_id")
-        return records.add_log_entry(
+        return write.add_log_entry(
             self.tx, kind, {"type": kind, "ts": text(minute), **fields}, task
         )
 
@@ -43,7 +42,7 @@ class Store:
             body = {"type": "acp.message", "message_id": f"m{seq}", "ts": text(minute)}
             return {**body, "from": "B", "role": "agent", "parts": parts, **more}, {}
 
-        seq = records.add_message(self.tx, direction, "o", f"{said}{minute}", peer, make).seq
+        seq = write.add_message(self.tx, direction, "o", f"{said}{minute}", peer, make).seq
         at = (START + timedelta(minutes=minute)).timestamp()
         self.db.execute("UPDATE messages SET at = ? WHERE seq = ?", (at, seq))
         return seq
@@ -58,7 +57,7 @@ class Store:
             "input": asked, "created_at": history[0]["at"], "updated_at": last["at"],
             "status": last["status"], "history": history, **fields,
         }  # fmt: skip
-        records.save_task(self.tx, task)
+        write.save_task(self.tx, task)
         return task
 
     def step(self, minute: float, state: str, **fields: Any) -> int:
@@ -75,8 +74,8 @@ def agent(tmp_path: Path) -> Path:
     """Met, asked to work, asking back, done; then alone."""
     folder = tmp_path / "A"
     store = Store(folder)
-    row = records.add_peer(store.tx, "id-b", "B", None, False)
-    records.save_peer(store.tx, row._replace(connected_at=text(0), disconnected_at=text(20)))
+    row = write.add_peer(store.tx, "id-b", "B", None, False)
+    write.save_peer(store.tx, row._replace(connected_at=text(0), disconnected_at=text(20)))
     common = {"peer_id": "peer_001", "name": "B"}
     store.log("acp.peer", 0, event="connected", peer_count=1, **common)
     # its clock is years ahead: that the message says so must move nothing

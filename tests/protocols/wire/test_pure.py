@@ -21,8 +21,7 @@ from acp_core.protocols.wire.schema.basics import (
     time_of,
 )
 from acp_core.protocols.wire.schema.bodies import check_parts, parts_of, shown_text
-from acp_core.protocols.wire.schema.people import PeerReport
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.schema.observed import PeerReport, Task
 from acp_core.protocols.wire.schema.untrusted_json import decode, decode_object, encode, too_deep
 from acp_core.protocols.wire.state import resumed, steps, task_state
 

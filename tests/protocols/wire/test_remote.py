@@ -22,7 +22,7 @@ from acp_core.history.past import Past
 from acp_core.history.recorder import Recorder
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from acp_core.protocols import locations
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.locations import BadLocation
 from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
@@ -286,7 +286,9 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
     later = record.refresh(datetime.now(UTC) + timedelta(hours=1))
     assert (later.phase, later.status, later.needs) == ("not known", Status.UNKNOWN, ())
     assert later.doubt.startswith("the last contact was ")
-    assert not record.causes(Case(later, Clock(later.as_of)))  # nothing can be done there now
+    assert not record.causes(
+        DiagnosisContext(later, Clock(later.as_of))
+    )  # nothing can be done there now
 
 
 def arrived(agent: Process, task: str) -> bool:
@@ -319,7 +321,10 @@ def test_causes_are_told_of_agents_elsewhere(two: tuple[Process, Process]) -> No
         def causes(hours: float) -> dict[str, str]:
             snapshot = look(here)
             at = snapshot.as_of + timedelta(hours=hours)
-            return {each.code: each.headline for each in here.causes(Case(snapshot, Clock(at)))}
+            return {
+                each.code: each.headline
+                for each in here.causes(DiagnosisContext(snapshot, Clock(at)))
+            }
 
         assert causes(0) == {}
         later = causes(1)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Snapshot, SourceState
-from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network import client as network_client
 from acp_core.protocols.wire.read import known, session
@@ -42,7 +42,7 @@ def whole(agent: RemoteAgent) -> Snapshot:
     assert "\x1b" not in said
     assert "\x9b" not in said
     assert "\u202e" not in said
-    list(agent.causes(Case(snapshot, Clock(datetime.now(UTC)))))
+    list(agent.causes(DiagnosisContext(snapshot, Clock(datetime.now(UTC)))))
     for action in agent.actions(datetime.now(UTC)):
         assert action.inputs.model_json_schema()
     for each in snapshot.events:

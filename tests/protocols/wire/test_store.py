@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.read import store as read_store
 from acp_core.protocols.wire.read.store import MessageFilter, StoredMessage, TaskFilter
 from acp_core.protocols.wire.schema.basics import Json, LogEntry
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Database, StoreError, Tx, connect
+from acp_core.protocols.wire.write import Database, StoreError, Tx, connect
 
 added: list[LogEntry] = []
 PATIENCE = 60.0
@@ -44,7 +44,7 @@ def message(
     def make(seq: int) -> tuple[Json, Json]:
         return {"type": "acp.message", "message_id": id, "server_seq": seq, **fields}, {}
 
-    return records.add_message(tx, direction, origin, id, fields.get("peer"), make)
+    return write.add_message(tx, direction, origin, id, fields.get("peer"), make)
 
 
 async def test_an_id_stands_for_one_message(store: Database) -> None:
@@ -77,7 +77,7 @@ async def test_writes_that_come_together_are_brought_to_the_disk_together(tmp_pa
         go_on.wait(PATIENCE)
 
     def entry(number: int, tx: Tx) -> int:
-        return records.add_log_entry(tx, "acp.peer", {"n": number})
+        return write.add_log_entry(tx, "acp.peer", {"n": number})
 
     blocking = store.submit(first)
     await asyncio.to_thread(busy.wait, PATIENCE)
@@ -153,40 +153,40 @@ async def test_polling_gives_each_message_that_arrived_once(store: Database) -> 
             message(tx, f"o{n}")
 
     await store.write(fill)
-    first, left = await store.write(lambda tx: records.take_unpolled(tx, 3))
-    rest, none = await store.write(lambda tx: records.take_unpolled(tx, 50))
+    first, left = await store.write(lambda tx: write.take_unpolled(tx, 3))
+    rest, none = await store.write(lambda tx: write.take_unpolled(tx, 50))
     assert [each["id"] for each in first + rest] == ["m0", "m1", "m2", "m3", "m4"]
     assert (left, none) == (2, 0)
-    assert await store.write(lambda tx: records.take_unpolled(tx, 50)) == ([], 0)
+    assert await store.write(lambda tx: write.take_unpolled(tx, 50)) == ([], 0)
 
 
 async def test_what_a_peer_has_not_acknowledged_waits_in_order(store: Database) -> None:
-    row = await store.write(lambda tx: records.add_peer(tx, "instance:x", "B", "acp://h/t", True))
+    row = await store.write(lambda tx: write.add_peer(tx, "instance:x", "B", "acp://h/t", True))
     assert row.id == "peer_001"
 
     def fill(tx: Tx) -> None:
         for n in range(5):
-            records.queue_frame(tx, row.id, f"m{n}", "{}", counts=n != 1)
+            write.queue_frame(tx, row.id, f"m{n}", "{}", counts=n != 1)
 
     await store.write(fill)
     waiting = await store.read(lambda db: read_store.outgoing_after(db, row.id, 0, 10))
     assert [each.frame_id for each in waiting] == ["m0", "m1", "m2", "m3", "m4"]
     done = [each.id for each in waiting[:3]]
-    await store.write(lambda tx: records.acknowledge_frames(tx, row.id, done))
-    await store.write(lambda tx: records.acknowledge_frames(tx, row.id, done))
+    await store.write(lambda tx: write.acknowledge_frames(tx, row.id, done))
+    await store.write(lambda tx: write.acknowledge_frames(tx, row.id, done))
     assert (await store.read(read_store.count_traffic))[row.id] == (2, 0)
     assert (await store.read(read_store.queue_depths))[row.id][0] == 2
     assert await store.read(lambda db: read_store.is_unacknowledged(db, row.id, "m3"))
-    await store.write(lambda tx: records.remove_peer(tx, row))
+    await store.write(lambda tx: write.remove_peer(tx, row))
     assert await store.read(lambda db: read_store.queue_depth(db, row.id)) == 0
-    other = await store.write(lambda tx: records.add_peer(tx, None, "C", None, False))
+    other = await store.write(lambda tx: write.add_peer(tx, None, "C", None, False))
     assert other.id == "peer_002"  # an id is never given twice
 
 
 async def test_tasks_are_paged_by_time(store: Database) -> None:
     def fill(tx: Tx) -> None:
         for n in range(10):
-            records.save_task(tx, {
+            write.save_task(tx, {
                 "id": f"t{n}", "status": "working" if n % 2 else "completed", "direction": "local",
                 "created_at": f"2026-03-21T07:00:0{n}Z", "updated_at": f"2026-03-21T08:00:0{9 - n}Z",
             })  # fmt: skip
@@ -211,20 +211,20 @@ async def test_tasks_are_paged_by_time(store: Database) -> None:
 
 
 async def test_the_oldest_goes_first_and_numbers_go_on(store: Database) -> None:
-    kept = records.Retention(log=10, tasks=2, seen=3, slack=5)
+    kept = write.Retention(log=10, tasks=2, seen=3, slack=5)
 
     def fill(tx: Tx) -> int:
         for n in range(30):
             message(tx, f"m{n}")
         for n in range(10):
-            records.is_first_arrival(tx, "o", f"f{n}")
-        return records.prune(tx, kept)
+            write.is_first_arrival(tx, "o", f"f{n}")
+        return write.prune(tx, kept)
 
     assert await store.write(fill) == 20
     assert await store.read(read_store.log_bounds) == (21, 30)
-    assert not await store.write(lambda tx: records.is_first_arrival(tx, "o", "f9"))
-    assert await store.write(lambda tx: records.is_first_arrival(tx, "o", "f0"))
-    await store.write(lambda tx: records.prune(tx, records.Retention(log=1, slack=0)))
+    assert not await store.write(lambda tx: write.is_first_arrival(tx, "o", "f9"))
+    assert await store.write(lambda tx: write.is_first_arrival(tx, "o", "f0"))
+    await store.write(lambda tx: write.prune(tx, write.Retention(log=1, slack=0)))
     await store.write(lambda tx: tx.db.execute("DELETE FROM log"))
     assert await store.read(read_store.log_bounds) == (31, 30)
     assert (await store.write(lambda tx: message(tx, "next"))).seq == 31
@@ -236,20 +236,20 @@ async def test_of_tasks_that_are_over_the_latest_are_kept_and_all_that_are_open(
     def fill(tx: Tx) -> None:
         for n, word in enumerate(("completed", "working", "failed", "canceled", "completed")):
             at = f"2026-03-21T08:00:0{n}Z"
-            records.save_task(tx, {"id": f"t{n}", "status": word, "direction": "local",
+            write.save_task(tx, {"id": f"t{n}", "status": word, "direction": "local",
                            "created_at": at, "updated_at": at})  # fmt: skip
 
-    kept = records.Retention(tasks=2, slack=1)
+    kept = write.Retention(tasks=2, slack=1)
     await store.write(fill)
-    await store.write(lambda tx: records.prune(tx, kept))
+    await store.write(lambda tx: write.prune(tx, kept))
     left, _ = await store.read(lambda db: read_store.find_tasks(db, TaskFilter(), 10))
     assert sorted(task["id"] for task in left) == ["t1", "t3", "t4"]
 
 
 async def test_a_card_is_kept_and_read_again(store: Database) -> None:
-    row = await store.write(lambda tx: records.add_peer(tx, None, "B", "acp://h/t", True))
+    row = await store.write(lambda tx: write.add_peer(tx, None, "B", "acp://h/t", True))
     for card in ({"name": "B", "skills": ["cook"]}, None):
-        await store.write(lambda tx, c=card: records.save_peer(tx, row._replace(card=c)))
+        await store.write(lambda tx, c=card: write.save_peer(tx, row._replace(card=c)))
         (known,) = await store.read(read_store.all_peers)
         assert known.card == card
 
@@ -287,13 +287,12 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from acp_core.protocols.wire.write import messages
-from acp_core.protocols.wire.write.database import Database
+from acp_core.protocols.wire.write import Database, add_message
 
 async def main(place, start):
     store = Database(Path(place), lambda entries: None)
     async def one(n):
-        stored = await store.write(lambda tx: messages.add(
+        stored = await store.write(lambda tx: add_message(
             tx, "out", "o", f"m{n}", None, lambda seq: ({"message_id": f"m{n}", "seq": seq}, {})))
         print(n, stored.seq, flush=True)
     n = start
@@ -354,12 +353,11 @@ async def test_a_write_is_durable_in_the_ways_that_were_asked_for(tmp_path: Path
 ONE_BY_ONE = """
 import asyncio, os, sys
 from pathlib import Path
-from acp_core.protocols.wire.write import messages
-from acp_core.protocols.wire.write.database import Database
+from acp_core.protocols.wire.write import Database, add_log_entry
 async def main():
     store = Database(Path(sys.argv[1]), lambda added: None)
     for number in range(20):
-        await store.write(lambda tx: messages.log(tx, "acp.peer", {"n": number}))
+        await store.write(lambda tx: add_log_entry(tx, "acp.peer", {"n": number}))
         os.write(1, b"acknowledged")
     os._exit(0)
 asyncio.run(main())

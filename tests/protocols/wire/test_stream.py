@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.write.records import Retention
+from acp_core.protocols.wire.write import Retention
 from tests.protocols.wire.support import OWNER, PATIENCE, Process, Served, served, until
 
 

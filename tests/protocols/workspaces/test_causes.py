@@ -15,7 +15,7 @@ from acp_core.diagnosis.actions import actions as offered
 from acp_core.diagnosis.engine import Diagnosis, diagnose
 from acp_core.model import Cause
 from acp_core.model.clock import utc_now
-from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions.offered import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
@@ -39,7 +39,7 @@ def causes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[Cause]:
     """What is found, with these processes of this machine."""
     opened = open_workspaces(str(root))
     seen = opened.refresh(at)
-    return list(diagnose(opened, Case(seen, Clock(at), tuple(loops), has_turns=False)))
+    return list(diagnose(opened, DiagnosisContext(seen, Clock(at), tuple(loops), has_turns=False)))
 
 
 def codes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[str]:

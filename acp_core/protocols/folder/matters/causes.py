@@ -19,7 +19,7 @@ from acp_core.protocols.folder.matters import gates as matters_gates
 from acp_core.protocols.folder.matters import log as matters_log
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema.act_names import REPAIR
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.repair import Outlook
@@ -31,7 +31,7 @@ _FOLLOWS = "add participants first, then repair the other fields"
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
-def causes(facts: Facts, outlook: Callable[[], Outlook], case: Case) -> Iterator[Cause]:
+def causes(facts: Facts, outlook: Callable[[], Outlook], case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause, group by group.
 
     Args:
@@ -56,7 +56,7 @@ def causes(facts: Facts, outlook: Callable[[], Outlook], case: Case) -> Iterator
 
 
 def _as_far_as_it_goes(
-    facts: Facts, outlook: Callable[[], Outlook], case: Case, cause: Cause
+    facts: Facts, outlook: Callable[[], Outlook], case: DiagnosisContext, cause: Cause
 ) -> Cause:
     """The cause with a repair as its remedy only where that mends the file.
 

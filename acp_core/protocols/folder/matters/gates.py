@@ -25,7 +25,7 @@ from acp_core.protocols.folder.rules.checks import nearest, unfinished
 from acp_core.protocols.folder.schema import V2, Entry
 from acp_core.protocols.folder.schema.act_names import CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
-from acp_core.protocols.kit.diagnosis import Case, mark
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
 
@@ -68,7 +68,7 @@ def gate_fields(protocol: dict[str, Any]) -> dict[str, str]:
     return {"ready": READY} | {f"gate_{number}": text for number, text in texts}
 
 
-def gate_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Every gate that keeps somebody who is stuck from going on; and who is late."""
     if case.snapshot.status is not Status.ACTIVE:
         return
@@ -81,7 +81,7 @@ def gate_causes(facts: Facts, case: Case) -> Iterator[Cause]:
     yield from _ping_pong(facts, case)
 
 
-def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
+def _cause(case: DiagnosisContext, turn: Turn, obstacle: Obstacle) -> Cause:
     of_turn = [each for each in case.found if each.participant == turn.participant]
     message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
@@ -113,7 +113,7 @@ def _identity(turn: Turn, obstacle: Obstacle) -> Iterator[str]:
     yield mark((*obstacle.evidence, *(f"{name}={value}" for name, value in obstacle.given)))
 
 
-def was_refused_for(case: Case, turn: Turn, words: str) -> bool:
+def was_refused_for(case: DiagnosisContext, turn: Turn, words: str) -> bool:
     """Whether the participant's event was refused for this."""
     loop = case.loop(turn.participant)
     if loop is None:
@@ -344,7 +344,7 @@ _TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
 # who is late, and who goes round in circles
 
 
-def _late(facts: Facts, case: Case) -> Iterator[Cause]:
+def _late(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Several were asked, some have answered: who keeps the others waiting."""
     machine = facts.history.machine
     accepting = machine.phase == "decision_review" and machine.classified
@@ -368,7 +368,7 @@ def _late(facts: Facts, case: Case) -> Iterator[Cause]:
     )
 
 
-def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
+def _ping_pong(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Round after round, and as much must change as before."""
     machine = facts.history.machine
     if machine.round < _MANY_ROUNDS or machine.phase not in ("reviewing", "revising"):
@@ -493,7 +493,7 @@ def _changes(body: str) -> int:
 _LONGEST_ANSWER = 1_000
 
 
-def human_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def human_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """A participant stopped it with ``blocked``: only a person gets it going again."""
     blockers = facts.history.blockers
     if facts.history.machine.phase != "blocked" or not blockers:
@@ -538,7 +538,7 @@ def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
     return (*lines, f"and {more} more") if more > 0 else tuple(lines)
 
 
-def acceptance_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def acceptance_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """What stops those who are to accept or to go on, as the matter of the one who can mend it.
 
     Nobody who is waited for can go on, so that it is a cause at once. A person is wanted, unless the

@@ -22,7 +22,7 @@ from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, tru
 from acp_core.protocols.folder.read.turn_steps import event_of_turn, required, steps
 from acp_core.protocols.folder.rules import unrecoverable_log
 from acp_core.protocols.folder.schema.act_names import SYNC
-from acp_core.protocols.kit.diagnosis import Case, mark
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 
 if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
@@ -130,7 +130,7 @@ OTHERS = frozenset(
 """Findings that other groups gather."""
 
 
-def log_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def log_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Everything that is broken."""
     broken = is_broken(case)
     grouped: dict[_Kind, list[Finding]] = {}
@@ -173,17 +173,17 @@ def _gathered(facts: Facts, grouped: dict[_Kind, list[Finding]]) -> dict[_Kind, 
     return {first: findings, **rest}
 
 
-def is_broken(case: Case) -> bool:
+def is_broken(case: DiagnosisContext) -> bool:
     """Whether the folder has been invalid, or lagging, for long enough."""
     return any(need.code in BROKEN for need in case.snapshot.needs)
 
 
-def explained(case: Case) -> tuple[str, ...]:
+def explained(case: DiagnosisContext) -> tuple[str, ...]:
     """The keys of the needs that say that the folder is broken."""
     return tuple(need.key for need in case.snapshot.needs if need.code in BROKEN)
 
 
-def since_broken(case: Case) -> datetime | None:
+def since_broken(case: DiagnosisContext) -> datetime | None:
     """Since when the folder is broken."""
     return next((need.since for need in case.snapshot.needs if need.code in BROKEN), None)
 
@@ -205,7 +205,7 @@ def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> Cause:
     """A cause for findings of one kind; it is the obstacle that they are, if they are one."""
     first, documents = findings[0], {each.document for each in findings}
     obstacle = next(
@@ -243,7 +243,7 @@ def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
     )
 
 
-def _residual(case: Case, findings: Sequence[Finding]) -> Cause:
+def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Cause:
     """What no other cause speaks of makes it invalid."""
     codes = ",".join(sorted({finding.code for finding in findings}))
     key = "A0:ACP114" if codes == "ACP114" else f"A0:{codes}:{mark_of(findings)}"
@@ -265,7 +265,7 @@ def _residual(case: Case, findings: Sequence[Finding]) -> Cause:
     )
 
 
-def _clock(facts: Facts, case: Case) -> Cause | None:
+def _clock(facts: Facts, case: DiagnosisContext) -> Cause | None:
     """The last event comes from a clock that is ahead of this one."""
     last = facts.history.last
     at = schema.parse_time(last.at) if last else None
@@ -288,7 +288,7 @@ def _clock(facts: Facts, case: Case) -> Cause | None:
     )
 
 
-def _copies(facts: Facts, case: Case) -> Cause | None:
+def _copies(facts: Facts, case: DiagnosisContext) -> Cause | None:
     """A program that keeps folders in step met two versions of a file."""
     try:
         names = os.listdir(facts.folder)
@@ -310,7 +310,7 @@ def _copies(facts: Facts, case: Case) -> Cause | None:
     )
 
 
-def _disk(facts: Facts, case: Case) -> Cause | None:
+def _disk(facts: Facts, case: DiagnosisContext) -> Cause | None:
     """Nothing can be written any more."""
     if case.snapshot.status is not Status.ACTIVE:
         return None
@@ -343,7 +343,7 @@ _NO_EVENT = ("ACP302", "ACP303")
 _FROZEN = ("ACP504", "ACP507")
 
 
-def half_done_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def half_done_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Every half-done turn."""
     if case.snapshot.status is Status.ACTIVE:
         for turn in case.agents_waited_for():
@@ -359,7 +359,7 @@ def half_done_causes(facts: Facts, case: Case) -> Iterator[Cause]:
     yield from _out_of_turn(facts, case)
 
 
-def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
+def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Cause | None:
     """A document was written in this turn, its event never came, and nobody is at it any more."""
     name = next((n for n in facts.participants if clean_line(n, 200) == turn.participant), None)
     found = required(steps(facts, name)) if name else ()
@@ -415,7 +415,12 @@ def _changed_since(
 
 
 def _gathered_findings(
-    case: Case, code: str, findings: list[Finding], headline: str, advice: str, **more: object
+    case: DiagnosisContext,
+    code: str,
+    findings: list[Finding],
+    headline: str,
+    advice: str,
+    **more: object,
 ) -> Cause:
     first = findings[0]
     fields: dict[str, object] = {
@@ -437,7 +442,7 @@ def _reasons(loop: RunnerState) -> tuple[str, ...]:
     return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
 
 
-def _headings(case: Case, errors: list[Finding]) -> Cause | None:
+def _headings(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
     findings = [finding for finding in errors if finding.code in _HEADING]
     if not findings:
         return None
@@ -456,7 +461,7 @@ def _headings(case: Case, errors: list[Finding]) -> Cause | None:
     )
 
 
-def _unannounced(case: Case, errors: list[Finding]) -> Cause | None:
+def _unannounced(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
     findings = [finding for finding in errors if finding.code in _NO_EVENT]
     if not findings:
         return None
@@ -471,7 +476,7 @@ def _unannounced(case: Case, errors: list[Finding]) -> Cause | None:
     )
 
 
-def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
+def _thawed(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
     findings = [finding for finding in errors if finding.code in _FROZEN]
     if not findings:
         return None
@@ -491,7 +496,7 @@ def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
     )
 
 
-def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
+def _out_of_turn(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """What is being reviewed changed meanwhile: reviewers read different versions."""
     if facts.history.machine.phase != "reviewing":
         return
@@ -517,7 +522,7 @@ def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
 _LONG = 300
 
 
-def conflict_causes(facts: Facts, case: Case) -> Iterator[Cause]:
+def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     """Every text that waits to be settled, and a store that only a newer acp can use."""
     if facts.newer_share:
         yield _newer(facts.newer_share)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.story import Pace, Totals
     from acp_core.protocols.folder.write.repair import Outlook
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
 
@@ -192,7 +192,7 @@ class FolderCollaboration(Collaboration):
 
         return cards(self, now)
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         from acp_core.protocols.folder.matters.causes import causes  # only diagnoses need it
 
         return tuple(causes(self.facts, lambda: self._mended, case))

@@ -27,7 +27,7 @@ from acp_core.stores.address import parse
 
 if TYPE_CHECKING:
     from acp_core.model.card import Card
-    from acp_core.protocols.kit.diagnosis import Case
+    from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 NOT_HERE = frozenset({"continue", "share", "sync", "unshare", "repair"})
 """Acts that are about a folder of a person's own."""
@@ -128,7 +128,7 @@ class StoreCollaboration(Collaboration):
     def cards(self, now: datetime) -> Sequence[Card]:
         return self._inner.cards(now) if self._inner is not None else ()
 
-    def causes(self, case: Case) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         found = self._inner.causes(case) if self._inner is not None else ()
         return tuple(
             replace(each, remedy=None) if each.remedy in NOT_HERE else each for each in found

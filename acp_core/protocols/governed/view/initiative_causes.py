@@ -19,12 +19,12 @@ from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.schema.wording import YOU, gate_called
 from acp_core.protocols.governed.view.initiative import first_turn
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before it lags
 
 
-def causes(initiative: Initiative, case: Case) -> Iterator[Cause]:
+def causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause, those that a human ends first."""
     if initiative.status in (initiative_reconcile.COMPLETED, "unreadable", "absent"):
         return
@@ -98,7 +98,7 @@ def _asks(stream: Workstream, barrier: Barrier) -> bool:
     return initiative_barriers.request(run) is not None and initiative_barriers.has_worked(run)
 
 
-def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
+def _lagging(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
     """Those for whom the others have been waiting at a barrier for long."""
     arrived = _arrivals(initiative)
     for barrier in initiative.barriers:

@@ -6,9 +6,8 @@ from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.kit.command import Commands
-from acp_core.protocols.wire.network import secrets
-from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
-from acp_core.protocols.wire.network.secrets import seen
+from acp_core.protocols.wire.network import links
+from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, warning_of
 from acp_core.protocols.wire.schema.basics import (
     ANSWER,
     CANCEL,
@@ -26,7 +25,6 @@ ASKED = (
     (2, "invalid input, or the agent cannot be reached; the error says why"),
     (130, "interrupted"),
 )
-
 """Exit codes of a command that asks an agent."""
 
 WHOM = Field(
@@ -36,7 +34,7 @@ WHOM = Field(
 
 TOKEN = Field(
     "token", "Token",
-    f"The owner's token, if the agent requires one. {seen(TOKEN_VARIABLE)}",
+    f"The owner's token, if the agent requires one. {warning_of(TOKEN_VARIABLE)}",
     form=False,
 )  # fmt: skip
 
@@ -107,7 +105,7 @@ AGENT = ActionSpec(
               Kind.NUMBER, least=0, most=65535),
         Field("relay", "Relay", "Also accept peers through this relay (see `acp relay`).",
               metavar="URL", optional=True),
-        *secrets.fields("relay_key", secrets.RELAY_KEY, "The key for the relay."),
+        *links.secret_fields("relay_key", links.RELAY_KEY, "The key for the relay."),
         Field("advertise_mdns", "Advertise", "Announce the agent on the local network, without its "
               "token.", Kind.FLAG),
         Field("advertise_token", "Advertise its token", "Announce the token, too, so that anyone "
@@ -118,7 +116,7 @@ AGENT = ActionSpec(
               "input and output.", Kind.FLAG),
         Field("run_peer", "Peers to run", "Program to run as a peer, over its standard input and "
               "output.", Kind.LIST, metavar="COMMAND"),
-        *secrets.fields("secret", secrets.SECRET, "Shared secret for signing messages."),
+        *links.secret_fields("secret", links.SECRET, "Shared secret for signing messages."),
         Field("identity", "Identity", f"Sign messages with the agent's own key (in {IDENTITY}).",
               metavar="PATH", bare=IDENTITY, optional=True),
         Field("on_message", "Program that answers", "Answer messages and tasks with this program: a "
@@ -146,7 +144,7 @@ AGENT = ActionSpec(
     exits=_ENDS,
     place=None,
     dry_run=False,
-    run="acp_core.protocols.wire.serving.command:run_agent",
+    run="acp_core.protocols.wire.acts.serve:run_agent",
 )  # fmt: skip
 
 BRIDGE = ActionSpec(
@@ -171,7 +169,7 @@ BRIDGE = ActionSpec(
     exits=_ENDS,
     place=fast_args.FOLDER._replace(default=None, required=True),
     dry_run=False,
-    run="acp_core.protocols.wire.bridge.command:run",
+    run="acp_core.protocols.wire.acts.serve:run_bridge",
 )  # fmt: skip
 
 RELAY = ActionSpec(
@@ -183,7 +181,7 @@ RELAY = ActionSpec(
         HOST,
         PORT._replace(help="Port to listen on (0: any).", default=7700),
         *TLS,
-        *secrets.fields("key", secrets.RELAY_KEY, "Key required to open a room."),
+        *links.secret_fields("key", links.RELAY_KEY, "Key required to open a room."),
     ),
     intent=Intent.START,
     command="relay",
@@ -191,12 +189,12 @@ RELAY = ActionSpec(
     exits=_ENDS,
     place=None,
     dry_run=False,
-    run="acp_core.protocols.wire.serving.command:run_relay",
+    run="acp_core.protocols.wire.acts.serve:run_relay",
 )  # fmt: skip
 
 _ACTS = "acp_core.protocols.wire.acts.offered"
 
-_RUN = "acp_core.protocols.wire.acts.commands"
+_RUN = "acp_core.protocols.wire.acts.offered"
 
 _QUERIES = "acp_core.protocols.wire.queries"
 
@@ -337,7 +335,6 @@ MOVING = ActionSpec(
 )  # fmt: skip
 
 OFFERED = (ANSWERING, SENDING, CANCELING, CONNECTING, MOVING, FORGETTING)
-
 """What a person can do through an agent that runs, most wanted first."""
 
 AGENTS = QuerySpec(
@@ -457,5 +454,4 @@ RUN_BRIDGE = Commands("bridge", BRIDGE.sentence, (BRIDGE,), SCHEMA)
 RUN_RELAY = Commands("relay", RELAY.sentence, (RELAY,), SCHEMA)
 
 MANUAL = {**RUN_AGENT.manual, **RUN_BRIDGE.manual, **RUN_RELAY.manual, **COMMANDS.manual}
-
 """Examples and exit codes of all of them."""

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from acp_core.protocols.wire.conduct.http_channel import Converse, HttpChannels
+from acp_core.protocols.wire import write
+from acp_core.protocols.wire.conduct.http_binding import Converse, HttpChannels
 from acp_core.protocols.wire.conduct.peers import Dial, Peers
 from acp_core.protocols.wire.network import trust
 from acp_core.protocols.wire.network.channels import Channel
@@ -39,12 +40,10 @@ from acp_core.protocols.wire.schema.basics import (
 )
 from acp_core.protocols.wire.schema.bodies import is_web_address
 from acp_core.protocols.wire.schema.untrusted_json import encode
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Database, Tx
-from acp_core.protocols.wire.write.records import Retention
+from acp_core.protocols.wire.write import Database, Retention, Tx
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.conduct.answering_setup import Setup
+    from acp_core.protocols.wire.conduct.answering import Setup
     from acp_core.protocols.wire.network.identity import Identity
 
 logger = logging.getLogger("acp.wire")
@@ -129,7 +128,7 @@ class Agent:
 
     @classmethod
     async def open(cls, config: Config, folder: Path, connecting: Connecting) -> Agent:
-        """The agent whose store is in ``folder``, which must exist (see `serve.open_agent`).
+        """The agent whose store is in ``folder``, which must exist (see `process.open_agent`).
 
         Raises:
             StoreError, IdentityError: the store or the key file cannot be used.
@@ -243,7 +242,7 @@ class Agent:
             value = read_store.find_value(tx.db, key)
             if value is None:
                 value = make()
-                records.keep_value(tx, key, value)
+                write.keep_value(tx, key, value)
             return value
 
         return await self.store.write(work)
@@ -252,7 +251,7 @@ class Agent:
         self.hub.publish(entries)
         if self.hub.last - self._pruned_at >= PRUNE_EVERY:
             self._pruned_at = self.hub.last
-            pruning = self.store.submit(lambda tx: records.prune(tx, self.config.retention))
+            pruning = self.store.submit(lambda tx: write.prune(tx, self.config.retention))
             pruning.add_done_callback(_log_failure)
 
 
@@ -503,7 +502,7 @@ class Webhooks:
 
     async def _save(self) -> None:
         kept = encode(self.urls).decode()
-        await self._agent.store.write(lambda tx: records.keep_value(tx, KEY, kept))
+        await self._agent.store.write(lambda tx: write.keep_value(tx, KEY, kept))
 
     def _is_allowed(self, url: str) -> bool:
         """Never the agent itself: each event would make another."""

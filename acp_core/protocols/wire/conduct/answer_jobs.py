@@ -1,8 +1,9 @@
-"""What has to be answered, kept in the agent's store: nothing is forgotten, or answered twice.
+"""What has to be answered, and what came of it, kept in the agent's store.
 
-The log is read from a place that is kept, so that what came while no program answered is
-answered later. A job is waiting, running or over. Jobs of one task, or of one conversation
-(``context_id``) with one sender, are carried out one after the other.
+Nothing is forgotten, or answered twice. The log is read from a place that is kept, so that what
+came while no program answered is answered later. A job is waiting, running or over. Jobs of one
+task, or of one conversation (``context_id``) with one sender, are carried out one after the other.
+The program gets a job's material in its prompt and environment; ``judge_run`` reads its result.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from acp_core.agents.presets import ANY, Preset
 from acp_core.files.decode import text
 from acp_core.files.secrets import mask
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.wire.conduct.tasks import DELEGATED
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.store import MessageFilter
 from acp_core.protocols.wire.schema.basics import MESSAGE, Json, LogEntry, TaskState, WireError
 from acp_core.protocols.wire.schema.bodies import check_parts, data_part, text_part
-from acp_core.protocols.wire.schema.people import CLAIMED, NOTE, handed_on, people
+from acp_core.protocols.wire.schema.observed import CLAIMED, NOTE, handed_on, people
 from acp_core.protocols.wire.schema.untrusted_json import decode, fields_of, objects
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx
+from acp_core.protocols.wire.write import DELEGATED, Tx
 
 TABLE = """CREATE TABLE IF NOT EXISTS jobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -46,7 +46,6 @@ INDEXES = (
 )
 
 CONTEXT = "context:"
-
 """How the line of a conversation begins; after its messages, more may follow."""
 
 WAITING, RUNNING, OVER = "waiting", "running", "over"
@@ -79,7 +78,7 @@ class Job(NamedTuple):
 class Material(NamedTuple):
     """What a job is about. ``message`` and ``task`` are None where there is none (any more).
 
-    Messages are as `senders.handed_on` gives them: their ``from`` is who sent them.
+    Messages are as `observed.handed_on` gives them: their ``from`` is who sent them.
     """
 
     message: Json | None
@@ -122,7 +121,7 @@ def prepare(tx: Tx) -> None:
     for statement in (TABLE, *INDEXES):
         tx.db.execute(statement)
     if store.find_value(tx.db, _AFTER) is None:
-        records.keep_value(tx, _AFTER, str(store.log_bounds(tx.db)[1]))
+        write.keep_value(tx, _AFTER, str(store.log_bounds(tx.db)[1]))
 
 
 def gather(tx: Tx) -> Gathered:
@@ -140,7 +139,7 @@ def gather(tx: Tx) -> Gathered:
             elif body.get("state") == "submitted" and body.get("direction") != DELEGATED:
                 _of_task(tx, entry.task_id)
     if entries:
-        records.keep_value(tx, _AFTER, str(entries[-1].seq))
+        write.keep_value(tx, _AFTER, str(entries[-1].seq))
     return Gathered(frozenset(canceled), len(entries) == _PAGE)
 
 

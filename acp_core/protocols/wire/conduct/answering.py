@@ -1,4 +1,7 @@
-"""Answering messages and tasks by running a program: ``acp agent --on-message``."""
+"""Answering messages and tasks by running a program: ``acp agent --on-message``.
+
+``choose`` takes the program from ``--on-message`` and the options beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import shlex
 import shutil
 import sqlite3
 import threading
@@ -17,31 +21,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from acp_core.agents import budgets, detached_run, ledger, session, shim, spending, streams
+from acp_core.agents import budgets, detached_run, ledger, presets, session, shim, spending, streams
 from acp_core.agents.budgets import Cap, Spent, Use
 from acp_core.agents.detached_run import OUT, Ended
 from acp_core.agents.ending import GRACE
 from acp_core.agents.identity import myself
 from acp_core.agents.live import binding
 from acp_core.agents.live import turn as live_turns
+from acp_core.agents.live.binding import offered
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
 from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.agents.output import Output
-from acp_core.agents.presets import Preset
-from acp_core.agents.program import Program
+from acp_core.agents.presets import ANY, Preset, PresetError
+from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import Attempt, Command, SpawnError
 from acp_core.agents.spending import LOOK
 from acp_core.agents.state import Run
 from acp_core.files import atomic, modes
 from acp_core.files.decode import text
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import InvalidInput
 from acp_core.model.text import clean_name
+from acp_core.person import settings
 from acp_core.person.permissions import Policy
-from acp_core.protocols.wire.conduct import answer_jobs, messages, tasks
+from acp_core.protocols.wire import write
+from acp_core.protocols.wire.conduct import answer_jobs, messages
 from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.conduct.answer_jobs import Job, Material, Outcome
-from acp_core.protocols.wire.conduct.answering_setup import Setup
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.schema.basics import (
     MESSAGE,
@@ -53,7 +60,7 @@ from acp_core.protocols.wire.schema.basics import (
     WireError,
 )
 from acp_core.protocols.wire.schema.bodies import Draft, data_part, text_part
-from acp_core.protocols.wire.write.database import Tx
+from acp_core.protocols.wire.write import Tx
 
 logger = logging.getLogger("acp.wire")
 
@@ -406,7 +413,7 @@ async def _change(
         task = store.find_task(tx.db, id)
         if task is None or is_over(task):  # canceled meanwhile, or told before a crash
             return None
-        if tasks.update(tx, task, status, artifact, error) and tasks.tell(tx, task):
+        if write.update_task(tx, task, status, artifact, error) and write.tell_task(tx, task):
             return str(task["peer_id"])
         return None
 
@@ -457,11 +464,9 @@ def _draft(agent: Agent, job: Job, material: Material, parts: list[Json], type: 
 
 
 WARM = 4
-
 """Sessions that stay between messages; the one that was used longest ago ends first."""
 
 KEPT = 200
-
 """Sessions that can be resumed; what is known of older ones is removed."""
 
 _STEP = 0.05  # seconds between two looks at a running turn
@@ -744,3 +749,74 @@ class Costs:
         if use.is_near and what not in self._said:
             self._said.add(what)
             logger.warning("%s", use.sentence)
+
+
+AT_ONCE = 4
+
+SECONDS = 1800.0
+
+WAITING = 1000
+
+
+class SetupError(InvalidInput):
+    """It cannot be set up so; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How messages are answered.
+
+    Attributes:
+        preset: how the program is run; its ``program`` is an absolute path.
+        workdir: the folder in which it runs, absolute.
+        model: chosen for it; "" for its own choice.
+        at_once: how many run at the same time.
+        seconds: after which one is ended.
+        waiting: how many may wait for their turn; what comes beyond is refused.
+        grace: seconds between asking a program to end and ending it.
+        permissions: the policy for what a live session asks; what strangers write makes it ask.
+        once: start the program for each answer, even if it can hold a live session.
+    """
+
+    preset: Preset
+    workdir: str
+    model: str = ""
+    at_once: int = AT_ONCE
+    seconds: float = SECONDS
+    waiting: int = WAITING
+    grace: float = 3.0
+    permissions: str = Policy.NONE.value
+    once: bool = False
+
+    @property
+    def program(self) -> Program:
+        """The program that answers, in live sessions where it can."""
+        made = Program(self.preset, self.workdir, self.workdir, self.preset.program, self.model)
+        return offered(made, once=self.once)
+
+
+def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
+    """The set-up for a preset's name (``claude``), or for a command with its words.
+
+    A command is taken apart into words here, once; no shell ever sees it, or a message.
+
+    Raises:
+        SetupError: it is neither, its program is not there, or there is no such folder.
+    """
+    place = os.path.abspath(os.path.expanduser(workdir or "."))
+    if not os.path.isdir(place):
+        raise SetupError(f"--workdir: no folder {place}")
+    try:
+        known = presets.load(settings.load().presets)
+        given = shlex.split(words)
+        preset = known.get(given[0]) if len(given) == 1 else None
+        if preset is None or preset.name == ANY or not preset.program:
+            preset = presets.command_here(given)
+        program = locate(preset, place)
+    except ValueError as error:
+        raise SetupError(f"--on-message: {error}") from None
+    except (PresetError, SpawnError, settings.SettingsError) as error:
+        raise SetupError(f"--on-message: {error}") from None
+    if model and not preset.model_args:
+        raise SetupError(f"--model: {preset.title or preset.program} takes no model")
+    return Setup(replace(preset, program=program), place, model)

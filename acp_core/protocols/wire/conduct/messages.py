@@ -1,4 +1,4 @@
-"""Messages and other frames that arrive."""
+"""Messages and other frames: those that arrive, and those that are sent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.protocols.wire.conduct import tasks
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.conduct.peers import Peer
 from acp_core.protocols.wire.network import identity
@@ -26,13 +26,11 @@ from acp_core.protocols.wire.schema.basics import (
     outside,
 )
 from acp_core.protocols.wire.schema.bodies import Draft, is_path_ident, text_part
-from acp_core.protocols.wire.schema.people import PERSON, UNKNOWN, called_as, folded
+from acp_core.protocols.wire.schema.observed import PERSON, UNKNOWN, called_as, folded
 from acp_core.protocols.wire.schema.untrusted_json import encode
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx
+from acp_core.protocols.wire.write import Tx
 
 _ASKS = ("sync", "timeout", "create_task", "peer_id", "text", "content")
-
 """Fields of a request that are none of an envelope."""
 
 
@@ -61,11 +59,11 @@ def take(agent: Agent, peer: Peer, frame: Json, whole: bool = True) -> asyncio.F
 
     def work(tx: Tx) -> Taken:
         id = envelope["message_id"]
-        stored = records.add_message(tx, "in", origin, id, peer.id, lambda seq: (envelope, flags))
+        stored = write.add_message(tx, "in", origin, id, peer.id, lambda seq: (envelope, flags))
         if not stored.new:
             return Taken(False, stored.seq, stored.envelope, None)
-        records.count_received(tx, peer.id)
-        task = tasks.arrived(tx, peer.id, envelope)
+        write.count_received(tx, peer.id)
+        task = write.task_arrived(tx, peer.id, envelope)
         return Taken(True, stored.seq, envelope, task)
 
     return agent.store.submit(work)
@@ -77,8 +75,8 @@ def update(agent: Agent, peer: Peer, frame: Json) -> asyncio.Future[None]:
     id = frame.get("message_id")
 
     def work(tx: Tx) -> None:
-        if not isinstance(id, str) or records.is_first_arrival(tx, origin, id[:MAX_ID]):
-            tasks.reported(tx, peer.id, frame)
+        if not isinstance(id, str) or write.is_first_arrival(tx, origin, id[:MAX_ID]):
+            write.task_reported(tx, peer.id, frame)
 
     return agent.store.submit(work)
 
@@ -106,11 +104,11 @@ async def post(agent: Agent, body: Json, draft: Draft, sender: str, *, owner: bo
     check_size(agent, envelope)
 
     def work(tx: Tx) -> Taken:
-        stored = records.add_message(
+        stored = write.add_message(
             tx, "in", f"http:{sender}", id, None, lambda seq: (envelope, flags)
         )
         task_id = stored.envelope.get("task_id")
-        task = tasks.arrived(tx, None, stored.envelope) if stored.new else None
+        task = write.task_arrived(tx, None, stored.envelope) if stored.new else None
         if task is None and isinstance(task_id, str):
             task = store.find_task(tx.db, task_id)
         return Taken(stored.new, stored.seq, stored.envelope, task)
@@ -293,11 +291,11 @@ def _write(
         envelope = envelope_of(agent, draft, seq, type)
         return identity.sign_message(envelope, agent.config.secret, agent.identity), {}
 
-    stored = records.add_message(tx, "out", peer.id, id, peer.id, make)
+    stored = write.add_message(tx, "out", peer.id, id, peer.id, make)
     task: Json | None = None
     task_id = stored.envelope.get("task_id")
     if stored.new:
-        records.queue_frame(tx, peer.id, id, encode(stored.envelope).decode(), counts=True)
+        write.queue_frame(tx, peer.id, id, encode(stored.envelope).decode(), counts=True)
         task = _task_of(tx, draft, peer)
     elif task_id:
         task = store.find_task(tx.db, task_id)
@@ -312,9 +310,9 @@ def _task_of(tx: Tx, draft: Draft, peer: Peer) -> Json | None:
     known = store.find_task(tx.db, draft.task_id)
     if known or not draft.create_task:
         return known
-    return tasks.create(
+    return write.create_task(
         tx,
-        tasks.DELEGATED,
+        write.DELEGATED,
         draft.parts,
         id=draft.task_id,
         peer_id=peer.id,
@@ -357,7 +355,7 @@ async def answer(agent: Agent, draft: Draft, peer_id: str | None, type: str) -> 
             envelope = envelope_of(agent, draft, seq, type)
             return identity.sign_message(envelope, agent.config.secret, agent.identity), {}
 
-        return records.add_message(tx, "out", NOBODY, draft.message_id or "", None, make)
+        return write.add_message(tx, "out", NOBODY, draft.message_id or "", None, make)
 
     stored = await agent.store.write(work)
     agent.replied(stored.envelope)

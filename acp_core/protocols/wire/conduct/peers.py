@@ -1,4 +1,4 @@
-"""The peers that an agent knows, and the one connection to each of them."""
+"""The peers that an agent knows, where each is reached, and the one connection to each of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 import httpx
 
 from acp_core.files.decode import text
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.network import agent_directory, links, trust
 from acp_core.protocols.wire.read import store
-from acp_core.protocols.wire.read.log_entries import SUSPECT
+from acp_core.protocols.wire.read.folder import SUSPECT
 from acp_core.protocols.wire.read.store import PeerRow
 from acp_core.protocols.wire.schema import agent_card as cards
 from acp_core.protocols.wire.schema import basics
 from acp_core.protocols.wire.schema.agent_card import PeerCard
 from acp_core.protocols.wire.schema.basics import Code, Json, WireError, invalid, now_text
 from acp_core.protocols.wire.schema.untrusted_json import decode_object
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx
+from acp_core.protocols.wire.write import Tx
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.conduct.agent import Agent
@@ -72,7 +72,6 @@ class Peer:
 
 
 Dial = Callable[["Agent", Peer], Coroutine[Any, Any, None]]
-
 """Keeps a connection to a peer by its link, as long as that is wanted."""
 
 
@@ -95,9 +94,7 @@ class Peers:
 
     async def load(self) -> None:
         """Read what is kept; whoever was connected when the agent was killed is not any more."""
-        rows = await self._agent.store.write(
-            lambda tx: records.mark_all_disconnected(tx, now_text())
-        )
+        rows = await self._agent.store.write(lambda tx: write.mark_all_disconnected(tx, now_text()))
         depths = await self._agent.store.read(store.queue_depths)
         for row in rows:
             peer = self._known[row.id] = Peer(row)
@@ -166,7 +163,7 @@ class Peers:
             if known is None:
                 await self._make_room()
                 row = await self._agent.store.write(
-                    lambda tx: records.add_peer(
+                    lambda tx: write.add_peer(
                         tx, None, name or links.authority(link.host, link.port), str(link), True
                     )
                 )
@@ -202,7 +199,7 @@ class Peers:
         if peer.session:
             await peer.session.end("forgotten")
         self._known.pop(peer.id, None)
-        await self._agent.store.write(lambda tx: records.remove_peer(tx, peer.row))
+        await self._agent.store.write(lambda tx: write.remove_peer(tx, peer.row))
 
     async def move(self, old: Peer, new: Peer) -> int:
         """Let another peer get what waits for one that is away; says how many frames that are.
@@ -220,7 +217,7 @@ class Peers:
             raise invalid(f"{new.name} has never been connected")
         async with self._adopting:
             number = await self._agent.store.write(
-                lambda tx: records.move_outgoing(tx, old.id, new.id)
+                lambda tx: write.move_outgoing(tx, old.id, new.id)
             )
             new.depth, old.depth = new.depth + old.depth, 0
             new.wake.set()
@@ -283,7 +280,7 @@ class Peers:
         if known is None:
             await self._make_room()
             row = await self._agent.store.write(
-                lambda tx: records.add_peer(tx, identity, card.name, card.link, False)
+                lambda tx: write.add_peer(tx, identity, card.name, card.link, False)
             )
             known = self._known[row.id] = Peer(row)
         replaced, known.session, known.card, known.trouble = known.session, session, card, ""
@@ -336,7 +333,7 @@ class Peers:
         dialer = self._dialers.pop(asked.id, None)
         if dialer and self._idle(known):
             self._dialers[known.id] = dialer  # it goes on for the other entry
-        await self._agent.store.write(lambda tx: records.remove_peer(tx, asked.row))
+        await self._agent.store.write(lambda tx: write.remove_peer(tx, asked.row))
         await self._save(known, known.row._replace(link=link, dials=True))
         self._dial(known)
 
@@ -374,11 +371,11 @@ class Peers:
         count = sum(each.connected for each in self.every())
 
         def work(tx: Tx) -> None:
-            records.save_peer(tx, row)
+            write.save_peer(tx, row)
             if event:
                 body = {"type": "acp.peer", "ts": now_text(), "event": event, "peer_id": peer.id,
                         "name": peer.name, "peer_count": count}  # fmt: skip
-                records.add_log_entry(tx, "acp.peer", body)
+                write.add_log_entry(tx, "acp.peer", body)
 
         await self._agent.store.write(work)
 
@@ -404,7 +401,6 @@ def _peer_json(peer: Peer, sent: int, received: int) -> Json:
 
 
 REFUSED, MOVED = SUSPECT
-
 """Events ``acp.peer``: another key was shown for a peer; another agent answers at the link."""
 
 TOLD = 1000  # of them are remembered, so that no stranger fills the log
@@ -438,7 +434,7 @@ async def _tell(agent: Agent, peer: Peer, event: str, reason: str) -> None:
             "name": peer.name, "reason": reason}  # fmt: skip
 
     def work(tx: Tx) -> None:
-        records.add_log_entry(tx, "acp.peer", body)
+        write.add_log_entry(tx, "acp.peer", body)
 
     await agent.store.write(work)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files.decode import text
 from acp_core.model.errors import NetworkError
+from acp_core.protocols.wire import write
 from acp_core.protocols.wire.conduct import messages
 from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.conduct.peers import Peer
@@ -37,8 +38,7 @@ from acp_core.protocols.wire.schema.basics import (
     now_text,
 )
 from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx
+from acp_core.protocols.wire.write import Tx
 
 logger = logging.getLogger("acp.wire")
 
@@ -287,7 +287,7 @@ class Session:
         peer.depth -= len(ids)
 
         def work(tx: Tx) -> None:
-            records.acknowledge_frames(tx, peer.id, ids)
+            write.acknowledge_frames(tx, peer.id, ids)
 
         self.agent.store.submit(work).add_done_callback(_noted)
 

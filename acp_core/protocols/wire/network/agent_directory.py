@@ -1,12 +1,17 @@
-"""Where an agent keeps its own things, and the list of those that run."""
+"""Where agents are: their own folders, those that run on this machine, and addresses elsewhere.
+
+An agent elsewhere is known by a key without its token: keys are shown, recorded and compared.
+Tokens that were given with links are remembered by this process alone.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -19,7 +24,10 @@ from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.kit.guard import refusal
 from acp_core.protocols.wire.network import links
-from acp_core.protocols.wire.schema.basics import Json
+from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, LinkError, authority
+from acp_core.protocols.wire.schema import basics
+from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT, Json
+from acp_core.protocols.wire.schema.bodies import is_web_address
 
 _RUNS = "agent.json"
 
@@ -70,7 +78,7 @@ def claimed(name: str) -> Iterator[Path]:
     modes.private_folder(folder)
     with open(folder / "lock", "a+b", opener=modes.private_opener) as file:
         tries = 20  # who lists the agents that run holds the lock for a moment
-        while not _lock(file):
+        while not _lock_file(file):
             tries -= 1
             if not tries:
                 about = _read(folder / _RUNS)
@@ -98,7 +106,7 @@ def announce_running(folder: Path, running: Running) -> None:
         os.umask(before)
 
 
-def running() -> list[Running]:
+def running_agents() -> list[Running]:
     """The agents of this user that run now, by name."""
     try:
         folders = sorted(agents_root().iterdir())
@@ -117,13 +125,15 @@ def running_in(folder: Path) -> Running | None:
 
 def find_running(name: str) -> Running | None:
     """The agent of this name, if it runs."""
-    return next((each for each in running() if each.name == name), None)
+    return next((each for each in running_agents() if each.name == name), None)
 
 
 def running_at(url: str) -> Running | None:
     """The agent of this user that runs at an HTTP address of this machine, or None."""
     wanted = _web(url)
-    return next((each for each in running() if wanted and _web(each.http_url) == wanted), None)
+    return next(
+        (each for each in running_agents() if wanted and _web(each.http_url) == wanted), None
+    )
 
 
 def _web(url: str) -> tuple[str, str, int | None] | None:
@@ -140,7 +150,7 @@ def _web(url: str) -> tuple[str, str, int | None] | None:
 
 def no_such_agent(name: str) -> str:
     """That no agent of this name runs, and which do, in a line."""
-    names = ", ".join(each.name for each in running()) or "none"
+    names = ", ".join(each.name for each in running_agents()) or "none"
     return f"no running agent {name} (running: {names})"
 
 
@@ -163,12 +173,12 @@ def _read(path: Path) -> Running | None:
 def _is_held(folder: Path) -> bool:
     try:
         with open(folder / "lock", "rb") as file:
-            return not _lock(file)
+            return not _lock_file(file)
     except OSError:
         return False
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock_file(file: IO[bytes]) -> bool:
     """Hold the lock as long as the file is open; False where somebody else does."""
     import fcntl
 
@@ -185,3 +195,164 @@ def held_by_another(folder: Path, name: str, pid: int | None) -> Obstacle:
     sentence = f"an agent named {called} is already running ({where})"
     cure = f"stop it (kill {pid}), or choose another --name" if pid else "choose another --name"
     return Obstacle("wire-held", sentence, cure, key="obstacle:wire-held")
+
+
+SCHEMES = ("acp", "http", "https")
+
+_PORTS = {"http": 80, "https": 443}
+
+_NEEDED = "expected acp://HOST:PORT/TOKEN or http://HOST:PORT"
+
+_tokens_lock = threading.Lock()
+
+_tokens: dict[str, tuple[str, ...]] = {}
+
+
+class Address(NamedTuple):
+    """Where an agent is. ``key`` names it, without any token."""
+
+    key: str
+    url: str
+    host: str
+    port: int
+    token: str | None
+
+    @property
+    def name(self) -> str:
+        """What it is called before it has said its name."""
+        return authority(self.host, self.port)
+
+
+class Way(NamedTuple):
+    """One try to reach it."""
+
+    url: str
+    token: str | None
+
+
+def locate(text: str, given: str | None = None) -> str:
+    """The key of the agent at a link or an HTTP address; what opens it is remembered.
+
+    Args:
+        text: as a person wrote it.
+        given: a token beside it; "" for none; None: that of the environment.
+
+    Raises:
+        LinkError: it is none; the message is one line, and never repeats a token.
+    """
+    address = parse_address(text)
+    token = os.environ.get(TOKEN_VARIABLE, "") if given is None else given
+    if token and not links.is_token(token):
+        where = TOKEN_VARIABLE if given is None else "the token"
+        raise LinkError(f"{where} must consist of letters, digits and _-.~")
+    with _tokens_lock:
+        known = _tokens.get(address.key, ())
+        found = [each for each in (token, address.token, *known) if each]
+        _tokens[address.key] = tuple(dict.fromkeys(found))
+    return address.key
+
+
+def key_of(agent: str) -> str:
+    """What the fleet calls an agent that a command names: the folder of one that is this user's.
+
+    Args:
+        agent: its name on this machine, its folder, or where it is.
+
+    Raises:
+        LinkError: it is no address; the message is one line, and never repeats a token.
+    """
+    if "://" not in agent:
+        return agent if "/" in agent else str(folder_of(agent))
+    address = parse_address(agent)
+    here = next((each for each in running_agents() if _is_there(each, address)), None)
+    return str(folder_of(here.name)) if here else address.key
+
+
+def parse_address(text: str) -> Address:
+    """The address that a text spells, or that a key is.
+
+    Raises:
+        LinkError: it is none; the message is one line, and never repeats a token.
+    """
+    if len(text) > 2048 or not text.isprintable() or any(sign.isspace() for sign in text):
+        raise LinkError(_NEEDED)
+    scheme = text.partition("://")[0].lower()
+    if scheme not in SCHEMES:
+        raise LinkError(_NEEDED)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise LinkError("the link's host or port cannot be read") from None
+    if parts.username is not None or parts.query or parts.fragment:
+        raise LinkError("a link has no user, query or fragment")
+    if port == 0:
+        raise LinkError("the link's port is 0")
+    host = (parts.hostname or "").lower()
+    if scheme == "acp":
+        return _of_link(text, host, port or WS_PORT, parts.path.strip("/"))
+    if not is_web_address(text):
+        raise LinkError(f"the address names no host: {_NEEDED}")
+    path, token = parts.path.rstrip("/"), None
+    if path.startswith("/tok_") and links.is_token(path[1:]):  # a link for HTTP alone
+        path, token = "", path[1:]
+    shown = authority(host, port) if port else (f"[{host}]" if ":" in host else host)
+    key = f"{scheme}://{shown}{path}"
+    return Address(key, key, host, port or _PORTS[scheme], token)
+
+
+def ways_to(address: Address) -> Iterable[Way]:
+    """The ways to reach it, the one with most rights first. Reads the list of those that run."""
+    with _tokens_lock:
+        tokens = _tokens.get(address.key, ())
+    for running in running_agents():
+        if _is_there(running, address):
+            yield Way(running.http_url, running.owner_token)
+    for token in tokens:
+        yield Way(address.url, token)
+    yield Way(address.url, None)  # one that listens on this machine alone needs none
+
+
+def _of_link(text: str, host: str, port: int, token: str) -> Address:
+    if token:
+        links.parse(text)
+    elif not basics.is_host(host):
+        raise LinkError("the link names no host")
+    if port + HTTP_OFFSET > 65535:
+        raise LinkError("the link's port leaves no place for HTTP: give http://HOST:PORT")
+    web = f"http://{authority(host, port + HTTP_OFFSET)}"
+    return Address(f"acp://{authority(host, port)}", web, host, port, token or None)
+
+
+def _is_there(running: Running, address: Address) -> bool:
+    """Whether an agent of this user that runs is the one at an address."""
+    try:
+        if address.key.startswith("acp://"):
+            link = links.parse(running.link)
+            same = (link.host.lower(), link.port) == (address.host, address.port)
+            return same or (link.port == address.port and _both_here(link.host, address.host))
+        there = urlsplit(running.http_url)
+        return there.port == address.port and _both_here(there.hostname or "", address.host)
+    except ValueError:
+        return False
+
+
+def _both_here(one: str, other: str) -> bool:
+    return links.is_loopback(one) and links.is_loopback(other)
+
+
+_LISTENED = 200  # folders of agents that are listened to, those that changed last
+
+
+def running_keys_and_folders() -> tuple[tuple[str, ...], frozenset[Path]]:
+    """The folders of those that run, and the folders in which one may begin to."""
+    root = agents_root()
+    found: list[tuple[float, Path]] = []
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        for each in entries:
+            with contextlib.suppress(OSError):
+                if each.is_dir(follow_symlinks=False):
+                    found.append((each.stat().st_mtime, Path(each.path)))
+    listened = [path for _, path in sorted(found, reverse=True)[:_LISTENED]]
+    keys = tuple(str(path) for path in listened if running_in(path))
+    return keys, frozenset({root, *listened})

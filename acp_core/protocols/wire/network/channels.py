@@ -1,4 +1,4 @@
-"""What a connection between two agents is, whatever carries it."""
+"""What a connection between two agents is, whatever carries it: frames, numbered, and their pace."""
 
 from __future__ import annotations
 

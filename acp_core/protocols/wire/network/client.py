@@ -18,7 +18,7 @@ import httpx
 
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.network import agent_directory, links, trust
-from acp_core.protocols.wire.schema import shapes
+from acp_core.protocols.wire.schema import observed
 from acp_core.protocols.wire.schema.basics import Json
 from acp_core.protocols.wire.schema.basics import WireError as Refusal
 from acp_core.protocols.wire.schema.bodies import is_web_address, text_part
@@ -115,7 +115,7 @@ class Client:
 
     async def card(self) -> Json:
         """The AgentCard."""
-        return shapes.card(await self._ask("GET", "/.well-known/acp.json"))
+        return observed.card(await self._ask("GET", "/.well-known/acp.json"))
 
     async def status(self) -> Json:
         """Figures of the agent."""
@@ -183,11 +183,11 @@ class Client:
     async def tasks(self, **query: str | int) -> list[Json]:
         """Tasks; ``query`` as for ``GET /tasks``."""
         found = await self._ask_any("GET", "/tasks", query=query)
-        return [shapes.task(each) for each in listed(found, "tasks")]
+        return [observed.task(each) for each in listed(found, "tasks")]
 
     async def task(self, id: str) -> Json:
         """One task."""
-        return shapes.task(await self._ask("GET", f"/tasks/{quote(id, safe='')}"))
+        return observed.task(await self._ask("GET", f"/tasks/{quote(id, safe='')}"))
 
     async def update(
         self, id: str, status: str, artifact: Any = None, error: str | None = None
@@ -217,7 +217,7 @@ class Client:
             if error.status not in (404, 405):
                 raise
             told = await self._ask("POST", f"{where}/{verb}", body)
-        return {"id": id, **shapes.task(told)}
+        return {"id": id, **observed.task(told)}
 
     async def reply(self, correlation_id: str, content: str | list[Json]) -> Json:
         """Answer a message that waits for a reply."""
@@ -247,7 +247,7 @@ class Client:
     async def peers(self) -> list[Json]:
         """The peers of the agent."""
         found = await self._ask_any("GET", "/peers")
-        return [shapes.peer(each) for each in listed(found, "peers")]
+        return [observed.peer(each) for each in listed(found, "peers")]
 
     async def heard(self, limit: int = 100) -> list[Json]:
         """The latest messages, oldest first, as far as it still has them and shows them.
@@ -261,12 +261,12 @@ class Client:
                 if error.status in (400, 403, 404, 405):
                     continue
                 raise
-            return sorted(map(shapes.message, found), key=lambda each: str(each.get("ts") or ""))
+            return sorted(map(observed.message, found), key=lambda each: str(each.get("ts") or ""))
         return []
 
     async def peer(self, id: str) -> Json:
         """One peer."""
-        return shapes.peer(await self._ask("GET", f"/peer/{quote(id, safe='')}"))
+        return observed.peer(await self._ask("GET", f"/peer/{quote(id, safe='')}"))
 
     async def connect(self, link: str, name: str | None = None) -> Json:
         """Let the agent keep a connection to the one behind a link."""
@@ -419,8 +419,8 @@ def event_of(fields: dict[str, str]) -> Event | None:
         return None
     if not isinstance(data, dict):
         return None
-    kind, told = shapes.event(fields.get("event", "message")[:64], data)
-    return Event(shapes.number(data) if seq is None else seq, kind[:64], told)
+    kind, told = observed.event(fields.get("event", "message")[:64], data)
+    return Event(observed.number(data) if seq is None else seq, kind[:64], told)
 
 
 def refusal(response: httpx.Response, data: bytes) -> AgentError:

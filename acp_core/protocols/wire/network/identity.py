@@ -1,4 +1,4 @@
-"""An agent's Ed25519 identity: its key file, signing and verifying."""
+"""Who an agent is: its Ed25519 key file, signatures of messages, and proofs on connections (6.2)."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def check_signatures(message: Json, secret: str | None, pinned: str | None = Non
     """The flags of a message that came from outside.
 
     Args:
-        message: as it came, without flags (see `schema.outside`).
+        message: as it came, without flags (see `schema.basics.outside`).
         secret: the shared secret, where there is one.
         pinned: the public key by which the sender is known, where it is.
     """

@@ -1,11 +1,22 @@
-"""Finding agents on the local network (core specification, section 6.4)."""
+"""Agents on the local network (core specification, section 6.4): announced and heard.
+
+Datagrams go by UDP multicast to 224.0.0.251, port 5354, two hops at most.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import random
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.network.links import Link, authority, is_token
 from acp_core.protocols.wire.schema.basics import Json, WireError, is_name, time_text
 from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
@@ -127,3 +138,116 @@ class Heard:
         """All of them as ``GET /discover`` tells them, in the order in which they came up."""
         self.forget(now)
         return [known.as_json() for known in self._known.values()]
+
+
+logger = logging.getLogger("acp.wire")
+
+GROUP, PORT = "224.0.0.251", 5354
+
+HOPS = 2
+
+EVERY = 30.0  # seconds between two announcements
+
+RATE = 200  # datagrams a second that are looked at
+
+
+class NoMulticast(NetworkError):
+    """The network cannot be used for this; the message is one line."""
+
+
+class Listener(asyncio.DatagramProtocol):
+    """Keeps what is heard.
+
+    Args:
+        heard: where it is kept.
+        told: called with an agent that is new, or says something new.
+        own: what our own agent says, which is not to be found itself.
+    """
+
+    def __init__(
+        self, heard: Heard, told: Callable[[Neighbour], None] | None = None, own: bytes = b""
+    ) -> None:
+        self._heard = heard
+        self._told = told
+        self._own = own
+        self._second, self._count = 0, 0
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """See asyncio. A flood is passed over."""
+        if data == self._own:
+            return
+        now = time.time()
+        if int(now) != self._second:
+            self._second, self._count = int(now), 0
+        self._count += 1
+        if self._count > RATE:
+            return
+        found = self._heard.add(data, addr[0], now)
+        if found and self._told:
+            self._told(found)
+
+    def error_received(self, error: Exception) -> None:
+        """See asyncio: the network has gone, and may come back."""
+        logger.info("the local network: %s", error)
+
+
+@contextlib.asynccontextmanager
+async def listening(listener: Listener, interface: str = "") -> AsyncIterator[None]:
+    """Hear what agents say.
+
+    Args:
+        interface: the address of the interface; "" for the usual one.
+
+    Raises:
+        NoMulticast: that is not possible.
+    """
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(
+        lambda: listener, sock=_made(lambda made: _to_hear(made, interface))
+    )
+    try:
+        yield
+    finally:
+        transport.close()
+
+
+async def announce(data: bytes, interface: str = "") -> None:
+    """Say a datagram now and every half minute, until cancelled.
+
+    Raises:
+        NoMulticast: that is not possible.
+    """
+    with _made(lambda made: _to_say(made, interface)) as made:
+        while True:
+            try:
+                made.sendto(data, (GROUP, PORT))
+            except OSError as error:
+                logger.info("the local network: %s", error)
+            await asyncio.sleep(EVERY * random.uniform(0.95, 1.0))
+
+
+def _to_hear(made: socket.socket, interface: str) -> None:
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "SO_REUSEPORT"):
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    made.bind((GROUP, PORT))
+    member = socket.inet_aton(GROUP) + socket.inet_aton(interface or "0.0.0.0")
+    made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+
+
+def _to_say(made: socket.socket, interface: str) -> None:
+    made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, HOPS)
+    if interface:
+        where = socket.inet_aton(interface)
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, where)
+
+
+def _made(prepare: Callable[[socket.socket], None]) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.setblocking(False)
+        prepare(made)
+    except OSError as error:
+        made.close()
+        raise NoMulticast(f"the local network cannot be used: {error.strerror}") from None
+    return made

@@ -1,15 +1,26 @@
-"""Links by which agents are reached: ``acp://host:port/token``, ``tcp://``, ``http://``, and by a
-relay."""
+"""Links by which agents are reached, and the secrets that commands are given with them.
+
+Links are ``acp://host:port/token``, ``tcp://``, ``http://``, and those of a relay. What stands in a
+command's words is seen by everybody on the machine who lists the processes: secrets are taken from
+files or the environment as well.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import ipaddress
+import os
 import re
+import socket
+import stat
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import InvalidInput, Refused
+from acp_core.protocols.kit.command_line import warn
 from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT, is_host
 
 SCHEMES = ("acp", "tcp")
@@ -23,7 +34,6 @@ _TOKEN = re.compile(r"[A-Za-z0-9_\-.~]{1,128}")
 _WITH_TOKEN = re.compile(r"https?://[^/?#]+/tok_[A-Za-z0-9_\-.~]{1,124}/?", re.IGNORECASE)
 
 TOKEN_VARIABLE = "ACP_WIRE_TOKEN"
-
 """The environment variable with what opens a link that is given as an argument."""
 
 
@@ -244,3 +254,79 @@ def need_libraries() -> None:
 def missing() -> list[str]:
     """The libraries of the extra ``wire`` that are not installed."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+
+SECRET = "ACP_WIRE_SECRET"
+
+RELAY_KEY = "ACP_RELAY_KEY"
+
+_LARGEST_SECRET_FILE = 1 << 16
+
+
+def secret_fields(name: str, variable: str, help: str) -> tuple[Field, Field]:
+    """The inputs of a command that takes a secret in its words, in a file, or in a variable."""
+    key = Field(name, metavar="KEY", optional=True)
+    file = Field(f"{name}_file", help=f"Read what {key.option} says from this file.",
+                 kind=Kind.FILE, optional=True)  # fmt: skip
+    return key._replace(help=f"{help} {warning_of(variable, file.option)}"), file
+
+
+def warning_of(variable: str, option: str = "") -> str:
+    """What is said of an option that takes a secret, and what to use in its place."""
+    others = f"{option}, or {variable}" if option else variable
+    return f"Others on this machine see it: prefer {others} in the environment."
+
+
+def take_secret(option: str, value: str | None, file: str | None, variable: str) -> str | None:
+    """The secret that was given, or None.
+
+    The variable counts where neither of the options is there. It is taken out of the
+    environment, so that no program that is started from here gets it.
+
+    Raises:
+        Refused: it is given twice, is empty, or its file cannot be read.
+    """
+    kept = os.environ.pop(variable, "")
+    if value is not None and file is not None:
+        raise Refused(f"give either --{option} or --{option}-file")
+    if file is not None:
+        return _read_secret(f"--{option}-file", Path(file).expanduser())
+    if value == "":
+        raise Refused(f"--{option}: it is empty")
+    return value if value is not None else (kept or None)
+
+
+def _read_secret(option: str, path: Path) -> str:
+    from acp_core.files.reading import Unreadable, read_bounded
+
+    try:
+        text = read_bounded(path, _LARGEST_SECRET_FILE).decode()
+    except Unreadable as error:
+        raise Refused(f"{option}: {path}: {error.reason}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{option}: {path}: no text in UTF-8") from None
+    found = text.rstrip("\r\n")
+    if not found:
+        raise Refused(f"{option}: {path}: it is empty")
+    if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        warn(f"{path} can be read by others: fix it with chmod 600")
+    return found
+
+
+ALL_INTERFACES = ("0.0.0.0", "::")
+
+
+def loopback_or(host: str) -> str:
+    """The address by which this machine itself reaches what listens at ``host``."""
+    return "127.0.0.1" if host in ALL_INTERFACES else host
+
+
+def outward_address() -> str:
+    """The address of this machine in the network that leads furthest; "" where there is none.
+
+    It is asked of the system, and nothing is sent.
+    """
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect(("192.0.2.1", 9))
+        return str(asked.getsockname()[0])
+    return ""

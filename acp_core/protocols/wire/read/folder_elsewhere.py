@@ -1,4 +1,7 @@
-"""A folder on another machine, asked of its bridge: its state, its texts, and what may be done."""
+"""A folder on another machine, asked of its bridge: its state, its texts, and what may be done.
+
+Both sides are here: the JSON in which a bridge tells a Snapshot, and the Snapshot made of it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,6 @@ from acp_core.protocols.wire.schema.untrusted_json import fields_of, objects
 T = TypeVar("T")
 
 Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]
-
 """Asks the bridge something from any thread and waits; raises `WireError`."""
 
 WAIT = 60  # seconds for an action

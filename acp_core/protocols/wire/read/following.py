@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit.wording import RETRYING
+from acp_core.protocols.wire.network.agent_directory import Address
 from acp_core.protocols.wire.network.links import missing
 from acp_core.protocols.wire.read import known
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.read.known import Known, Writer
-from acp_core.protocols.wire.read.location import Address
 from acp_core.protocols.wire.schema.basics import Json
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from acp_core.files.decode import text
 from acp_core.files.newer import NEWER, is_newer
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.person.paths import state_folder
-from acp_core.protocols.wire.read import log_entries
+from acp_core.protocols.wire.read import folder as read_folder
 from acp_core.protocols.wire.read.folder import (
     EVENTS,
     TASKS,
@@ -34,8 +34,7 @@ from acp_core.protocols.wire.read.folder import (
 )
 from acp_core.protocols.wire.schema import untrusted_json
 from acp_core.protocols.wire.schema.basics import Json, LogEntry, WireError, now_text, time_of
-from acp_core.protocols.wire.schema.people import PeerReport
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.schema.observed import PeerReport, Task
 from acp_core.protocols.wire.schema.untrusted_json import Object, decode, encode, fields_of
 
 ENTRY, CARD, PEERS, TASK, AWAY, ANEW = "entry", "card", "peers", "task", "away", "anew"
@@ -170,7 +169,7 @@ class Known:
         ]
         made += [
             record(ENTRY, seq=each.seq, kind=each.kind, **self._stamp(each.seq),
-                   body=log_entries.body_of(each))
+                   body=read_folder.body_of(each))
             for each in self._entries
         ]  # fmt: skip
         made += [record(TASK, task=task.raw) for task in self.tasks.values()]
@@ -261,13 +260,13 @@ class Known:
         written, source = moment(told.get("written")), told.get("source")
         if written is not None:
             return Placed(written, source if source in _SOURCES else _SOURCES[0])
-        heard, about = time_of(told.get("at")), log_entries.message_of(entry)
+        heard, about = time_of(told.get("at")), read_folder.message_of(entry)
         if heard is None:
             return None
         arrived, early = about is not None and about.arrived, self._floor or said
         live = told.get("live") is True
         fits = said is not None and early is not None and (
-            _seconds(early, said) <= log_entries.FAR and _seconds(said, heard) <= log_entries.FAR
+            _seconds(early, said) <= read_folder.FAR and _seconds(said, heard) <= read_folder.FAR
         )  # fmt: skip
         if live and (arrived or not fits):
             self._floor = heard

@@ -9,12 +9,12 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from acp_core.files.decode import text
+from acp_core.protocols.wire.network.agent_directory import Way, ways_to
 from acp_core.protocols.wire.network.channels import until_one_ends
 from acp_core.protocols.wire.network.client import AgentError, Client, Event
-from acp_core.protocols.wire.read import known, log_entries
+from acp_core.protocols.wire.read import folder, known
 from acp_core.protocols.wire.read.folder import EVENTS, TASKS, Reach
 from acp_core.protocols.wire.read.known import Known
-from acp_core.protocols.wire.read.location import Way, ways
 from acp_core.protocols.wire.schema.basics import Json
 from acp_core.protocols.wire.schema.untrusted_json import count, encode
 
@@ -92,7 +92,9 @@ class Session:
         Raises:
             WireError: there is none; says what the first that answered said.
         """
-        found = await asyncio.to_thread(lambda: list(dict.fromkeys(ways(self._following.address))))
+        found = await asyncio.to_thread(
+            lambda: list(dict.fromkeys(ways_to(self._following.address)))
+        )
         refusal: AgentError | None = None
         outside: Way | None = None
         for way in found:
@@ -340,7 +342,7 @@ class Counting:
     def __init__(self, known: Known) -> None:
         self._last = known.last
         self._seen = dict.fromkeys(
-            _identity(each.kind, log_entries.body_of(each)) for each in known.entries
+            _identity(each.kind, folder.body_of(each)) for each in known.entries
         )
 
     def numbered(self, kind: str, body: Json) -> Event | None:

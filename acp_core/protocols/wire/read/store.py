@@ -1,3 +1,5 @@
+"""The tables of an agent's store, queried: messages, tasks, peers, and what still has to go out."""
+
 from __future__ import annotations
 
 import json
@@ -276,6 +278,7 @@ def peer_row(row: tuple[int, str, str, str, int, str, str, str, str, int, int]) 
 
 
 BEGUN = "begun"
+"""Since when the store is one: agents that stood in its folder before were others."""
 
 
 def find_value(db: sqlite3.Connection, key: str) -> str | None:
@@ -285,5 +288,6 @@ def find_value(db: sqlite3.Connection, key: str) -> str | None:
 
 
 NEWER = "another version of acp"
+"""What is said of a store that a program of another version wrote."""
 
 STORE_VERSION = 1

@@ -1,4 +1,8 @@
-"""How keys and signatures are written: the scheme's name, and base64url (core specification, 6.2)."""
+"""What the whole protocol is written with (core specification, v0.8).
+
+Types of frames, codes of errors with their HTTP status, states of tasks, names, ids and times,
+bounds, base64url, and the names of acts.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,6 @@ SEND, ANSWER, CANCEL, CONNECT, FORGET, MOVE = (
 )  # fmt: skip
 
 ITSELF = "this agent"
-
 """The receiver that is the agent itself, and none of its peers."""
 
 VERSION = "0.8"

@@ -1,4 +1,4 @@
-"""Bodies of requests, checked: what is taken from them has the type that it should have."""
+"""Parts of messages and bodies of requests, checked: what is taken from them has the right type."""
 
 from __future__ import annotations
 

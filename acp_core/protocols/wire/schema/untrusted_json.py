@@ -95,7 +95,6 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 T = TypeVar("T")
 
 Object = dict[str, object]
-
 """A JSON object in a field: its values are whatever stands there."""
 
 _lenient_decoder = Decoder(most=100_000)

@@ -1,1 +1,1 @@
-"""An agent over HTTP and on the local network, a relay, and the process that serves."""
+"""An agent over HTTP, a relay, and the process that serves."""

@@ -1,4 +1,4 @@
-"""An agent as a process: its sockets, its life from ready to end."""
+"""An agent as a process: its sockets and bindings, its life from ready to end."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ import uvicorn
 from acp_core.files import interrupts
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.kit.guard import check
-from acp_core.protocols.wire.conduct import websocket
+from acp_core.protocols.wire import matters, write
+from acp_core.protocols.wire.conduct import connections as conduct_connections
 from acp_core.protocols.wire.conduct.agent import Agent, Config, Connecting
+from acp_core.protocols.wire.conduct.connections import keep_connected
 from acp_core.protocols.wire.conduct.session import guest
-from acp_core.protocols.wire.conduct.websocket import keep_connected
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.network.agent_directory import Running
-from acp_core.protocols.wire.network.links import Link, LinkError, authority, relay_at
+from acp_core.protocols.wire.network.lan import Announcement, write_datagram
+from acp_core.protocols.wire.network.links import Link, LinkError, authority, loopback_or, relay_at
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.folder import problem
 from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT
 from acp_core.protocols.wire.schema.untrusted_json import encode
 from acp_core.protocols.wire.serving.application import application
-from acp_core.protocols.wire.serving.requests import connections
-from acp_core.protocols.wire.write import guard, records
+from acp_core.protocols.wire.serving.http import connections
 
 logger = logging.getLogger("acp.wire")
 
@@ -72,7 +73,7 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
         OSError: its folder cannot be made.
     """
     with agent_directory.claimed(config.name) as folder:
-        check(guard.obstacles(folder, problem(folder)), guard.START)
+        check(matters.obstacles(folder, problem(folder)), matters.START)
         more_files()
         sys.setswitchinterval(SWITCH)
         interrupts.run_loop(lambda: _run(config, folder, ready))
@@ -93,7 +94,7 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
                 agent.tcp_link or "", agent.relay_link or "", config.tls[0] if config.tls else "",
             )  # fmt: skip
             card = encode(agent.card()).decode()
-            await agent.store.write(lambda tx: records.keep_value(tx, "card", card))
+            await agent.store.write(lambda tx: write.keep_value(tx, "card", card))
             agent_directory.announce_running(folder, about)
             ready(about)
             await _asked_to_end(server, agent.ended)
@@ -117,8 +118,8 @@ async def listening(
     """Serve peers and the HTTP interface at two bound sockets; gives the task that does so."""
     config = agent.config
     agent.ws_port, agent.http_port = peers.getsockname()[1], web.getsockname()[1]
-    host = reachable(config.host)
-    agent.link = str(Link("acp", reachable(config.plain_host), agent.ws_port or 0, agent.token))
+    host = loopback_or(config.host)
+    agent.link = str(Link("acp", loopback_or(config.plain_host), agent.ws_port or 0, agent.token))
     agent.http_url = (
         f"{'https' if config.tls else 'http'}://{authority(host, agent.http_port or 0)}"
     )
@@ -153,7 +154,7 @@ async def _served(
             timeout_graceful_shutdown=2,
         )
     )
-    listener = await websocket.listen(agent, peers)
+    listener = await conduct_connections.listen(agent, peers)
     serving = asyncio.create_task(server.serve(sockets=[web]))
     try:
         await agent.webhooks.load()
@@ -195,7 +196,7 @@ async def _sockets(agent: Agent) -> tuple[socket.socket, socket.socket]:
             continue
         if config.port is None:
             numbers = " ".join(str(each.getsockname()[1]) for each in pair)
-            await agent.store.write(lambda tx: records.keep_value(tx, "ports", numbers))  # noqa: B023
+            await agent.store.write(lambda tx: write.keep_value(tx, "ports", numbers))  # noqa: B023
         return pair
     raise CannotListen(problem)
 
@@ -243,13 +244,17 @@ async def open_bindings(agent: Agent) -> AsyncIterator[None]:
         if config.advertise:
             await stack.enter_async_context(_lan(agent))
         if config.stdio or config.children:
-            from acp_core.protocols.wire.conduct import streams
-
             if config.stdio:
-                channel = await streams.channel_of(agent, *streams.own_pipes())
-                await stack.enter_async_context(run_bindings(streams.serve_parent(agent, channel)))
+                channel = await conduct_connections.channel_of(
+                    agent, *conduct_connections.own_pipes()
+                )
+                await stack.enter_async_context(
+                    run_bindings(conduct_connections.serve_parent(agent, channel))
+                )
             for command in config.children:
-                await stack.enter_async_context(run_bindings(streams.keep_running(agent, command)))
+                await stack.enter_async_context(
+                    run_bindings(conduct_connections.keep_running(agent, command))
+                )
         yield
 
 
@@ -266,7 +271,6 @@ async def run_bindings(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
-    from acp_core.protocols.wire.conduct import streams as conduct_streams
 
     host = agent.config.plain_host
     try:
@@ -274,8 +278,8 @@ async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotListen(f"TCP port {port}: {reason}") from None
-    agent.tcp_link = str(Link("tcp", reachable(host), made.getsockname()[1], agent.token))
-    async with conduct_streams.listening(agent, made):
+    agent.tcp_link = str(Link("tcp", loopback_or(host), made.getsockname()[1], agent.token))
+    async with conduct_connections.listening(agent, made):
         yield
 
 
@@ -296,18 +300,15 @@ async def _relay(agent: Agent, address: str) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _lan(agent: Agent) -> AsyncIterator[None]:
-    from acp_core.protocols.wire.serving import lan
+    from acp_core.protocols.wire.network import lan
 
-    said, interface = lan.said_of(agent), agent.config.interface
+    said, interface = announcement_of(agent), agent.config.interface
     listener = lan.Listener(agent.heard, own=said)
     async with (
         lan.listening(listener, interface),
         run_bindings(lan.announce(said, interface)),
     ):
         yield
-
-
-EVERYWHERE = ("0.0.0.0", "::")
 
 
 class CannotListen(NetworkError):
@@ -334,22 +335,6 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def reachable(host: str) -> str:
-    """The address by which this machine itself reaches what listens at ``host``."""
-    return "127.0.0.1" if host in EVERYWHERE else host
-
-
-def outward() -> str:
-    """The address of this machine in the network that leads furthest; "" where there is none.
-
-    It is asked of the system, and nothing is sent.
-    """
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        asked.connect(("192.0.2.1", 9))
-        return str(asked.getsockname()[0])
-    return ""
-
-
 def more_files() -> None:
     """Each stream and connection takes a file: ask for as many as the system gives."""
     import resource
@@ -359,3 +344,11 @@ def more_files() -> None:
     if soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def announcement_of(agent: Agent) -> bytes:
+    """What an agent says of itself; its token only where that was asked for."""
+    config = agent.config
+    token = agent.token if config.advertise_token else ""
+    said = Announcement(config.name, token, agent.ws_port or 0, agent.http_port or 0)
+    return write_datagram(said)

@@ -1,4 +1,4 @@
-"""The relay's HTTP interface: ``/acp/new`` and ``/acp/{token}/join | send | poll | status``.
+"""A relay over HTTP: its rooms, and ``/acp/new``, ``/acp/{token}/join | send | poll | status``.
 
 Whoever knows a room's token may join it. A frame is carried as the text that it came as, to the
 member that it is for. There is no list of rooms: a token is all that protects one.
@@ -33,7 +33,7 @@ from acp_core.protocols.wire.schema.basics import (
     is_name,
 )
 from acp_core.protocols.wire.schema.untrusted_json import decode_object
-from acp_core.protocols.wire.serving.requests import answer, refuse
+from acp_core.protocols.wire.serving.http import answer, refuse
 
 LARGEST = MAX_MESSAGE + 65536  # bytes of a frame
 

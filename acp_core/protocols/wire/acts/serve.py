@@ -1,8 +1,10 @@
-"""``acp agent``: an agent that others can reach, until it is interrupted."""
+"""``acp agent``, ``acp bridge`` and ``acp relay``: what serves until it is interrupted."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -12,24 +14,30 @@ from acp_core.files import interrupts
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import InvalidInput, NetworkError, NotStarted, Refused, Unusable
 from acp_core.model.text import clean_line
+from acp_core.protocols.discovery import identify
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.protocols.kit.values import Values, require, seconds
-from acp_core.protocols.wire.network import secrets
+from acp_core.protocols.registry import WATCH, handed_in, installed
+from acp_core.protocols.wire.network import links as network_links
 from acp_core.protocols.wire.network.links import (
+    ALL_INTERFACES,
     authority,
     check_host,
     check_interface,
     is_loopback,
     need_libraries,
+    outward_address,
     parse,
 )
 from acp_core.protocols.wire.schema import agent_card
 from acp_core.protocols.wire.schema.basics import SCHEMA, WireError, is_name
-from acp_core.protocols.wire.serving.process import EVERYWHERE, outward
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from acp_core.protocols.wire.bridge import Allowed
     from acp_core.protocols.wire.conduct.agent import Config
-    from acp_core.protocols.wire.conduct.answering_setup import Setup
+    from acp_core.protocols.wire.conduct.answering import Setup
     from acp_core.protocols.wire.network.agent_directory import Running
 
 
@@ -89,15 +97,17 @@ def _config(values: Values) -> Config:
         http_port=values.http_port,
         tcp_port=values.tcp_port,
         relay=values.relay,
-        relay_key=secrets.take(
-            "relay-key", values.relay_key, values.relay_key_file, secrets.RELAY_KEY
+        relay_key=network_links.take_secret(
+            "relay-key", values.relay_key, values.relay_key_file, network_links.RELAY_KEY
         ),
         advertise=values.advertise_mdns or values.advertise_token,
         advertise_token=values.advertise_token,
         interface=values.mdns_interface,
         stdio=values.stdio,
         children=tuple(map(_words, values.run_peer)),
-        secret=secrets.take("secret", values.secret, values.secret_file, secrets.SECRET),
+        secret=network_links.take_secret(
+            "secret", values.secret, values.secret_file, network_links.SECRET
+        ),
         identity=values.identity,
         join=tuple(values.join),
         hosts=tuple(values.allow_host),
@@ -113,7 +123,7 @@ def _answering(values: Values) -> Setup | None:
     """The program that answers, where one is asked for."""
     from dataclasses import replace
 
-    from acp_core.protocols.wire.conduct.answering_setup import SetupError, choose
+    from acp_core.protocols.wire.conduct.answering import SetupError, choose
 
     if values.on_message is None:
         return None
@@ -157,9 +167,9 @@ def say_where(about: Running, host: str) -> list[str]:
     """What its owner has to know: its token, and how others reach it where it listens everywhere."""
     own = f"acp wire token {shlex.quote(about.name)}"
     lines = [f"token for the HTTP interface: {own}"]
-    if host in EVERYWHERE:
+    if host in ALL_INTERFACES:
         link = about.link if not about.tls_cert else f"{about.http_url}/{parse(about.link).token}"
-        given = link.replace("127.0.0.1", outward() or "ADDRESS", 1)
+        given = link.replace("127.0.0.1", outward_address() or "ADDRESS", 1)
         lines.append(f"from other machines (insert this machine's name or address): {given}")
     return lines
 
@@ -199,7 +209,6 @@ def _log_safely() -> None:
 _LARGEST = 1 << 20  # bytes
 
 _READERS: dict[str, Callable[[object, str], Any]] = {"skills": agent_card.skills_from_file}
-
 """What a file can say of an option beyond what its words can."""
 
 _TYPES: dict[Kind, tuple[type, ...]] = {
@@ -288,13 +297,14 @@ def run_relay(values: Values) -> int:
     """
     need_libraries()
     check_host(values.host)
-    key = secrets.take("key", values.key, values.key_file, secrets.RELAY_KEY)
+    key = network_links.take_secret("key", values.key, values.key_file, network_links.RELAY_KEY)
     if not is_loopback(values.host) and not key:
         raise Refused("--key-file is required if other machines can reach the relay")
     import uvicorn
 
     from acp_core.protocols.wire.network import trust
-    from acp_core.protocols.wire.serving.process import bind, more_files, reachable
+    from acp_core.protocols.wire.network.links import loopback_or
+    from acp_core.protocols.wire.serving.process import bind, more_files
     from acp_core.protocols.wire.serving.relay import Relay
 
     cert, own_key = trust.check_pair(values.tls_cert, values.tls_key) or (None, None)
@@ -305,7 +315,7 @@ def run_relay(values: Values) -> int:
         raise Refused(f"port {values.port}: {reason}") from None
     more_files()
     _say_relay(
-        f"{'https' if cert else 'http'}://{authority(reachable(values.host), made.getsockname()[1])}",
+        f"{'https' if cert else 'http'}://{authority(loopback_or(values.host), made.getsockname()[1])}",
         values.json,
     )
     config = uvicorn.Config(
@@ -324,3 +334,73 @@ def _say_relay(url: str, as_json: bool) -> None:
     else:
         say(f"the relay is ready: {url}")
     sys.stdout.flush()
+
+
+def run_bridge(values: Values) -> int:
+    """Serve the collaboration; the exit code.
+
+    Raises:
+        Refused: there is none, or it cannot be served.
+    """
+    need_libraries()
+    allowed: list[Allowed] = []
+    config = _bridge_config(values, allowed.extend)
+
+    def ready(about: Running) -> None:
+        if values.json:
+            acts = [each._asdict() for each in allowed]
+            say_json({"schema": SCHEMA, "command": "bridge", **about._asdict(), "allowed": acts})
+        else:
+            say(f"{about.name} is served: {about.http_url}")
+            say(f"to view it on another machine: {about.shown_by}")
+            for line in (*_say_allowed(allowed), *say_where(about, values.host)):
+                say(line)
+        sys.stdout.flush()
+
+    return serve(config, ready)
+
+
+def _say_allowed(allowed: list[Allowed]) -> list[str]:
+    """What who has the link can do, for the owner to read."""
+    may = "who has the link can read everything in the folder, and ask for"
+    if not allowed:
+        return [f"{may} nothing"]
+    acts = [
+        f"  {each.name}: {each.note or ', '.join(each.inputs) or 'without inputs'}"
+        for each in allowed
+    ]
+    own = "programs, commands, folders, permissions, budgets and models stay yours to choose"
+    return [f"{may}:", *acts, own]
+
+
+def _bridge_config(values: Values, tell: Callable[[list[Allowed]], object]) -> Config:
+    from acp_core.protocols.wire.bridge import KEPT, TAKEN, BridgeSetup
+    from acp_core.protocols.wire.conduct.agent import Config, Limits
+    from acp_core.protocols.wire.network import trust
+
+    folder = os.path.abspath(values.folder)
+    found = identify(values.folder, installed())
+    if found is None:
+        raise Refused(f"{values.folder}: no collaboration")
+    name = values.name or _named(folder)
+    if not is_name(name):
+        raise Refused("--name: must be 1 to 64 printable characters")
+    check_host(values.host)
+    return Config(
+        name=name,
+        description=f"{found.protocol.title}: {os.path.basename(folder)}"[:200],
+        host=values.host,
+        port=values.port,
+        http_port=values.http_port,
+        hosts=tuple(values.allow_host),
+        tls=trust.check_pair(values.tls_cert, values.tls_key),
+        bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow), tell),
+        retention=KEPT,
+        limits=Limits(message=TAKEN),
+    )
+
+
+def _named(folder: str) -> str:
+    plain = "".join(sign for sign in os.path.basename(folder) if sign.isprintable()).strip()
+    digest = hashlib.sha256(folder.encode(errors="surrogateescape")).hexdigest()[:4]
+    return f"{plain[:50] or 'folder'} bridge {digest}"

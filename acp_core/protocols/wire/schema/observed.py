@@ -1,23 +1,257 @@
-"""Shapes in which agents of other makes tell what the specification tells in one, as a table.
+"""Peers, tasks and messages as any agent may tell of them, of whatever make.
 
-Whoever reads an agent elsewhere reads by it: a card, tasks, peers, and what a stream says come out
-as the core specification has them (sections 1, 3.4, 4 and 8.2), whatever their maker calls them.
-What stands in the specification's form already stays as it is.
+``PeerSeen``, ``People`` and ``Task`` are what is relied on of them. Agents of other makes tell in
+shapes of their own what the specification tells in one (sections 1, 3.4, 4 and 8.2): ``card``,
+``task``, ``peer``, ``message`` and ``event`` bring them into its form, by a table; what has that
+form already stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files.decode import flag, text
+from acp_core.files.decode import flag, key, text, whole
+from acp_core.model.text import clean_line, unseen
 from acp_core.protocols.wire.schema import untrusted_json
-from acp_core.protocols.wire.schema.basics import ROLES, Json, time_of, time_text
-from acp_core.protocols.wire.schema.bodies import data_part, text_part
+from acp_core.protocols.wire.schema.basics import (
+    ROLES,
+    TERMINAL,
+    Json,
+    TaskState,
+    time_of,
+    time_text,
+)
+from acp_core.protocols.wire.schema.bodies import data_part, in_line, shown_text, text_part
+from acp_core.protocols.wire.schema.untrusted_json import Object, count, line_of, text_that
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSeen:
+    """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
+
+    id: str = ""
+    name: str = key(read=text_that(bool), default="?")
+    connected: bool = False
+    connected_at: str | None = key(read=text_that(bool), default=None)
+    disconnected_at: str | None = key(read=text_that(bool), default=None)
+    sent: int = key("messages_sent", read=count, default=0)
+    received: int = key("messages_received", read=count, default=0)
+    signs: bool = False
+    met: bool = False
+    trouble: str = key("error", default="")
+
+
+def _timestamp(value: object) -> float | None:
+    at = time_of(value)
+    return at.timestamp() if at else None
+
+
+@dataclass(frozen=True, slots=True)
+class PeerReport(PeerSeen):
+    """A peer as an agent reports it; ``queued_since`` is in seconds since 1970."""
+
+    queued: int = key(read=count, default=0)
+    queued_since: float | None = key(read=_timestamp, default=None)
+    raw: Object = whole()
+
+
+UNKNOWN = "unknown sender"
+"""Who sent what came over no peer's channel, and what no pinned key signed: its name is only claimed."""
+
+PERSON = "human"
+"""Who sends where the agent's owner writes to the agent itself."""
+
+CLAIMED, NOTE = "_claimed_from", "_problem"
+"""Fields of a message as programs get it: the name that it bears, and what is missing to prove it."""
+
+
+class People(NamedTuple):
+    """Who is known to an agent.
+
+    Attributes:
+        own: the agent's name.
+        called: what each peer is called, by its id: with the id where others are called the same.
+        names: all their names, folded (see `folded`).
+    """
+
+    own: str = ""
+    called: tuple[tuple[str, str], ...] = ()
+    names: frozenset[str] = frozenset()
+
+    def of(self, id: object) -> str:
+        """What a peer is called; "" where it is not known."""
+        return next((name for each, name in self.called if each == id), "")
+
+
+class Sender(NamedTuple):
+    """Who sent a message.
+
+    Attributes:
+        name: the peer's, or `UNKNOWN`.
+        claimed: another name that the message bears; "" where it bears none.
+        unowned: nobody else is known to be called so.
+    """
+
+    name: str
+    claimed: str = ""
+    unowned: bool = False
+
+    @property
+    def words(self) -> str:
+        """The name, with the claimed one beside it."""
+        return f"{self.name} (says it is {self.claimed})" if self.claimed else self.name
+
+
+def folded(name: object) -> str:
+    """A name as people read it: names that look the same fold to the same (Unicode, NFKC)."""
+    text = str(name or "")
+    if not text.isascii():
+        hidden = set(unseen(text))
+        text = unicodedata.normalize("NFKC", "".join(each for each in text if each not in hidden))
+    return " ".join(text.casefold().split())
+
+
+def people(own: str, names: Mapping[str, str]) -> People:
+    """Who is known, of the agent's name and its peers' names by their ids."""
+    called = tuple((id, called_as(own, names.values(), name, id)) for id, name in names.items())
+    return People(own, called, frozenset(map(folded, (own, *names.values()))))
+
+
+def called_as(own: str, names: Iterable[str], name: str, id: str) -> str:
+    """What a peer is called: its name, with its id where another one is called so, or the agent itself."""
+    plain = folded(name)
+    alone = plain != folded(own) and sum(folded(each) == plain for each in names) < 2
+    return name if alone else f"{name} ({id})"
+
+
+def sender(body: Json, known: People) -> Sender:
+    """Who sent a message.
+
+    Args:
+        body: the envelope, with the receiver's flags.
+        known: who is known now.
+    """
+    said = str(body.get("from") or "")
+    if body.get("_direction") == "out":
+        return Sender(said or known.own)
+    noted = body.get("_sender")
+    id = body.get("_peer_id") or body.get("_proven")
+    if isinstance(id, str):
+        called = known.of(id) or (noted if isinstance(noted, str) else "")
+        if body.get("_other_name"):
+            return Sender(called or UNKNOWN, said)
+        return Sender(called if called and (noted or called.startswith(f"{said} (")) else said)
+    if body.get("_other_name"):
+        return Sender(noted if isinstance(noted, str) else UNKNOWN, said)
+    if noted == UNKNOWN:
+        return Sender(UNKNOWN, said, unowned=True)
+    if "_peer_id" in body and not body.get("_bridge") and folded(said) in known.names:
+        return Sender(UNKNOWN, said)
+    return Sender(said)
+
+
+def handed_on(envelope: Json, flags: Json, known: People) -> Json:
+    """A message as programs get it: its ``from`` is who sent it; what it claims stands beside it."""
+    found = sender({**envelope, **flags}, known)
+    made = {**envelope, "from": found.name} if "from" in envelope or found.claimed else {**envelope}
+    if found.claimed:
+        made[CLAIMED] = found.claimed
+    if missing := unsigned(flags):
+        made[NOTE] = missing
+    return made
+
+
+def unsigned(flags: Json) -> str:
+    """That a message bears no signature although its sender signs; "" where nothing is missing."""
+    who = flags.get("_ed25519_missing")
+    return f"not signed, though {who} signs" if isinstance(who, str) else ""
+
+
+_KNOWN = {state.value for state in TaskState}
+
+_OVER = {state.value for state in TERMINAL}
+
+_LONG = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What holds parts: an input, an artifact."""
+
+    parts: object = None
+
+    @property
+    def text(self) -> str:
+        """What a reader sees of it."""
+        return shown_text(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task. Its id, status and direction are safe to show.
+
+    Attributes:
+        updated_at: as its maker wrote it; see `since`.
+        raw: all that it holds.
+    """
+
+    id: str = key(read=line_of(300), default="None")
+    status: str = key(read=line_of(20), default="None")
+    direction: str = key(read=line_of(20), default="")
+    peer_id: str = ""
+    updated_at: str = ""
+    error: str = key(read=str, default="")
+    input: Content = Content()
+    artifact: Content | None = None
+    raw: Object = whole()
+
+    @property
+    def is_whole(self) -> bool:
+        """Something can be done with it: it is called something, and is in a known state."""
+        return self.raw.get("id") == self.id != "" and self.status in _KNOWN
+
+    @property
+    def is_open(self) -> bool:
+        """Something can still follow."""
+        return self.status not in _OVER
+
+    @property
+    def asks_us(self) -> bool:
+        """It waits for an answer of the person here."""
+        return self.status == "input_required" and self.direction != "received"
+
+    @property
+    def since(self) -> datetime | None:
+        """When it changed last."""
+        return time_of(self.updated_at)
+
+    @property
+    def about(self) -> str:
+        """What it is about, safe to show."""
+        return clean_line(in_line(self.input.text), _LONG)
+
+    @property
+    def sentence(self) -> str:
+        """Its id, where it stands, and what it is about, in a line."""
+        return f"{self.id}, {self.status}" + (f": {self.about}" if self.about else "")
+
+    def is_orphan(self, met: Container[str]) -> bool:
+        """It is open and went to a peer that is not known any more: nobody reports on it.
+
+        Args:
+            met: ids of the peers to whom something can be sent.
+        """
+        return self.is_open and self.direction == "delegated" and self.peer_id not in met
+
 
 PARTIAL = "_partial"  # set on a message of which an event tells only a part
+
 _DEEP = 4  # payloads inside each other
+
 _MOST = 1000  # parts, or items of a list
 
 
@@ -131,6 +365,7 @@ def _several(values: list[Any], deep: int) -> Json | None:
 
 
 _CARD = (Shape("skills", ("skills",), _skills),)
+
 _TASK = (
     Shape("id", ("id", "task_id"), _text),
     Shape("status", ("status", "state"), _text),
@@ -142,6 +377,7 @@ _TASK = (
     Shape("message_id", ("message_id", "origin_message_id"), _text),
     Shape("direction", ("direction", "from_peer"), _whose),
 )
+
 _PEER = (
     Shape("id", ("id", "peer_id"), _text),
     Shape("name", ("name", "agent_name", "agent_card.name", "agent_card.self.name"), _text),
@@ -149,6 +385,7 @@ _PEER = (
     Shape("connected_at", ("connected_at",), _time),
     Shape("disconnected_at", ("disconnected_at",), _time),
 )
+
 _MESSAGE = (
     Shape("message_id", ("message_id", "id", "raw.message_id", "raw.id"), _text),
     Shape("ts", ("ts", "timestamp", "raw.ts", "received_at", "created_at"), _time),
@@ -159,25 +396,30 @@ _MESSAGE = (
     Shape("context_id", ("context_id", "raw.context_id"), _text),
     Shape("_direction", ("_direction", "direction", "raw.direction"), _way),
 )
+
 _ABOUT_TASK = (
     Shape("task_id", ("task_id", "task.id", "task.task_id", "id"), _text),
     Shape("ts", ("ts", "timestamp", "updated_at", "task.updated_at"), _time),
 )
+
 _STATUS = (
     *_ABOUT_TASK,
     Shape("state", ("state", "status", "task.status", "task.state"), _text),
     Shape("error", ("error", "task.error"), _error),
 )
+
 _ARTIFACT = (
     *_ABOUT_TASK,
     Shape("artifact", ("artifact", "artifacts", "task.artifact", "task.artifacts"), _content),
 )
+
 _SEEN_PEER = (
     Shape("peer_id", ("peer_id", "session_id", "peer.id"), _text),
     Shape("name", ("name", "peer_name", "agent_name", "peer.name"), _text),
     Shape("event", ("event", "state", "status"), _text),
     Shape("ts", ("ts", "timestamp"), _time),
 )
+
 _KINDS = {
     "message": "acp.message",
     "reply": "acp.reply",
@@ -194,6 +436,7 @@ _KINDS = {
     "peer": "acp.peer",
 }
 """What other agents call an event, in its name or in the ``type`` of its data."""
+
 _EVENTS: dict[str, tuple[Shape, ...]] = {
     "acp.message": _MESSAGE,
     "acp.reply": _MESSAGE,
@@ -201,6 +444,7 @@ _EVENTS: dict[str, tuple[Shape, ...]] = {
     "acp.artifact": _ARTIFACT,
     "acp.peer": _SEEN_PEER,
 }
+
 _WHOLE = ("message_id", "ts", "from", "role", "parts")
 
 

@@ -1,4 +1,4 @@
-"""A folder, watched, beside an agent that tells of it."""
+"""A collaboration in a folder, watched, and served as an agent, so that it is seen elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from acp_core.protocols.contract import Collaboration, Watched
 from acp_core.protocols.kit import owner_inputs, schema
 from acp_core.protocols.kit.owner_inputs import open_to_others
 from acp_core.protocols.kit.wording import reason
-from acp_core.protocols.wire.conduct import tasks
+from acp_core.protocols.wire import write as wire_write
 from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.read import folder_elsewhere, store
 from acp_core.protocols.wire.schema.basics import (
@@ -39,10 +39,8 @@ from acp_core.protocols.wire.schema.basics import (
 )
 from acp_core.protocols.wire.schema.bodies import data_part, text_part
 from acp_core.protocols.wire.schema.untrusted_json import encode, fields_of, objects
-from acp_core.protocols.wire.serving.requests import Call, Endpoint, Param, answer
-from acp_core.protocols.wire.write import records
-from acp_core.protocols.wire.write.database import Tx
-from acp_core.protocols.wire.write.records import Retention
+from acp_core.protocols.wire.serving.http import Call, Endpoint, Param, answer
+from acp_core.protocols.wire.write import Retention, Tx
 
 logger = logging.getLogger("acp.wire")
 
@@ -262,7 +260,7 @@ class Feed:
                               "context_id": "folder"}  # fmt: skip
             return envelope, {"_bridge": True}
 
-        records.add_message(tx, "in", _ORIGIN, id, None, make)
+        wire_write.add_message(tx, "in", _ORIGIN, id, None, make)
 
     def _write_state(self, tx: Tx, shown: Snapshot) -> None:
         self._write_turns(tx, shown)
@@ -280,21 +278,23 @@ class Feed:
             "documents": {each.id: each.version for each in shown.documents},
         }
         # Also where only something else is different, such as a finding: it is to be asked for.
-        records.add_log_entry(tx, SNAPSHOT, {**state, "ts": now_text()})
+        wire_write.add_log_entry(tx, SNAPSHOT, {**state, "ts": now_text()})
         kept = {"folder": self._key, "last": self._last, "texts": self._texts}
-        records.keep_value(tx, _KEPT, encode(kept).decode())
+        wire_write.keep_value(tx, _KEPT, encode(kept).decode())
 
     def _write_turns(self, tx: Tx, shown: Snapshot) -> None:
         now = {_turn_id(turn): turn for turn in shown.turns}
         for id, turn in now.items():
             if store.find_task(tx.db, id) is None:
                 part = text_part(f"{turn.participant}: {turn.what}")
-                task = tasks.create(tx, tasks.LOCAL, [part], id=id, context_id="folder")
-                tasks.update(tx, task, TaskState.WORKING, None, None)
+                task = wire_write.create_task(
+                    tx, wire_write.LOCAL, [part], id=id, context_id="folder"
+                )
+                wire_write.update_task(tx, task, TaskState.WORKING, None, None)
         open_tasks, _ = store.find_tasks(tx.db, store.TaskFilter(status="working"), 1000)
         for task in open_tasks:
             if str(task["id"]).startswith(TURN) and task["id"] not in now:
-                tasks.update(tx, task, TaskState.COMPLETED, None, None)
+                wire_write.update_task(tx, task, TaskState.COMPLETED, None, None)
 
 
 def _mark(event: Event) -> str:
@@ -357,8 +357,8 @@ class Acting:
             for task in found:
                 if not str(task["id"]).startswith(TURN):
                     error = "the bridge ended meanwhile: check whether the action was done"
-                    tasks.update(tx, task, TaskState.FAILED, None, error)
-                    tasks.tell(tx, task)
+                    wire_write.update_task(tx, task, TaskState.FAILED, None, error)
+                    wire_write.tell_task(tx, task)
 
         await self._agent.store.write(work)
 
@@ -366,7 +366,7 @@ class Acting:
         found, _ = await self._agent.store.read(
             lambda db: store.find_tasks(db, store.TaskFilter(status="submitted"), _PAGE)
         )
-        return next((each for each in found if each["direction"] != tasks.DELEGATED), None)
+        return next((each for each in found if each["direction"] != wire_write.DELEGATED), None)
 
     async def _work_on(self, task: Json) -> None:
         await self._enter(task, TaskState.WORKING, None, "")
@@ -387,8 +387,8 @@ class Acting:
             now = store.find_task(tx.db, task["id"])
             if now is None or TaskState(now["status"]).terminal:
                 return None
-            news = tasks.update(tx, now, state, artifact, error or None)
-            return str(now["peer_id"]) if news and tasks.tell(tx, now) else None
+            news = wire_write.update_task(tx, now, state, artifact, error or None)
+            return str(now["peer_id"]) if news and wire_write.tell_task(tx, now) else None
 
         peer_id = await self._agent.store.write(work)
         if peer_id:
@@ -562,7 +562,6 @@ BRIDGE_ENDPOINTS = (
 )
 
 KEPT = Retention(log=5_000, tasks=1_000, slack=500)
-
 """A bridge's log holds texts of documents: it keeps less of it than an agent."""
 
 TAKEN = 65_536  # bytes of what others may send to a bridge
