@@ -33,6 +33,12 @@ _RUNS = "agent.json"
 
 _LARGEST = 1 << 16
 
+_PAUSE = 0.02  # seconds between two tries
+
+TRIES, TRIES_UNANNOUNCED = 20, 250
+"""How often a start tries to get the lock. Who lists the agents that run holds it for a moment,
+on a busy machine for longer; an agent that has announced itself keeps it."""
+
 
 class AgentRunning(NotStarted):
     """An agent of that name runs already; the message is one line."""
@@ -77,14 +83,15 @@ def claimed(name: str) -> Iterator[Path]:
     folder = folder_of(name)
     modes.private_folder(folder)
     with open(folder / "lock", "a+b", opener=modes.private_opener) as file:
-        tries = 20  # who lists the agents that run holds the lock for a moment
+        tries = 0
         while not _lock_file(file):
-            tries -= 1
-            if not tries:
-                about = _read(folder / _RUNS)
+            tries += 1
+            about = _read(folder / _RUNS)
+            announced = about is not None and _may_live(about.pid)
+            if tries >= (TRIES if announced else TRIES_UNANNOUNCED):
                 other = held_by_another(folder, name, about.pid if about else None)
                 raise AgentRunning(refusal((other,)))
-            time.sleep(0.02)
+            time.sleep(_PAUSE)
         _no_longer(folder)  # one that was killed left it behind
         try:
             yield folder
@@ -118,9 +125,14 @@ def running_agents() -> list[Running]:
 
 def running_in(folder: Path) -> Running | None:
     """The agent that runs in a folder of its own, or None."""
-    about = _read(folder / _RUNS)
-    fits = about is not None and about.name == unquote(folder.name)
-    return about if fits and _is_held(folder) else None
+    for _ in range(3):
+        about = _read(folder / _RUNS)
+        if about is None or about.name != unquote(folder.name) or not _is_held(folder):
+            return None
+        if _may_live(about.pid):
+            return about
+        time.sleep(_PAUSE)  # killed: who holds the lock now takes this announcement away
+    return about  # its process is of another machine's or container's numbers
 
 
 def find_running(name: str) -> Running | None:
@@ -173,17 +185,28 @@ def _read(path: Path) -> Running | None:
 def _is_held(folder: Path) -> bool:
     try:
         with open(folder / "lock", "rb") as file:
-            return not _lock_file(file)
+            return not _lock_file(file, shared=True)  # several may look at the same time
     except OSError:
         return False
 
 
-def _lock_file(file: IO[bytes]) -> bool:
+def _may_live(pid: int) -> bool:
+    """Whether a process of this number may be there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
+def _lock_file(file: IO[bytes], *, shared: bool = False) -> bool:
     """Hold the lock as long as the file is open; False where somebody else does."""
     import fcntl
 
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
