@@ -21,8 +21,7 @@ from acp_core.protocols.locations import is_list
 from acp_tui import text
 
 if TYPE_CHECKING:
-    from acp_core.protocols.discovery import DiscoveredCollaboration
-    from acp_core.protocols.newest import NewestEvent
+    from acp_core.protocols.discovery import DiscoveredCollaboration, NewestEvent
     from acp_core.protocols.registry import Protocol
     from acp_tui.app import AcpApp
 
@@ -135,7 +134,7 @@ class Opening:
         if found is None:
             self._names = tuple(islice(self._find_names(known), MOST))
         else:
-            from acp_core.protocols.newest import newest
+            from acp_core.protocols.discovery import newest
 
             self._newest = found.key, newest(app.paths[0], found.protocol, MOST)
         return found

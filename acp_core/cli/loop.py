@@ -7,7 +7,7 @@ from dataclasses import replace
 from acp_core.agents import presets
 from acp_core.cli.output import say, warn
 from acp_core.loops import launch, process
-from acp_core.loops.acts.programs import Chosen, all_presets, spec_of
+from acp_core.loops.acts.about import Chosen, all_presets, spec_of
 from acp_core.loops.launch import LaunchError
 from acp_core.model.errors import CommandError
 from acp_core.protocols.kit.values import Values

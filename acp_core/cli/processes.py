@@ -20,8 +20,7 @@ from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import parking
-from acp_core.loops.acts.steering import bind_answer, bind_nudge
-from acp_core.loops.acts.stopping import bind_cancel, bind_stop
+from acp_core.loops.acts.steering import bind_answer, bind_cancel, bind_nudge, bind_stop
 from acp_core.loops.acts.table import ANSWER, CANCEL, NUDGE, STOP_LOOP
 from acp_core.model import Action, Outcome, OutcomeState, Preview, format
 from acp_core.model.action_spec import ActionSpec

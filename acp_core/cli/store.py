@@ -25,7 +25,7 @@ _COLUMNS = (
 
 def init(given: Values) -> int:
     """Prepare a database; say what was done, and what an administrator has to do."""
-    from acp_core.stores.postgres import health, link, schema, sqlstate_messages
+    from acp_core.stores.postgres import health, link, schema
 
     url = _database(given.url)
     connection = link.connect(url)
@@ -34,7 +34,7 @@ def init(given: Values) -> int:
     try:
         prepared = schema.prepare(connection)
     except psycopg.Error as error:
-        raise sqlstate_messages.refusal(url, error) from None
+        raise link.refusal(url, error) from None
     finally:
         connection.close()
     facts = health.examine(url)

@@ -235,9 +235,9 @@ def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Caus
     found = list(causes_of_turns(case))
     case = replace(case, found=tuple(found))
     if case.loops and not case.has_turns:
-        from acp_core.diagnosis import spending
+        from acp_core.diagnosis import loop_turns as diagnosis_loop_turns
 
-        found += spending.of_assignments(case)
+        found += diagnosis_loop_turns.of_assignments(case)
     if case.permissions:  # no fault: who asks is at work
         from acp_core.diagnosis import cards
 

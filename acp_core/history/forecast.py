@@ -2,27 +2,32 @@
 
 Everything here is worked out from cases: turns and phases that began and ended within what is
 known. A turn or a phase that lasts, or that something else cut short (a block), is no case. With
-fewer than `LEAST` cases nothing is said. Pure functions over Snapshots, stories and recordings.
+fewer than `LEAST` cases nothing is said. Clocks may go backward: what bears a time earlier than an
+event before it is taken to have happened when that event did, so that no span is negative, and none
+reaches back. Pure functions over Snapshots, stories and recordings.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from acp_core.history.clocks import forward
-from acp_core.model import Phase, PhaseState, Snapshot, Status, Turn, format
-from acp_core.model.story import Story
+from acp_core.model import Event, Phase, PhaseState, Snapshot, Status, Turn, format
+from acp_core.model.marks import marks
+from acp_core.model.story import PastTurn, Story
 
 if TYPE_CHECKING:
     from acp_core.history.schema import Seen, Span
 
 LEAST = 5
 """How many cases must be known."""
+
 TURN, PHASE = "turn", "phase"
+
 _SHORTEST = 1.0  # seconds: what took less was written by a script in one go
 
 
@@ -272,3 +277,55 @@ class _Reading:
             return min(begun)
         watched = any(span.began <= before and at <= span.until for span in self._spans)
         return at if watched else None
+
+
+def forward(
+    snapshot: Snapshot, turns: Sequence[PastTurn]
+) -> tuple[Snapshot, tuple[PastTurn, ...], str]:
+    """A collaboration and its turns with times that never go back, and what is uncertain by that.
+
+    The very same, and "", where they never did.
+    """
+    late, first = _backward(snapshot.events)
+    if not late:
+        return snapshot, tuple(turns), ""
+
+    def moved(at: datetime | None) -> datetime | None:
+        return late.get(at, at) if at is not None else None
+
+    events = tuple(each._replace(at=moved(each.at)) for each in snapshot.events)
+    phases = tuple(_phase(each, late) for each in snapshot.phases)
+    taken = tuple(each._replace(since=moved(each.since), ended=moved(each.ended)) for each in turns)
+    doubt = f"event times go backward at event {first}: durations are uncertain"
+    return replace(snapshot, events=events, phases=phases), taken, doubt
+
+
+def _phase(phase: Phase, late: Mapping[datetime, datetime]) -> Phase:
+    visits = tuple(
+        replace(
+            each,
+            entered=late.get(each.entered, each.entered) if each.entered else None,
+            left=late.get(each.left, each.left) if each.left else None,
+        )
+        for each in phase.visits
+    )
+    return replace(phase, visits=visits)
+
+
+def _backward(events: Sequence[Event]) -> tuple[dict[datetime, datetime], str]:
+    """For each time that goes back, the one that is taken instead; and the first such event's id.
+
+    Each source has a clock of its own.
+    """
+    latest: dict[str, datetime] = {}
+    found: dict[datetime, datetime] = {}
+    first = ""
+    for event in marks(events):
+        if event.at is None:
+            continue
+        before = latest.get(event.source, event.at)
+        if event.at < before:
+            found[event.at] = before
+            first = first or event.id
+        latest[event.source] = max(before, event.at)
+    return found, first

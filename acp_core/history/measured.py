@@ -16,7 +16,7 @@ from typing import NamedTuple
 from acp_core.agents.state import RunnerState
 from acp_core.history import charged, chart, wording
 from acp_core.history.chart import Chart, Level, Share
-from acp_core.history.clocks import forward
+from acp_core.history.forecast import forward
 from acp_core.history.metrics import Metrics, measure
 from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past

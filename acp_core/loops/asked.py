@@ -18,8 +18,7 @@ from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import PresetError
 from acp_core.loops import launch
 from acp_core.loops import spec as specs
-from acp_core.loops.acts.about import About
-from acp_core.loops.acts.programs import renewed
+from acp_core.loops.acts.about import About, renewed
 from acp_core.loops.acts.steering import bind_nudge
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.recording import stop_loops

@@ -28,7 +28,7 @@ from acp_core.model.errors import AcpError
 from acp_core.model.turn import Brief, TurnState
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.tool_names import tools_in
+from acp_core.protocols.kit.tools import tools_in
 
 
 def scope_of(

@@ -224,7 +224,7 @@ class Liveness:
 
 def server_of(collaboration: Collaboration, participant: str) -> ToolServer:
     """The server of a participant's tools; one without a command where none can be started."""
-    from acp_core.protocols.kit.tool_names import tools_in  # late: most programs get no tools
+    from acp_core.protocols.kit.tools import tools_in  # late: most programs get no tools
 
     names = tools_in(collaboration.protocol)
     return permissions.server(collaboration.key, participant, importable(), names)

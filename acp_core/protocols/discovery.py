@@ -1,4 +1,9 @@
-"""How collaborations are found under a path."""
+"""How collaborations are found under a path, and the newest events of one that is not read yet.
+
+To read a collaboration takes the whole log, and all that follows from it. Its end is there at
+once, and says what happens now. Nothing follows from what `newest` tells: no phase, no finding, and
+not whether an event was legal.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,11 @@ IGNORED = frozenset(
     {".git", ".hg", ".svn", ".acp", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
      ".mypy_cache", ".ruff_cache", ".pytest_cache", "site-packages", ".cache", ".Trash"}
 )  # fmt: skip
+
 DEPTH = 4  # levels of folders below a given path that discovery looks into
+
 FOLDERS = 20_000  # folders that one discovery looks into at most
+
 _TICK = 2_000_000_000  # ns: the coarsest time stamps of a file system
 
 
@@ -342,3 +350,32 @@ def _stamp(folder: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return changed if abs(time.time_ns() - changed) > _TICK else None
+
+
+class NewestEvent(NamedTuple):
+    """An event as a log holds it; texts are as they were written. ``at`` is ISO 8601, or any text."""
+
+    at: str
+    actor: str
+    kind: str
+    summary: str
+
+
+def newest(folder: Path, protocol: registry.Protocol, most: int) -> tuple[NewestEvent, ...]:
+    """The newest events of a folder, in order.
+
+    Args:
+        folder: where the collaboration is.
+        protocol: its protocol.
+        most: how many events at most.
+
+    Returns:
+        Nothing where the protocol tells none, or where they cannot be read now.
+    """
+    if protocol.newest is None:
+        return ()
+    try:
+        found: tuple[NewestEvent, ...] = registry.load(protocol.newest)(folder, most)
+    except Exception:  # what is read next says what is wrong, whoever's protocol it is
+        return ()
+    return found

@@ -69,7 +69,7 @@ class Protocol(NamedTuple):
     can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are
     the descriptions of acts that have no command of their own, so that a command that is printed for
     them names the inputs that a person must choose. ``newest`` tells the newest events of a folder that is
-    not read yet, where that costs next to nothing (see `acp_core.protocols.newest`).
+    not read yet, where that costs next to nothing (see `acp_core.protocols.discovery`).
     """
 
     name: str

@@ -1,12 +1,16 @@
-"""What a shared folder knows of its store: ``.acp/share.json`` and ``.acp/base.json``.
+"""What a shared folder, and this account, know of its store: address, last reading, state at a tip.
 
-The first names the store; it binds only as far as this account has pinned the same address in its
-own configuration, because agents can write in the folder. The second is the manifest of what was
-last read from the store: what differs from it was changed here. Standard library only.
+``.acp/share.json`` names the store; it binds only as far as this account has pinned the same
+address in its own configuration, because agents can write in the folder. ``.acp/base.json`` is the
+manifest of what was last read from the store: what differs from it was changed here. What this
+account knows of a tip (`TipCache`) lies in its own cache folder, so that an append need not ask
+before it publishes, and whoever writes in the folder cannot make a host believe in a lease;
+publishing is refused where the store has moved on. Standard library only.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -20,17 +24,23 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
+from acp_core.person.paths import cache_folder
 from acp_core.person.pins import pin_of, pins_folder
 from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address, BadAddress, parse
-from acp_core.stores.engine import Lease, Tip, decode_lease, encode_lease, lease_file
+from acp_core.stores.engine import Commit, Lease, Tip, decode_lease, encode_lease, lease_file
 from acp_core.stores.tree import Tree
 
 SHARE, BASE, LOCK = ".acp/share.json", ".acp/base.json", ".acp/lock"
+
 LEASES = ".acp/leases"
+
 _SHARE_VERSION = 1
+
 _SHARE_SCHEMA, _BASE_SCHEMA = f"acp.share/{_SHARE_VERSION}", "acp.base/1"
+
 _LIMIT = 4 << 20
+
 _LOCK_PATIENCE = 60.0
 
 
@@ -348,3 +358,37 @@ def newer_share(value: Any) -> str:
         f"the folder was shared by a newer acp (format {int(version[:9])}, this one knows {_SHARE_VERSION}): "
         "update acp on this machine"
     )
+
+
+_LARGEST_CACHE = 16 << 20
+
+
+class TipCache:
+    """What is known of one collaboration."""
+
+    def __init__(self, address: Address) -> None:
+        name = hashlib.sha256(address.text.encode()).hexdigest()[:32]
+        self._path = cache_folder() / "known" / f"{name}.json"
+
+    def at(self, tip: Tip) -> Commit | None:
+        """What stands at a tip beside log and documents; None where that is not known."""
+        try:
+            value: Any = json.loads(read_bounded(self._path, _LARGEST_CACHE))
+            if value["tip"] != tip._asdict():
+                return None
+            leases = [decode_lease(each.encode()) for each in value["leases"]]
+            protocol = base64.b64decode(value["protocol"])
+        except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+        return Commit(tip, b"", protocol, {}, {each.participant: each for each in leases if each})
+
+    def keep(self, tip: Tip, protocol: bytes, leases: Mapping[str, Lease]) -> None:
+        """Keep it for the next call; without a cache folder nothing is kept."""
+        value = {
+            "tip": tip._asdict(),
+            "protocol": base64.b64encode(protocol).decode(),
+            "leases": [encode_lease(each).decode() for each in leases.values()],
+        }
+        with contextlib.suppress(OSError):
+            modes.private_folder(self._path.parent)
+            atomic.replace(self._path, json.dumps(value).encode(), sync=False, private=True)

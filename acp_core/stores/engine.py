@@ -4,7 +4,8 @@ A store holds collaborations. Of each it keeps the log, byte for byte, the docum
 which participant (leases), which hosts take part, and what they ask of each other. All changes of
 one collaboration follow one another: each is made under a `Tip`, and refused where the
 collaboration has moved on meanwhile. Whatever was read under that tip, a lease for instance, is
-therefore still so when the change is in.
+therefore still so when the change is in. `FAULT_POINTS` are the steps of publishing and of writing
+what was read where a kill makes a difference: tests fail there, in processes of their own.
 
 All calls block. An engine is used by one thread at a time. Standard library only.
 """
@@ -422,4 +423,67 @@ class Listing(Protocol):
 
     def close(self) -> None:
         """Let go of the connection, unless others use it."""
+        ...
+
+
+FAULT_POINTS = (
+    "before pending",
+    "before publish",
+    "after publish",
+    "before document",
+    "before log",
+    "before protocol",
+    "before base",
+    "after base",
+)
+"""Every step by name: before the key is kept, before and after the store is asked, then before each
+kind of local file; an engine may name more, beginning with its own name."""
+
+
+class FaultPoints:
+    """Who is called at each step; nobody, unless a test says so."""
+
+    def __init__(self) -> None:
+        self.listener: Callable[[str], object] | None = None
+
+    def __call__(self, name: str) -> None:
+        """A step is reached."""
+        if self.listener is not None:
+            self.listener(name)
+
+
+fault_point = FaultPoints()
+"""``reach("before publish")`` says that this comes next."""
+
+
+Tips = Callable[[], Mapping[str, str]]
+"""Tells where collaborations stand here: the id of the `Tip`, by their own ids."""
+
+
+class StoreNews(Protocol):
+    """News of one store. For one thread at a time, which need not be that of its engines."""
+
+    def wait(self, tips: Tips, seconds: float) -> frozenset[str]:
+        """Wait until there may be news, at most so long; the collaborations of which there may be.
+
+        Args:
+            tips: tells where each that is asked for stands here.
+            seconds: how long.
+
+        Raises:
+            SharingError: the store does not answer.
+        """
+        ...
+
+    def beat(self, host: str, ids: frozenset[str]) -> None:
+        """Say that a host lives, where the store keeps a time for that.
+
+        Args:
+            host: its name.
+            ids: the collaborations in which its loops take part.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held."""
         ...

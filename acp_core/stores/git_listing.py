@@ -1,7 +1,8 @@
-"""All collaborations of a git repository: their logs, fetched in one call, as often as somebody looks.
+"""All collaborations of a git repository: their logs, news of them, and whether there are too many.
 
 The refs come into a corner of the object store that no folder's engine uses, and those that are
-gone there go here, too. Nothing is written into a folder, and no document is read.
+gone there go here, too. Nothing is written into a folder, and no document is read. Each push lists
+all branches of a repository, so that too many make all of them slow.
 """
 
 from __future__ import annotations
@@ -13,17 +14,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acp_core.stores import git_command
-from acp_core.stores.address import Address, BadAddress, checked_id
-from acp_core.stores.engine import Acting, Listed, Standing, StoreRefused, decode_lease
+from acp_core.stores.address import GIT, Address, BadAddress, checked_id
+from acp_core.stores.engine import (
+    Acting,
+    Listed,
+    SharingError,
+    Standing,
+    StoreRefused,
+    Tips,
+    decode_lease,
+)
 from acp_core.stores.git_objects import ObjectStore
 
 LOOK, SLOW_LOOK = 1.0, 5.0  # seconds between two looks; over ssh that is not kept open
+
 MOST = 5_000  # collaborations that are listed
+
 _LARGEST_LOG = 64 << 20
+
 _LARGEST = 4 << 20  # bytes of protocol.json
+
 _SMALL = 64 << 10  # of a lease
+
 _MOST_LEASES = 64
+
 _REMOTE, _LOCAL = "refs/heads/acp", "refs/listed"
+
 _REF = re.compile(rf"{_LOCAL}/(?P<id>[^ ]+)/log (?P<commit>[0-9a-f]{{40}}(?:[0-9a-f]{{24}})?)")
 
 
@@ -187,3 +203,82 @@ def _entries(tree: bytes, digest: int) -> Iterator[tuple[bytes, str]]:
         name = tree[at:end].partition(b" ")[2]
         yield name, tree[end + 1 : end + 1 + digest].hex()
         at = end + 1 + digest
+
+
+MOST_BRANCHES = 500
+
+
+def advice_on_branches(address: Address) -> str:
+    """What is said of a store that holds too many; "" of any other, and where it cannot be seen."""
+    if address.engine != GIT:
+        return ""
+    objects = ObjectStore(address.url)
+    try:
+        with objects.held():
+            count = len(objects.remote_refs("refs/heads/acp/*/log"))
+    except SharingError:
+        return ""
+    if count <= MOST_BRANCHES:
+        return ""
+    return (
+        f"The repository holds {count} collaborations, and each push lists them all: use one repository for each "
+        "project."
+    )
+
+
+NEWS_LOOK, SLOW_NEWS_LOOK = 1.0, 5.0  # seconds between two looks; over ssh that is not kept open
+
+QUIET_NEWS_LOOK, NEWS_QUIET = 1.5, 60.0  # the same where nothing has come for so many seconds
+
+_NEWS_REFS = "refs/heads/acp/"
+
+
+class GitNews:
+    """A look at the branches of acp in a repository, in one call, which fetches nothing.
+
+    One look is one run of git, whatever the number of collaborations; a fetch of as many refs takes
+    twice the processor time, and holds up who publishes from this machine.
+
+    Args:
+        address: of the repository.
+        host: this host: what it is asked for is news, too.
+    """
+
+    def __init__(self, address: Address, host: str) -> None:
+        self._url = address.url
+        self._objects = ObjectStore(address.url)
+        self._request = f"/ask/{host}"
+        self._next = 0.0
+        self._changed = time.monotonic()
+        self._refs: dict[str, str] = {}  # where each branch stood
+
+    def wait(self, tips: Tips, seconds: float) -> frozenset[str]:
+        """See `StoreNews.wait`."""
+        now = time.monotonic()
+        if self._next > now + seconds:
+            time.sleep(seconds)
+            return frozenset()
+        time.sleep(max(0.0, self._next - now))
+        began = time.monotonic()
+        self._next = began + SLOW_NEWS_LOOK  # where it fails
+        refs = self._objects.remote_refs(f"{_NEWS_REFS}*")
+        before, self._refs = self._refs, refs
+        if refs != before:
+            self._changed = began
+        if git_command.is_ssh(self._url) and time.monotonic() - began >= 0.1:
+            pause = SLOW_NEWS_LOOK
+        else:
+            pause = NEWS_LOOK if began - self._changed < NEWS_QUIET else QUIET_NEWS_LOOK
+        self._next = began + pause
+        return frozenset(
+            id
+            for id, tip in tips().items()
+            if refs.get(f"{_NEWS_REFS}{id}/log") != tip
+            or before.get(asked := f"{_NEWS_REFS}{id}{self._request}") != refs.get(asked)
+        )
+
+    def beat(self, host: str, ids: frozenset[str]) -> None:
+        """See `StoreNews.beat`: a repository keeps no time."""
+
+    def close(self) -> None:
+        """See `StoreNews.close`."""

@@ -19,7 +19,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.stores import tree as stores_tree
-from acp_core.stores.base import Base, Entry, digest, write_base, write_leases
+from acp_core.stores.base import Base, Entry, TipCache, digest, write_base, write_leases
 from acp_core.stores.engine import (
     Commit,
     Engine,
@@ -27,10 +27,9 @@ from acp_core.stores.engine import (
     NotInStore,
     SharingError,
     Tip,
+    fault_point,
     rewritten,
 )
-from acp_core.stores.fault_points import fault_point
-from acp_core.stores.tip_cache import Known
 from acp_core.stores.tree import Tree
 
 LOG, PROTOCOL = "events.jsonl", "protocol.json"
@@ -73,7 +72,7 @@ def bring(
     allowed: Callable[[bytes, bytes], Callable[[str], bool]],
     *,
     strict: bool = False,
-    known: Known | None = None,
+    known: TipCache | None = None,
 ) -> Done:
     """Read what has changed in the store, and write it here. The folder is held by the caller.
 

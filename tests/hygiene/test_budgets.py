@@ -98,7 +98,7 @@ from pathlib import Path
 import acp_tui.app
 from acp_core.person.attention import Attention
 from acp_core.protocols.discovery import Explorer, identify
-from acp_core.protocols.newest import newest
+from acp_core.protocols.discovery import newest
 from acp_core.protocols.registry import bundled
 folder = Path(sys.argv[1])
 assert newest(folder, identify(folder, bundled()).protocol, 10)

@@ -19,7 +19,7 @@ from acp_core.cli.main import run as acp_main
 from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.files import claims, mounts, owners
 from acp_core.loops import launch, process
-from acp_core.loops.acts.stopping import bind_stop
+from acp_core.loops.acts.steering import bind_stop
 from acp_core.loops.launch import LaunchError
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.binding import Location

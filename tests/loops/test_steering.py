@@ -11,8 +11,7 @@ import pytest
 
 from acp_core.agents.state import Phase
 from acp_core.cli.main import run as acp_main
-from acp_core.loops.acts.steering import bind_nudge
-from acp_core.loops.acts.stopping import bind_cancel
+from acp_core.loops.acts.steering import bind_cancel, bind_nudge
 from acp_core.loops.acts.table import CANCEL
 from acp_core.model import OutcomeState, Preview
 from acp_core.model.clock import utc_now

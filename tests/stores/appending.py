@@ -11,8 +11,15 @@ import random
 import sys
 import time
 
-from acp_core.stores.engine import Change, Commit, InDoubt, StoreUnreachable, Tip, TipMoved
-from acp_core.stores.fault_points import fault_point
+from acp_core.stores.engine import (
+    Change,
+    Commit,
+    InDoubt,
+    StoreUnreachable,
+    Tip,
+    TipMoved,
+    fault_point,
+)
 from acp_core.stores.postgres import link
 from acp_core.stores.postgres.engine import PostgresEngine
 from tests.stores.databases import engine

@@ -1,6 +1,6 @@
 """`acp` that is killed, or fails, at a named step: ``python -m tests.stores.process STEP ARGUMENTS``.
 
-The steps are those of `acp_core.stores.fault_points`; ``STEP:2`` means the second time that it is reached,
+The steps are those of `acp_core.stores.engine`; ``STEP:2`` means the second time that it is reached,
 ``STEP=stop`` stops the process there (SIGSTOP) instead of killing it, ``STEP=full`` has the disk full.
 """
 
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-from acp_core.stores.fault_points import fault_point
+from acp_core.stores.engine import fault_point
 
 
 class At:

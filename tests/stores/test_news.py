@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from acp_core.stores import news
+from acp_core.stores import opening
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change
 from acp_core.stores.git import GitEngine
-from acp_core.stores.news import LOOK, QUIET, QUIET_LOOK, GitNews
+from acp_core.stores.git_listing import NEWS_LOOK, NEWS_QUIET, QUIET_NEWS_LOOK, GitNews
 from tests.stores.hosts import repository
 
 
@@ -31,7 +31,7 @@ def test_a_quiet_repository_is_looked_at_less_often_until_something_changes(
 ) -> None:
     store, clock = repository(tmp_path), Clock()
     fake = SimpleNamespace(monotonic=lambda: clock.now, sleep=clock.sleep)
-    monkeypatch.setattr(news, "time", fake)
+    monkeypatch.setattr(opening, "time", fake)
     engine = GitEngine(parse(f"{store}#one"))
     line = json.dumps({"seq": 1}).encode() + b"\n"
     tips = {"one": engine.publish(None, Change(line, line, 1, b"{}")).id}
@@ -44,12 +44,12 @@ def test_a_quiet_repository_is_looked_at_less_often_until_something_changes(
 
     pause()
     begun = clock.now
-    while clock.now < begun + QUIET:
-        assert pause() == LOOK
-    assert [pause() for _ in range(3)] == [QUIET_LOOK] * 3
+    while clock.now < begun + NEWS_QUIET:
+        assert pause() == NEWS_LOOK
+    assert [pause() for _ in range(3)] == [QUIET_NEWS_LOOK] * 3
 
     more = json.dumps({"seq": 2}).encode() + b"\n"
     tip = engine.publish(engine.read(None).tip, Change(line + more, more, 2, b"{}"))
     assert heard.wait(lambda: tips, 5.0) == {"one"}
     tips["one"] = tip.id
-    assert pause() == LOOK
+    assert pause() == NEWS_LOOK

@@ -22,15 +22,16 @@ from acp_core.files.secrets import mask_command
 from acp_core.loops import launch, wording
 from acp_core.loops import spec as specs
 from acp_core.loops.acts import table
-from acp_core.loops.acts.about import About, one_of
-from acp_core.loops.acts.programs import (
+from acp_core.loops.acts.about import (
     BEFORE,
     LIKE,
+    About,
     Chosen,
     all_presets,
     installed,
     installed_first,
     missing,
+    one_of,
     renewed,
     spec_of,
 )

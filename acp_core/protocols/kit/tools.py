@@ -30,7 +30,7 @@ from acp_core.model.action_spec import (
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean
-from acp_core.protocols import locations
+from acp_core.protocols import locations, registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import schema
 from acp_core.protocols.kit.binding import Context, Location, bind, bound
@@ -411,3 +411,9 @@ def asking(context: Context, now: datetime) -> Action:
         return Outcome(OutcomeState.DONE, f"{safe(given.by)} answers: {clean(given.message)}")
 
     return bound(ASK_HUMAN, context, preview, ask)
+
+
+def tools_in(protocol: str) -> tuple[str, ...]:
+    """The names of the tools of a protocol's participants, without those that wait for a turn."""
+    known = next((each for each in registry.installed() if each.name == protocol), None)
+    return tuple(each.name for each in tools_of(known, waits=False)) if known else ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.model.text import clean_line
 from acp_core.stores.engine import SharingError
-from acp_core.stores.postgres import link, schema, sqlstate_messages
+from acp_core.stores.postgres import link, schema
 
 if TYPE_CHECKING:
     from acp_core.stores.postgres.link import Connection
@@ -49,7 +49,7 @@ def examine(url: str) -> list[Fact]:
     try:
         return list(_facts(url, connection))
     except psycopg.Error as error:
-        return [Fact("connection", "lost", sqlstate_messages.reason(error))]
+        return [Fact("connection", "lost", link.reason(error))]
     finally:
         connection.close()
 
@@ -97,7 +97,7 @@ def _tables(url: str, connection: Connection, account: str, is_super: bool) -> I
         yield Fact("tables", "none" if not found else f"version {found}", str(error))
         return
     except psycopg.Error as error:
-        yield Fact("tables", "not readable", str(sqlstate_messages.refusal(url, error)))
+        yield Fact("tables", "not readable", str(link.refusal(url, error)))
         return
     yield Fact("tables", f"version {found}")
     rights = connection.execute(_RIGHTS).fetchone()

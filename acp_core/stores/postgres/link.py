@@ -1,7 +1,10 @@
-"""The connection of this process to a database: one for all collaborations there, made again when it is lost.
+"""The connection of this process to a database, and what the refusals of its server mean.
 
-Everything that is said goes through `Link.run`, one thread at a time. Who waits for news does not
-hold the connection: it watches the socket (see `acp_core.stores.postgres.link`).
+There is one for all collaborations there, made again when it is lost. Everything that is said goes
+through `Link.run`, one thread at a time. Who waits for news does not hold the connection: it
+watches the socket (`Line`, `Subscription`). Refusals are told by their codes (PostgreSQL, "Error
+Codes", SQLSTATE). libpq gives none for a connection that was not made: then its English words are
+looked at, and what is not known counts as unreachable.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import select
 import socket
 import threading
@@ -18,9 +22,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from acp_core.files import owners
 from acp_core.model.text import clean_line
-from acp_core.stores.address import BadAddress
-from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
-from acp_core.stores.postgres import schema, sqlstate_messages
+from acp_core.stores.address import BadAddress, without_password
+from acp_core.stores.engine import InDoubt, SharingError, StoreRefused, StoreUnreachable, TipMoved
+from acp_core.stores.postgres import schema
+
+if TYPE_CHECKING:
+    import psycopg
 
 if TYPE_CHECKING:
     import psycopg
@@ -89,7 +96,7 @@ class Link:
             try:
                 return self.run_once(work)
             except InDoubt as again:
-                raise sqlstate_messages.unreachable(self.url, str(again)) from None
+                raise unreachable(self.url, str(again)) from None
 
     def run_once(self, work: Callable[[Connection], T]) -> T:
         """Do something over the connection, once.
@@ -106,11 +113,11 @@ class Link:
                 with self._watchdog.over(connection.fileno()):
                     return work(connection)
             except psycopg.Error as error:
-                if connection.closed or sqlstate_messages.was_cut(error):
+                if connection.closed or was_cut(error):
                     self._drop()
-                    raise InDoubt(sqlstate_messages.reason(error)) from None
+                    raise InDoubt(reason(error)) from None
                 _roll_back(connection)
-                raise sqlstate_messages.refusal(self.url, error) from None
+                raise refusal(self.url, error) from None
             except UnicodeEncodeError as error:
                 _roll_back(connection)
                 raise StoreRefused(f"the store takes no such text: {error.reason}") from None
@@ -160,9 +167,7 @@ class Link:
                 self._connection = self._connect()
             except SharingError as error:
                 patience = GRACE if self.made else 0.0
-                if time.monotonic() - began >= (
-                    _STARTING if sqlstate_messages.is_starting(error) else patience
-                ):
+                if time.monotonic() - began >= (_STARTING if is_starting(error) else patience):
                     raise
                 time.sleep(next(pauses, _PAUSES[-1]))
             else:
@@ -180,7 +185,7 @@ class Link:
             connection.execute(f"listen {CHANNEL}")
         except psycopg.Error as error:
             connection.close()
-            raise sqlstate_messages.refusal(self.url, error) from None
+            raise refusal(self.url, error) from None
         except BaseException:
             connection.close()
             raise
@@ -210,20 +215,18 @@ def connect(url: str) -> Connection:
     try:
         given = conninfo_to_dict(url)
     except psycopg.Error as error:
-        raise BadAddress(
-            f"{clean_line(url, 200)} is refused: {sqlstate_messages.reason(error)}"
-        ) from None
+        raise BadAddress(f"{clean_line(url, 200)} is refused: {reason(error)}") from None
     try:
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
         name = given.get("application_name") or f"acp {owners.host()}"[:60]
         connection = psycopg.connect(url, autocommit=True, application_name=str(name), **missing)
     except psycopg.Error as error:
-        raise sqlstate_messages.not_connected(url, error) from None
+        raise not_connected(url, error) from None
     try:
         _set_up(connection)
     except psycopg.Error as error:
         connection.close()
-        raise sqlstate_messages.refusal(url, error) from None
+        raise refusal(url, error) from None
     return connection
 
 
@@ -469,3 +472,86 @@ def send(connection: Connection, name: str, revision: int) -> None:
     notice = f"begin; set local synchronous_commit = off; notify acp, '{name} {revision}'; commit"
     with contextlib.suppress(psycopg.Error):
         connection.execute(notice.encode())
+
+
+_TURNED_AWAY = re.compile(
+    r"authentication failed|no pg_hba\.conf entry|no password supplied|does not exist|permission denied for database"
+    r"|is not permitted to log in|not currently accepting connections|certificate|definition of service"
+    r"|service file|server does not support SSL|requirepeer"
+)
+
+_SAYS_IT_STARTS = re.compile(
+    r"the database system is (starting up|not yet accepting connections|in recovery mode|shutting down)"
+)
+
+_BUSY = {"55P03", "57014"}  # a lock, or a statement, took too long
+
+_RACED = {"40001", "40P01"}  # serialization, deadlock
+
+_NO_SCHEMA = {"3F000", "42P01", "42703", "42883"}
+
+_KEY_USED = "event_key"
+
+_DOUBT = "40003"  # statement completion unknown
+
+_NEEDS_OTHER_SERVER = {"25006"}
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what a server or libpq says, as one safe line without a password."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = (
+        lines[-1] if lines and "Multiple connection attempts" in lines[0] else " ".join(lines[:1])
+    )
+    said = re.sub(r"^connection (failed: )+", "", said)
+    return clean_line(without_password(said), 300) or type(error).__name__
+
+
+def unreachable(url: str, said: str) -> StoreUnreachable:
+    """The store did not answer."""
+    return StoreUnreachable(f"the store {clean_line(url, 300)} cannot be reached ({said})")
+
+
+def is_starting(error: SharingError) -> bool:
+    """Whether a server says that it will answer soon (in English: libpq gives no code)."""
+    return bool(_SAYS_IT_STARTS.search(str(error)))
+
+
+def was_cut(error: psycopg.Error) -> bool:
+    """Whether an error means that nobody is there any more, and not that something is refused."""
+    code = error.sqlstate
+    if code is None:
+        return type(error).__name__ in ("OperationalError", "InterfaceError")
+    return code.startswith(("08", "57P")) or code == _DOUBT
+
+
+def not_connected(url: str, error: psycopg.Error) -> SharingError:
+    """Why no connection was made."""
+    said = reason(error)
+    if _TURNED_AWAY.search(str(error)) and "No such file or directory" not in str(error):
+        return StoreRefused(f"the store refused it: {said}")
+    return unreachable(url, said)
+
+
+def refusal(url: str, error: psycopg.Error) -> SharingError:
+    """What an error of a statement means: nothing was changed by it."""
+    code, said = error.sqlstate or "", reason(error)
+    if was_cut(error):
+        return unreachable(url, said)
+    if code in _BUSY:
+        return unreachable(url, f"it is busy: {said}")
+    if code in _RACED:
+        return TipMoved("another program changed it at the same time")
+    if code in _NO_SCHEMA:
+        return StoreRefused(
+            f"{clean_line(url, 300)} is not prepared for acp: run `acp store init {clean_line(url, 300)}`"
+        )
+    if code == "42501":
+        return StoreRefused(
+            f"the store refused it: {said} (is your role a member of acp_writer? see `acp doctor`)"
+        )
+    if code in _NEEDS_OTHER_SERVER:
+        return StoreRefused(f"the store refused it: {said} (a replica? name the main server)")
+    if error.diag.constraint_name == _KEY_USED:
+        return StoreRefused("the store refused it: the log holds an event with this sender and key")
+    return StoreRefused(f"the store refused it: {said}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols import registry
-from acp_core.protocols.newest import NewestEvent, newest
+from acp_core.protocols.discovery import NewestEvent, newest
 from tests.protocols.folder.support import UPTO, make_v1, make_v2, say
 from tests.support.toy import PROTOCOL as TOY
 

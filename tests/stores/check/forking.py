@@ -252,7 +252,7 @@ def _be(request: Mapping[str, Any]) -> NoReturn:
 def _command(request: Mapping[str, Any]) -> int:
     import tempfile
 
-    from acp_core.stores.fault_points import fault_point
+    from acp_core.stores.engine import fault_point
     from acp_tui.__main__ import main
     from tests.faults.clocks import jumped
     from tests.stores.process import At

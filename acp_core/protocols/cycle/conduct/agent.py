@@ -31,7 +31,7 @@ from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.write import layout
-from acp_core.protocols.kit.tool_names import tools_in
+from acp_core.protocols.kit.tools import tools_in
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
 _PAUSE = 0.5  # seconds between two looks whether another orchestrator's program has ended

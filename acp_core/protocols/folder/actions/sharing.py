@@ -25,7 +25,7 @@ from acp_core.protocols.kit.command_line import say, warn
 from acp_core.protocols.kit.parser import confirmed, say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
-from acp_core.stores import asking, branch_limit, hosts
+from acp_core.stores import asking, git_listing, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.opening import open_engine
 
@@ -152,7 +152,7 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
         said.append("Only acp can append now.")
     if done:
         said.append(_shared_sentence(done))
-        said.append(branch_limit.advice(done.address))
+        said.append(git_listing.advice_on_branches(done.address))
     return safe(" ".join(filter(None, said))), done
 
 

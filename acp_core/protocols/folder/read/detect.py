@@ -10,9 +10,9 @@ from pathlib import Path
 
 from acp_core.files import mirrored
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
+from acp_core.protocols.discovery import NewestEvent
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.newest import NewestEvent
 
 _KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
 

@@ -43,13 +43,19 @@ from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address
-from acp_core.stores.base import Base, Entry, digest
-from acp_core.stores.engine import Change, Engine, Lease, StoreUnreachable, Tip, TipMoved
-from acp_core.stores.fault_points import fault_point
+from acp_core.stores.base import Base, Entry, TipCache, digest
+from acp_core.stores.engine import (
+    Change,
+    Engine,
+    Lease,
+    StoreUnreachable,
+    Tip,
+    TipMoved,
+    fault_point,
+)
 from acp_core.stores.hosts import LeaseElsewhere
 from acp_core.stores.materialise import Done, bring, changed_here
 from acp_core.stores.opening import open_engine
-from acp_core.stores.tip_cache import Known
 from acp_core.stores.tree import Tree
 
 _TRIES = 20
@@ -98,7 +104,7 @@ def publish(
     """Append an event by an engine that is open; see `append`."""
     host = hosts.this_host()
     until = time.monotonic() + _PATIENCE
-    known = Known(address)
+    known = TipCache(address)
     with manifests.held(request.folder):
         for number in range(1, _TRIES + 1):
             try:
@@ -125,7 +131,7 @@ def publish(
 
 
 def _first(
-    request: Request, engine: Engine, host: str, now: Callable[[], datetime], known: Known | None
+    request: Request, engine: Engine, host: str, now: Callable[[], datetime], known: TipCache | None
 ) -> Ready:
     """Make the event under what is known; where that speaks against it, ask the store.
 
@@ -140,7 +146,7 @@ def _first(
 
 
 def _ready(
-    request: Request, engine: Engine, host: str, now: datetime, known: Known | None
+    request: Request, engine: Engine, host: str, now: datetime, known: TipCache | None
 ) -> Ready:
     """Read what the store holds, and make the event under it. Publishes nothing.
 

@@ -22,7 +22,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
-from acp_core.protocols.kit.tool_names import tools_in
+from acp_core.protocols.kit.tools import tools_in
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan

@@ -35,7 +35,7 @@ from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, obj, 
 from acp_core.protocols.governed.schema.config import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import turn_processes
-from acp_core.protocols.kit.tool_names import tools_in
+from acp_core.protocols.kit.tools import tools_in
 
 _LATE = "the turn's deadline has passed"
 
