@@ -39,7 +39,7 @@ MOVED = {
     "acp_core.human_journal": "acp_core.person.journal",
     "acp_core.invalid": f"{_KIT}.schema",
     "acp_core.kept": _TRACKED,
-    "acp_core.loading": f"{_KIT}.documents",
+    "acp_core.loading": f"{_KIT}.reading",
     "acp_core.locations": "acp_core.protocols.locations",
     "acp_core.loop_words": "acp_core.loops.wording",
     "acp_core.manual": f"{_KIT}.parser",
@@ -61,14 +61,18 @@ MOVED = {
     },
     f"{_CONTRACT}.discover": f"{_DISCOVERY}.discover",
     f"{_CONTRACT}.Found": f"{_DISCOVERY}.DiscoveredCollaboration",
+    f"{_KIT}.diagnosis.Case": f"{_KIT}.diagnosis.DiagnosisContext",
+    f"{_KIT}.diagnosis.Stranger": f"{_KIT}.diagnosis.UnmanagedProcess",
+    "acp_core.protocols.newest": _DISCOVERY,
     f"{_TRACKED}.Kept": f"{_TRACKED}.TrackedFile",
     f"{_TRACKED}.Told": f"{_TRACKED}.PastLog",
     **{
         f"{_KIT}.{was}": f"{_KIT}.{now}"
         for was, now in (
-            ("confirmation", "parser"), ("described", "command"), ("manual", "parser"), ("offers", "mirroring"),
-            ("options", "fast_args"), ("printing", "parser"), ("quick", "fast_args"), ("steady", "consistent_read"),
-            ("taking_part", "tools"), ("unseen_text", "findings"), ("validation", "schema"),
+            ("confirmation", "parser"), ("described", "command"), ("documents", "reading"), ("manual", "parser"),
+            ("offers", "mirroring"), ("options", "fast_args"), ("printing", "parser"), ("quick", "fast_args"),
+            ("snapshots", "reading"), ("steady", "reading"), ("taking_part", "tools"), ("tool_names", "tools"),
+            ("unseen_text", "findings"), ("validation", "schema"),
         )
     },
     **{
