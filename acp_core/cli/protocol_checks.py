@@ -39,7 +39,7 @@ MOVED = {
     "acp_core.human_journal": "acp_core.person.journal",
     "acp_core.invalid": f"{_KIT}.schema",
     "acp_core.kept": _TRACKED,
-    "acp_core.loading": f"{_KIT}.reading",
+    "acp_core.loading": f"{_KIT}.documents",
     "acp_core.locations": "acp_core.protocols.locations",
     "acp_core.loop_words": "acp_core.loops.wording",
     "acp_core.manual": f"{_KIT}.parser",
@@ -69,9 +69,9 @@ MOVED = {
     **{
         f"{_KIT}.{was}": f"{_KIT}.{now}"
         for was, now in (
-            ("confirmation", "parser"), ("described", "command"), ("documents", "reading"), ("manual", "parser"),
+            ("confirmation", "parser"), ("described", "command"), ("manual", "parser"),
             ("offers", "mirroring"), ("options", "fast_args"), ("printing", "parser"), ("quick", "fast_args"),
-            ("snapshots", "reading"), ("steady", "reading"), ("taking_part", "tools"), ("tool_names", "tools"),
+            ("steady", "snapshots"), ("taking_part", "tools"), ("tool_names", "tools"),
             ("unseen_text", "findings"), ("validation", "schema"),
         )
     },

@@ -1,6 +1,6 @@
 """How a cycle gets stuck, and what a person can do about it.
 
-Each cause is a small function of what was read and of a `Case`. Source: development cycle
+Each cause is a small function of what was read and of a `DiagnosisContext`. Source: development cycle
 specification, "Dependency Resolution", "Conflict Resolution" and "Escalation Path".
 """
 

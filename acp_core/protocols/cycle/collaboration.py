@@ -27,8 +27,9 @@ from acp_core.protocols.cycle.schema import Object, Project
 from acp_core.protocols.cycle.view import build, documents
 from acp_core.protocols.cycle.view import story as past
 from acp_core.protocols.cycle.write import guard
+from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
-from acp_core.protocols.kit.reading import loaded, steadily, with_parts_of
+from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 
 if TYPE_CHECKING:
     from acp_core.protocols.cycle.actions.common import OpenProject

@@ -41,8 +41,9 @@ from acp_core.protocols.governed.schema import HOOK_AUDIT
 from acp_core.protocols.governed.view.initiative import initiative_snapshot
 from acp_core.protocols.governed.view.run import run_snapshot
 from acp_core.protocols.governed.write.checkpoint import RUNS
+from acp_core.protocols.kit.documents import kind_of, loaded
 from acp_core.protocols.kit.findings import UnseenText
-from acp_core.protocols.kit.reading import kind_of, loaded, steadily, with_parts_of
+from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext

@@ -1,6 +1,6 @@
 """What causes are found by: everything that was seen of a collaboration, and a clock.
 
-A cause is a small function of a `Case`. It asks the clock whether something has lasted long
+A cause is a small function of a `DiagnosisContext`. It asks the clock whether something has lasted long
 enough; the clock remembers when a "not yet" becomes a "yes", so that somebody looks again then.
 Standard library only.
 """

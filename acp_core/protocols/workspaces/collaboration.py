@@ -17,8 +17,9 @@ from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
-from acp_core.protocols.kit.reading import loaded, steadily, with_parts_of
+from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.past import tracked_files
 from acp_core.protocols.workspaces.read import scan

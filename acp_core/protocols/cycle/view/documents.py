@@ -15,7 +15,7 @@ from acp_core.model import Document, DocumentText
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Cycle, Project, Version
-from acp_core.protocols.kit.reading import LIMIT, document
+from acp_core.protocols.kit.documents import LIMIT, document
 
 _DOCUMENTS = 1_000
 _LINES = 2_000  # of each of two texts that are compared

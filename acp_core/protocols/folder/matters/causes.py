@@ -1,6 +1,6 @@
 """How a folder collaboration gets stuck: causes that stand in its own files.
 
-Each is a small function of what was read and of a `Case`; what lies in participants' loops is
+Each is a small function of what was read and of a `DiagnosisContext`; what lies in participants' loops is
 found elsewhere, before, and is in ``case.found``. Source: folder protocol specification,
 "Phases", "Review Format", "Readiness Gate", "Final Conclusion" and "Validation".
 """

@@ -37,7 +37,7 @@ from acp_core.protocols.folder.view.disagreement import ReviewPoints
 from acp_core.protocols.folder.view.questions import questions
 from acp_core.protocols.folder.view.timeline import EventLog, Rail
 from acp_core.protocols.folder.write.opened import is_shared
-from acp_core.protocols.kit.reading import with_parts_of
+from acp_core.protocols.kit.snapshots import with_parts_of
 
 _OBJECTIVE = 2_000
 

@@ -20,7 +20,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.kit.reading import document
+from acp_core.protocols.kit.documents import document
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect
