@@ -15,7 +15,7 @@ from acp_core.protocols.folder import rules
 from acp_core.protocols.folder.actions.creating import create
 from acp_core.protocols.folder.read.collaboration import open_folder
 from tests.protocols.folder.running import acp, append
-from tests.protocols.folder.support import change_protocol, edit, make_v1, read_protocol
+from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol
 
 VALID = ["ACP validation passed"]
 HUMANS = frozenset({"reader"})
@@ -103,6 +103,18 @@ def test_a_person_can_be_every_participant(tmp_path: Path) -> None:
     text = (folder / "conclusion.md").read_text()
     assert "- [proceed] Build it.\n\n## Rationale\n\nIt is simple.\n" in text
     assert read_protocol(folder)["currentPhase"] == "completed"
+
+
+def test_a_person_reviews_a_deliverable_with_its_scope(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "reviewing")
+    done(folder, "review_submitted", position="Good.")
+    text = (folder / "review.md").read_text()
+    assert "Reviewed primary deliverable: `deliverables/decision.md`" in text
+    done(folder, "review_submitted", position="Good.", participant="reviewer")
+    done(folder, "deliverable_revised")
+    done(folder, "decision_proposed", decisions=["Push first. It is cheaper."])
+    text = (folder / "decisions.md").read_text()
+    assert "### D2. Push first\n\n- Decision: Push first. It is cheaper.\n- Reflected in: `" in text
 
 
 def test_blocking_says_that_a_person_did_it(tmp_path: Path) -> None:

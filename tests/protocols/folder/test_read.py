@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model import (
-    Severity,
-    Snapshot,
-    Tone,
-    Verdict,
-)
+from acp_core.model import PhaseState, Severity, Snapshot, Status, Tone, Verdict
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.view.timeline import EventLog
 from tests.protocols.folder.support import (
@@ -43,6 +38,20 @@ def opened(folder: Path, *humans: str) -> FolderCollaboration:
 
 def shown(folder: Path, *humans: str) -> Snapshot:
     return opened(folder, *humans).refresh(NOW)
+
+
+def test_a_blocked_collaboration_stands_where_it_stopped(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising", blocked="No access to the broker")
+    snapshot = shown(folder)
+    assert (snapshot.status, snapshot.phase) == (Status.BLOCKED, "blocked")
+    assert snapshot.headline == "blocked in revising by reviewer: No access to the broker"
+    current = next(phase for phase in snapshot.phases if phase.state is PhaseState.CURRENT)
+    assert current.id == "revising"
+    assert current.visits[-1].left == snapshot.changed
+    need = snapshot.needs[0]
+    assert (need.code, need.key, need.action) == ("blocked", "blocked:5", "continue")
+    assert need.text == "blocked by reviewer: No access to the broker"
+    assert need.participant == "reviewer"
 
 
 def test_events_speak_of_documents_and_lines(tmp_path: Path) -> None:

@@ -13,16 +13,88 @@ from acp_core.protocols.workspaces.schema.returns import parse
 from acp_core.protocols.workspaces.write.drafting import TO_WRITE
 from tests.protocols.workspaces.making import (
     NOW,
+    ORIGIN,
     agent,
+    codes,
+    integrate,
+    prompt,
     read,
     returned,
     run,
+    states,
     status,
     write,
 )
 from tests.protocols.workspaces.running import acp, told
 
 BASE = "agent-workspaces"
+
+
+def finished(root: Path) -> None:
+    """All succeeded, with files in scratch, integrated with a gap."""
+    run(root)
+    write(root, f"{BASE}/ann/scratch/notes.txt", "x")
+    integrate(root, gaps=["Nobody looked at latency."])
+
+
+def prefixed(root: Path) -> None:
+    """The other names, and one who did it twice; no prompts, no returns."""
+    for name, file in (("ann", "ann-output-20260301-1000.md"), ("ben", "ben-output.json")):
+        write(root, f"{BASE}/{name}/{file}", "{}")
+        write(root, f"{BASE}/{name}/{name}-status.json", status(name, file=file), 3599)
+    write(root, f"{BASE}/ann/ann-output-20260301-0900.md", "# Old\n", 7200)
+
+
+def in_flight(root: Path) -> None:
+    """One of each: through, half, failed, at work, only dispatched, not even that."""
+    agent(root, "ann")
+    agent(root, "ben", "partial")
+    agent(root, "cat", "failure")
+    write(root, f"{BASE}/dan/output.md", "# So far\n", 60)
+    write(root, f"{BASE}/eve/.gitkeep", "")
+    write(root, "prompts/fay-part.md", prompt("fay"))
+
+
+def contradictory(root: Path) -> None:
+    """What they say is not what is there."""
+    write(root, f"{BASE}/ann/status.json", status("ann"))
+    other = {"agent": "zoe", "completed_at": "1/3/2026"}
+    write(root, f"{BASE}/ben/output.md", "x")
+    write(root, f"{BASE}/ben/status.json", status("ben", file="output.md") | other)
+    agent(root, "cat", "complete")
+    listed = status("cat")["outputs"][0] | {"file": f"{ORIGIN}/{BASE}/ann/output.md"}
+    write(root, f"{BASE}/cat/status.json", status("cat", "complete", outputs=[listed]))
+    agent(root, "dan", "partial")
+    write(root, "returns/dan-part.json", returned("dan"))
+    agent(root, "eve")
+    write(root, f"{BASE}/eve/eve-status.json", status("eve", "failure"))
+    write(root, f"{BASE}/fay/status.json", '{"agent": "fay", "sta', 1)
+    write(root, "output.md", "whose?")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (finished, {"ann": "success", "ben": "success"}),
+        (prefixed, {"ann": "success", "ben": "success"}),
+        (in_flight, {"ann": "success", "ben": "partial", "cat": "failure", "dan": "working",
+                     "eve": "dispatched", "fay": "not dispatched"}),
+        (contradictory, {"ann": "inconsistent", "ben": "inconsistent", "cat": "inconsistent",
+                         "dan": "inconsistent", "eve": "inconsistent", "fay": "working"}),
+    ],
+)  # fmt: skip
+def test_agents_stand_where_they_are(
+    tmp_path: Path, make: object, expected: dict[str, str]
+) -> None:
+    make(tmp_path)  # type: ignore[operator]
+    assert states(tmp_path) == expected
+
+
+def test_what_contradicts_itself_is_said_once_for_each(tmp_path: Path) -> None:
+    contradictory(tmp_path)
+    wanted = {"B03 warning", "B04 error", "B05 warning", "B06 error", "B08 error", "B12 error"}
+    assert wanted | {"B26 error", "B40 error", "B45 warning"} <= codes(tmp_path)
+    assert [need.code for need in read(tmp_path).needs][:5] == ["inconsistent"] * 5
 
 
 @pytest.mark.parametrize(
