@@ -14,6 +14,7 @@ from acp_core.files.records import File, moment
 from acp_core.model import Finding, Severity, format
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.spoken import mark
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
@@ -23,7 +24,7 @@ from acp_core.protocols.workspaces.read.conflict_hints import Hint
 from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.schema import Returned, Run, returns
 from acp_core.protocols.workspaces.schema.coord import Conflict, between
-from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, integrate
+from acp_core.protocols.workspaces.write import conflicts, dispatch, integrate
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import layout
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from acp_core.files.decode import moment
 from acp_core.model import Finding
 from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.errors import Refused
 from acp_core.model.format import count
 from acp_core.model.snapshot import Document, Row
 from acp_core.protocols.kit.binding import Location
@@ -34,7 +35,7 @@ from acp_core.protocols.workspaces.schema.act_names import (
     TRIAGE,
 )
 from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.write import Refused, integrate
+from acp_core.protocols.workspaces.write import integrate
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, read_bytes
 
 _MOST = 50  # cards of a kind

@@ -9,13 +9,14 @@ from typing import Any
 
 from acp_core.model.action import Action, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
 from acp_core.protocols.kit.binding import Context, Narrowed, planned
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.write import Refused, dispatch, guard
+from acp_core.protocols.workspaces.write import dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout
 from acp_core.protocols.workspaces.write.manifest import Manifest

@@ -6,6 +6,7 @@ from acp_core.agents import budgets
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.program import Program
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
@@ -16,7 +17,7 @@ from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
 from acp_core.protocols.workspaces.schema.act_names import DISPATCH
-from acp_core.protocols.workspaces.write import Refused, dispatch, guard, triage
+from acp_core.protocols.workspaces.write import dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
 

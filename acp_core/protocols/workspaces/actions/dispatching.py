@@ -12,6 +12,7 @@ from datetime import datetime
 from acp_core.files.secrets import mask_command
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -30,8 +31,8 @@ from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, wat
 from acp_core.protocols.workspaces.conduct.advance import stop as stop_agent
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.schema.act_names import AGAIN, DISPATCH
-from acp_core.protocols.workspaces.write import Refused, guard, triage
 from acp_core.protocols.workspaces.write import dispatch as dispatches
+from acp_core.protocols.workspaces.write import guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 
 

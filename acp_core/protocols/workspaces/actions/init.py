@@ -16,6 +16,7 @@ from acp_core.files import modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -31,7 +32,7 @@ from acp_core.protocols.workspaces.actions.common import (
 from acp_core.protocols.workspaces.actions.judging import then_start
 from acp_core.protocols.workspaces.schema import plan
 from acp_core.protocols.workspaces.schema.plan import Plan
-from acp_core.protocols.workspaces.write import Refused, adding, init
+from acp_core.protocols.workspaces.write import adding, init
 from acp_core.protocols.workspaces.write.writing import Step
 
 NOBODY = "nobody"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -25,7 +26,7 @@ from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import dispatching, start
 from acp_core.protocols.workspaces.conduct.team import Choice
 from acp_core.protocols.workspaces.schema import act_names
-from acp_core.protocols.workspaces.write import Refused, guard, integrate
+from acp_core.protocols.workspaces.write import guard, integrate
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
 from acp_core.protocols.workspaces.write.writing import Step
 

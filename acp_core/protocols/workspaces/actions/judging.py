@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from acp_core.model.action import Action
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -26,7 +27,7 @@ from acp_core.protocols.workspaces.actions.dispatching import go_on
 from acp_core.protocols.workspaces.schema import Agent
 from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view.panels import named, why
-from acp_core.protocols.workspaces.write import Refused, conflicts
+from acp_core.protocols.workspaces.write import conflicts
 from acp_core.protocols.workspaces.write import triage as deciding
 from acp_core.protocols.workspaces.write.writing import Step
 

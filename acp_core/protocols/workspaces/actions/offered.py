@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Location, bind_all, bind_named
 from acp_core.protocols.workspaces.actions import table
 from acp_core.protocols.workspaces.actions.common import open_run
@@ -14,7 +15,6 @@ from acp_core.protocols.workspaces.actions.table_integration import (
     FINISHING,
     REPAIRING,
 )
-from acp_core.protocols.workspaces.write import Refused
 
 if TYPE_CHECKING:
     from acp_core.model.action import Action

@@ -6,12 +6,12 @@ import shlex
 from typing import Any
 
 from acp_core.agents.presets import PresetError, is_installed
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.owner_inputs import AS_BEFORE
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.common import choice
 from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct.team import Choice
-from acp_core.protocols.workspaces.write import Refused
 
 BEFORE, COMMAND = AS_BEFORE, "command"
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.action import Action
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, planned
 from acp_core.protocols.workspaces.actions import table_integration
 from acp_core.protocols.workspaces.actions.common import previewed
-from acp_core.protocols.workspaces.write import Refused, repair
+from acp_core.protocols.workspaces.write import repair
 from acp_core.protocols.workspaces.write.layout import Layout, layout
 
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Location
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import say_object
@@ -19,7 +20,7 @@ from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
 from acp_core.protocols.workspaces.schema import coord
 from acp_core.protocols.workspaces.schema.act_names import DRAFT
 from acp_core.protocols.workspaces.schema.coord import Dispatch
-from acp_core.protocols.workspaces.write import Refused, guard, integrate
+from acp_core.protocols.workspaces.write import guard, integrate
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
 
 _STEP = 0.1  # seconds between two looks

@@ -19,7 +19,7 @@ from acp_core.agents.conductor import Conductor, strangers
 from acp_core.agents.ending import GRACE, Stopped
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
-from acp_core.model.errors import NotStarted
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
@@ -27,7 +27,7 @@ from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY
-from acp_core.protocols.workspaces.write import Refused, dispatch, guard
+from acp_core.protocols.workspaces.write import dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
 from acp_core.protocols.workspaces.write.manifest import Manifest

@@ -22,6 +22,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.tool_names import tools_in
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
@@ -29,7 +30,6 @@ from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import coord
 from acp_core.protocols.workspaces.schema.coord import Dispatch, Triage
 from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, read_json
 from acp_core.protocols.workspaces.write.manifest import Object

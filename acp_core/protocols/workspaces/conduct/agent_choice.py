@@ -10,11 +10,11 @@ from pathlib import Path
 
 from acp_core.agents import presets
 from acp_core.agents.presets import Preset
+from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.person.paths import key_of
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Choice, Team
-from acp_core.protocols.workspaces.write import Refused
 
 
 def known() -> dict[str, Preset]:

@@ -17,12 +17,12 @@ from acp_core.agents.presets import PresetError
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Busy, advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, layout, read_json
 
 

@@ -20,11 +20,12 @@ from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces.conduct import returned
 from acp_core.protocols.workspaces.conduct.advance import watcher_alive
 from acp_core.protocols.workspaces.conduct.agent import VARIABLE
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.write import Refused, integrate
+from acp_core.protocols.workspaces.write import integrate
 from acp_core.protocols.workspaces.write.layout import (
     ORCHESTRATOR,
     Layout,

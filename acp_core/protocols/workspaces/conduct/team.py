@@ -17,9 +17,9 @@ from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
+from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.person.paths import key_of
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
 
 LIMIT = 4  # sub-agents that work at the same time

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_core.files.decode import Decoder, Odd, Scalar, key, number
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces.schema import FINALS, NAMINGS
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import Layout, checked_name
 
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")

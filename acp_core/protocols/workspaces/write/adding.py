@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.plan import Plan
-from acp_core.protocols.workspaces.write import Refused, dispatch, levels, triage
+from acp_core.protocols.workspaces.write import dispatch, levels, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.init import entry
 from acp_core.protocols.workspaces.write.layout import Layout, require_folder

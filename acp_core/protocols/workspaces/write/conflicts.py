@@ -10,12 +10,13 @@ from typing import Any
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.format import count
 from acp_core.protocols.workspaces.read import conflict_hints
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
 from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS, coord
 from acp_core.protocols.workspaces.schema.coord import Conflict, Conflicts
-from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
 from acp_core.protocols.workspaces.write.writing import Step, encode, iso

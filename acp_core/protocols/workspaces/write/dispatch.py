@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.files.transaction import MOVE, REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Agent, Run, coord
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.coord import Dispatch
 from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import Refused, levels
+from acp_core.protocols.workspaces.write import levels
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, require_folder
 from acp_core.protocols.workspaces.write.manifest import Manifest, Object

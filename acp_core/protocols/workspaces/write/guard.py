@@ -16,6 +16,7 @@ from acp_core.files import transaction
 from acp_core.files.records import Record
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.format import dated
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
@@ -24,7 +25,6 @@ from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.schema.act_names import AGAIN, DISPATCH, EVERY, REPAIR, STOP
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, locked
 from acp_core.protocols.workspaces.write.writing import Step, carry_out

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from acp_core.files import modes
 from acp_core.files.transaction import CREATE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.act_names import CREATE as CREATE_RUN
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
-from acp_core.protocols.workspaces.write import Refused, guard, levels
+from acp_core.protocols.workspaces.write import guard, levels
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, require_folder
 from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode, iso
 

@@ -16,13 +16,14 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import CREATE, REPLACE, Write
 from acp_core.files.writes import LIMIT
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.format import count
 from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import conflict_hints, trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run, coord
 from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.write import Refused, dispatch, drafting, parts, triage
+from acp_core.protocols.workspaces.write import dispatch, drafting, parts, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.drafting import TO_WRITE
 from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, read_json

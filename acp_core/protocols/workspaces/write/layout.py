@@ -19,9 +19,9 @@ from typing import Any
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import shallow
 from acp_core.files.transaction import Transaction, begin
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.write import Refused
 
 ORCHESTRATOR = "orchestrator"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read.detect import level
-from acp_core.protocols.workspaces.write import Refused
 
 
 def require(root: Path, launching: Iterable[str] = ()) -> None:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files.transaction import REPLACE, Write
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import coord, plan
 from acp_core.protocols.workspaces.schema.coord import Dispatch, RunInfo
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
-from acp_core.protocols.workspaces.write import Refused, rebuilt
+from acp_core.protocols.workspaces.write import rebuilt
 from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
 from acp_core.protocols.workspaces.write.writing import encode
 

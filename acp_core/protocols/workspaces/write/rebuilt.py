@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Agent, Prompt, Run
-from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import NAME, checked_name
 from acp_core.protocols.workspaces.write.writing import iso
 

@@ -15,6 +15,7 @@ from acp_core.files import atomic, modes, transaction
 from acp_core.files.records import Record
 from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import scan
@@ -22,7 +23,7 @@ from acp_core.protocols.workspaces.schema import Run, coord
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.act_names import REPAIR
 from acp_core.protocols.workspaces.schema.coord import Dispatch, RunInfo
-from acp_core.protocols.workspaces.write import Refused, guard, rebuilt
+from acp_core.protocols.workspaces.write import guard, rebuilt
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.dispatch import free
 from acp_core.protocols.workspaces.write.layout import Layout

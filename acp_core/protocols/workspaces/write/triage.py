@@ -11,10 +11,11 @@ from datetime import datetime
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.act_names import AGAIN, TRIAGE
-from acp_core.protocols.workspaces.write import Refused, dispatch, guard
+from acp_core.protocols.workspaces.write import dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
 from acp_core.protocols.workspaces.write.writing import Step, encode, iso
