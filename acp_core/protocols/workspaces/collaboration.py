@@ -21,14 +21,13 @@ from acp_core.protocols.kit.consistent_read import steadily
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import with_parts_of
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import matters, schema, state
 from acp_core.protocols.workspaces.past import tracked_files
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.read.detect import detect as detect
 from acp_core.protocols.workspaces.rules import UNSEEN
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.view import build
-from acp_core.protocols.workspaces.write import guard
+from acp_core.protocols.workspaces.write import step
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
@@ -61,7 +60,7 @@ class Workspaces(Collaboration):
         """Read the folder again; see `Collaboration.refresh`."""
         files = scan.listed(self._root)
         claimed = tuple(claims.listed(self._root, "loops"))
-        signature = files, scan.folders(self._root), guard.disk(self._root), claimed
+        signature = files, scan.folders(self._root), step.disk_problem(self._root), claimed
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
@@ -71,7 +70,7 @@ class Workspaces(Collaboration):
 
         def read() -> tuple[Run, tuple[Obstacle, ...]]:
             run = scan.scan(self._root, known.pop() if known else scan.listed(self._root), now)
-            return run, tuple(guard.obstacles(run))
+            return run, tuple(matters.obstacles(run))
 
         run, found = steadily(read, self._written)
         self._run, self._signature = run, signature
@@ -131,13 +130,13 @@ class Workspaces(Collaboration):
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""
-        from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
+        from acp_core.protocols.workspaces.matters import causes  # only diagnoses need it
 
         return tuple(causes(self._run, case)) if self._run else ()
 
     def story(self) -> Story:
         """Who worked how long; see `Collaboration.story`."""
-        from acp_core.protocols.workspaces.view.story import story  # only reports need it
+        from acp_core.protocols.workspaces.view.timeline import story  # only reports need it
 
         return story(self._run) if self._run else Story()
 

@@ -13,10 +13,9 @@ from acp_core.protocols.kit.cards import COMPARED, MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.common import OpenRun
-from acp_core.protocols.workspaces.read import conflict_hints, trespasses
-from acp_core.protocols.workspaces.schema import Agent, Listed
-from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.write import integrate
+from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.schema import Agent, Conflict, Listed
+from acp_core.protocols.workspaces.write import integration
 
 _PLACES = 3  # lines of one output that speak of a topic
 
@@ -56,7 +55,7 @@ class Facts(Evidence):
     def disagreement(self, agent: Agent, findings: Iterable[Finding]) -> CardSection:
         """Where the agent's status, its return and its files do not agree, or were written over."""
         run = self.run.run
-        done = trespasses.done_to(agent, run.trespasses)
+        done = state.trespasses_on(agent, run.trespasses)
         rows = [
             Row((safe(e.how),), checked=False, tone=Tone.REVISE, target=self.target(e.file.name))
             for e in done
@@ -169,7 +168,7 @@ class Facts(Evidence):
         files = {str(each.path): each for each in self.run.run.files}
         rows = []
         for number, (name, path, size) in enumerate(
-            integrate.reading(self.run.run, self.run.manifest), 1
+            integration.reading(self.run.run, self.run.manifest), 1
         ):
             file = files.get(str(path))
             how = agents[name].decision or state.ending(agents[name], self.run.run)
@@ -184,13 +183,13 @@ class Facts(Evidence):
 
     def gaps(self) -> CardSection:
         """What the final output will lack."""
-        told = [*integrate.gaps(self.run.run), *integrate.added_gaps(self.run.run)]
+        told = [*integration.gaps(self.run.run), *integration.added_gaps(self.run.run)]
         return texts("Gaps", told, Tone.REVIEW)
 
     def decided(self) -> CardSection:
         """What was decided on agents and conflicts, and by whom."""
-        settled = [each.sentence for each in integrate.resolved(self.run.run)]
-        return texts("Decided", [*integrate.decisions(self.run.run), *settled])
+        settled = [each.sentence for each in integration.resolved(self.run.run)]
+        return texts("Decided", [*integration.decisions(self.run.run), *settled])
 
     def unsettled(self) -> CardSection:
         """Where outputs may contradict each other, and nobody said whether they do."""

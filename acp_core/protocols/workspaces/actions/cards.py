@@ -17,26 +17,26 @@ from acp_core.model.snapshot import Document, Row
 from acp_core.protocols.kit.binding import Location
 from acp_core.protocols.kit.cards import texts
 from acp_core.protocols.kit.wording import safe
-from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces import matters, rules, schema, state
 from acp_core.protocols.workspaces.actions import programs
 from acp_core.protocols.workspaces.actions.card_facts import Facts
 from acp_core.protocols.workspaces.actions.common import OpenRun, display_name, open_run
 from acp_core.protocols.workspaces.actions.table_integration import ALONE, PROGRAM
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.read import trespasses
-from acp_core.protocols.workspaces.schema import Agent
-from acp_core.protocols.workspaces.schema.act_names import (
-    AGAIN,
-    DISMISS,
-    FINISH,
-    ORDER,
-    RESOLVE,
-    SYNTHESISE,
-    TRIAGE,
+from acp_core.protocols.workspaces.read.manifest import read_bytes
+from acp_core.protocols.workspaces.schema import (
+    DISMISS_ACT,
+    FINISH_ACT,
+    ORCHESTRATOR,
+    ORDER_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    SYNTHESISE_ACT,
+    TRIAGE_ACT,
+    Agent,
+    Conflict,
 )
-from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.write import integrate
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, read_bytes
+from acp_core.protocols.workspaces.write import integration
 
 _MOST = 50  # cards of a kind
 _SIDES = 5  # versions of which one can be kept
@@ -122,7 +122,7 @@ def _ended(agent: Agent, run: OpenRun, how: str) -> str:
     """How an agent ended, in a line."""
     name = display_name(agent.name)
     if how == state.OVERWRITTEN:
-        who = trespasses.who(trespasses.done_to(agent, run.run.trespasses))
+        who = state.trespassers(state.trespasses_on(agent, run.run.trespasses))
         return f"{who} wrote into the workspace of {name}"
     told = {
         "inconsistent": f"{name}'s status and files disagree",
@@ -141,9 +141,9 @@ def _judgements(agent: Agent, run: OpenRun) -> Iterator[CardVerdict]:
     for word in state.choices(agent, run.run):
         label = _LABELS.get(word, word)
         if word == "rerun" and agent.name in run.manifest.tasks:
-            yield CardVerdict(f"{label}, with feedback", AGAIN, (who,), ("feedback",))
+            yield CardVerdict(f"{label}, with feedback", RERUN_ACT, (who,), ("feedback",))
         else:
-            yield CardVerdict(label, TRIAGE, (who, ("decision", word)), ("reason",))
+            yield CardVerdict(label, TRIAGE_ACT, (who, ("decision", word)), ("reason",))
 
 
 # --- where outputs contradict each other ------------------------------------------------------
@@ -182,16 +182,16 @@ def _settlements(conflict: Conflict) -> Iterator[CardVerdict]:
         sides = []
     elif category == "factual":
         for given in sides:
-            yield CardVerdict(f"{given[1][1]}'s version holds", RESOLVE, given, ("because",))
+            yield CardVerdict(f"{given[1][1]}'s version holds", RESOLVE_ACT, given, ("because",))
     elif category == "coverage":
-        yield CardVerdict("Merge both", RESOLVE, (which,))
+        yield CardVerdict("Merge both", RESOLVE_ACT, (which,))
         for given in sides:
-            yield CardVerdict(f"Merge, {given[1][1]}'s is more detailed", RESOLVE, given)
+            yield CardVerdict(f"Merge, {given[1][1]}'s is more detailed", RESOLVE_ACT, given)
     elif category == "format":
-        yield CardVerdict("Convert both to the final form", RESOLVE, (which,))
+        yield CardVerdict("Convert both to the final form", RESOLVE_ACT, (which,))
     else:
-        yield CardVerdict("Resolve", RESOLVE, (which,), ("category", "keep", "because"))
-    yield CardVerdict("Not a conflict", DISMISS, (which,), ("reason",))
+        yield CardVerdict("Resolve", RESOLVE_ACT, (which,), ("category", "keep", "because"))
+    yield CardVerdict("Not a conflict", DISMISS_ACT, (which,), ("reason",))
 
 
 # --- the final output -------------------------------------------------------------------------
@@ -221,9 +221,9 @@ def _synthesis(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]
             facts.problems(findings),
         ),
         (
-            CardVerdict("Let a program write the draft", SYNTHESISE, (("how", PROGRAM),), asks),
-            CardVerdict("Write it yourself", SYNTHESISE, (("how", ALONE),)),
-            CardVerdict("Change the order", ORDER, (), ("order",)),
+            CardVerdict("Let a program write the draft", SYNTHESISE_ACT, (("how", PROGRAM),), asks),
+            CardVerdict("Write it yourself", SYNTHESISE_ACT, (("how", ALONE),)),
+            CardVerdict("Change the order", ORDER_ACT, (), ("order",)),
         ),
         since=run.run.recorded.looked_at,
     )
@@ -235,10 +235,10 @@ def _draft(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
     if state.of_run(run.run) != "integrating" or not run.run.drafts or not all(passed[:5]):
         return
     try:
-        draft = integrate.draft_file(run.place)
+        draft = integration.draft_file(run.place)
     except (Refused, OSError):
         return
-    if integrate.draft_problem(read_bytes(draft), run.manifest.form):
+    if matters.draft_problem(read_bytes(draft), run.manifest.form):
         return
     facts = Facts(run, known=known)
     yield facts.card(
@@ -254,8 +254,8 @@ def _draft(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
             facts.problems(findings),
         ),
         (
-            CardVerdict("Approve", FINISH),
-            CardVerdict("Approve, and note gaps", FINISH, (), ("gaps",)),
+            CardVerdict("Approve", FINISH_ACT),
+            CardVerdict("Approve, and note gaps", FINISH_ACT, (), ("gaps",)),
         ),
         since=run.run.drafts[0].changed,
     )

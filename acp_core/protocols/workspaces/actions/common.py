@@ -15,12 +15,10 @@ from acp_core.protocols.kit.binding import Context, Narrowed, planned
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.write import dispatch, guard
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout
-from acp_core.protocols.workspaces.write.manifest import Manifest
-from acp_core.protocols.workspaces.write.writing import Step
+from acp_core.protocols.workspaces.read.manifest import Manifest, layout, read_manifest
+from acp_core.protocols.workspaces.schema import Agent, Layout, Run
+from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write.step import Step, carry_out_act, require_unobstructed
 
 _ID = 200  # characters of a name, as Snapshots show it
 
@@ -55,9 +53,9 @@ def open_run(context: Context, now: datetime) -> OpenRun:
     place = layout(context.key)
     run = dispatch.read_run(place, now)
     try:
-        return OpenRun(place, run, manifests.read(place))
+        return OpenRun(place, run, read_manifest(place))
     except Refused:
-        guard.require(place, "", run)  # it says what mends that, too
+        require_unobstructed(place, "", run)  # it says what mends that, too
         raise
 
 
@@ -98,7 +96,7 @@ def writing(
     """
 
     def guarded(values: Values) -> Step:
-        guard.require(run.place, spec.name)
+        require_unobstructed(run.place, spec.name)
         return step(values)
 
     return planned(
@@ -106,7 +104,7 @@ def writing(
         run,
         guarded,
         previewed,
-        lambda plan: guard.act(run.place, spec.name, plan),
+        lambda plan: carry_out_act(run.place, spec.name, plan),
         after=after,
         narrowed=narrowed,
         sentence=sentence,

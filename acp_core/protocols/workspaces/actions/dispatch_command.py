@@ -16,17 +16,16 @@ from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
-from acp_core.protocols.workspaces.schema.act_names import DISPATCH
-from acp_core.protocols.workspaces.write import dispatch, guard, triage
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
+from acp_core.protocols.workspaces.read.manifest import layout, read_json, read_manifest
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, Layout
+from acp_core.protocols.workspaces.write import dispatch, step
 
 
 def run(values: Values) -> int:
     """Start whoever can begin, and follow them; the exit code."""
     place = layout(values.folder)
-    guard.require(place, DISPATCH)
-    manifests.read(place)
+    step.require_unobstructed(place, DISPATCH_ACT)
+    read_manifest(place)
     if (values.feedback or values.go_on) and not values.again:
         raise Refused("--feedback and --go-on need one agent: name it with --again")
     team = _team(place, values)
@@ -37,7 +36,7 @@ def run(values: Values) -> int:
     run_id = schema.run_id(read_json(place.manifest))
     budgets.choose(str(place.root), run_id, values.budget)
     if values.again:
-        triage.again(place, values.again, values.feedback, go_on=values.go_on)
+        dispatch.rerun(place, values.again, values.feedback, go_on=values.go_on)
     advanced = _advanced(place, values)
     if advanced.failed and not advanced.started and not advanced.watched:
         raise Refused("; ".join(advanced.held))
@@ -121,8 +120,8 @@ def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
 
 def _show(place: Layout, values: Values, team: teams.Team) -> int:
     """What would be started, and what each would be told."""
-    manifest, run = manifests.read(place), dispatch.read_run(place, utc_now())
-    names = dict.fromkeys([*dispatch.waiting(manifest, run), *filter(None, [values.again])])
+    manifest, run = read_manifest(place), dispatch.read_run(place, utc_now())
+    names = dict.fromkeys([*dispatch.waiting_agents(manifest, run), *filter(None, [values.again])])
     planned = [_planned(place, name, team) for name in names]
     if values.json:
         say_object(SCHEMA, "dispatch", done=False, would=planned)
@@ -139,12 +138,12 @@ def _show(place: Layout, values: Values, team: teams.Team) -> int:
 def _planned(place: Layout, name: str, team: teams.Team) -> dict[str, str]:
     """What would be started for one agent, and what it would be told."""
     now = utc_now()
-    manifest, run = manifests.read(place), dispatch.read_run(place, now)
+    manifest, run = read_manifest(place), dispatch.read_run(place, now)
     if name not in manifest.tasks:
         raise Refused(f"{name} is not in the manifest")
-    choice, held, text = team.choice(name), dispatch.obstacle(manifest, name, run), ""
+    choice, held, text = team.choice(name), dispatch.why_not_dispatched(manifest, name, run), ""
     if not held:
-        writes = dispatch.begin(manifest, name, run, now).writes
+        writes = dispatch.begin_attempt(manifest, name, run, now).writes
         text = next((w.data.decode() for w in writes if w.path.suffix == ".md" and w.data), "")
     program = _command_line(choice, team.program(name)) if choice else "no program"
     return {"agent": name, "held": held, "program": program, "prompt": text}

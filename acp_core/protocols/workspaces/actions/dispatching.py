@@ -30,22 +30,22 @@ from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, watcher_alive
 from acp_core.protocols.workspaces.conduct.advance import stop as stop_agent
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.schema.act_names import AGAIN, DISPATCH
+from acp_core.protocols.workspaces.read.manifest import is_running, read_manifest
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, RERUN_ACT
 from acp_core.protocols.workspaces.write import dispatch as dispatches
-from acp_core.protocols.workspaces.write import guard, triage
-from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.step import require_unobstructed
 
 
 def dispatching(context: Context, now: datetime) -> Action:
     """Start whoever can begin, and watch again whoever nobody watches."""
     run = open_run(context, now)
-    waiting = dispatches.waiting(run.manifest, run.run) or _lost(run)
+    waiting = dispatches.waiting_agents(run.manifest, run.run) or _lost(run)
     before = teams.load(run.place.root)
     narrowed = programs.narrowed(before.usual if before else None)
     narrowed["limit"] = {"default": before.limit if before else teams.LIMIT}
 
     def perform(values: Values) -> Outcome:
-        guard.require(run.place, DISPATCH)
+        require_unobstructed(run.place, DISPATCH_ACT)
         teams.save(_team(run, values))
         return started(advance(run.place.root, utc_now()))
 
@@ -60,18 +60,18 @@ def dispatching(context: Context, now: datetime) -> Action:
 
 
 def _preview(run: OpenRun, values: Values) -> Preview:
-    guard.require(run.place, DISPATCH)
+    require_unobstructed(run.place, DISPATCH_ACT)
     team = _team(run, values)
     now = utc_now()
-    read, manifest = dispatches.read_run(run.place, now), manifests.read(run.place)
+    read, manifest = dispatches.read_run(run.place, now), read_manifest(run.place)
     changes: list[Change] = []
     held: list[str] = []
-    for name in dispatches.waiting(manifest, read):
-        why = dispatches.obstacle(manifest, name, read)
+    for name in dispatches.waiting_agents(manifest, read):
+        why = dispatches.why_not_dispatched(manifest, name, read)
         if why:
             held.append(f"{name} {why}")
             continue
-        step = dispatches.begin(manifests.read(run.place), name, read, now)
+        step = dispatches.begin_attempt(read_manifest(run.place), name, read, now)
         changes += step.changes(besides=run.place.manifest)
         changes.append(Change(safe(name), "start", _program(team, name)))
     changes += [Change(safe(name), "start", "supervise it again") for name in _lost(run)]
@@ -82,13 +82,11 @@ def _preview(run: OpenRun, values: Values) -> Preview:
 
 
 def _lost(run: OpenRun) -> list[str]:
-    host = dispatches.here()
+    host = dispatches.this_host()
     return [
         name
         for name, entry in run.manifest.entries.items()
-        if manifests.is_open(entry)
-        and entry.get("host") == host
-        and not watcher_alive(run.place, name)
+        if is_running(entry) and entry.get("host") == host and not watcher_alive(run.place, name)
     ]
 
 
@@ -138,16 +136,18 @@ def rerun(context: Context, now: datetime) -> Action:
     first = next((name for name in wanted if name in people), None)
 
     def preview(values: Values) -> Preview:
-        guard.require(run.place, AGAIN)
+        require_unobstructed(run.place, RERUN_ACT)
         name = people.get(values.agent, values.agent)
-        step = triage.plan(run.place, name, triage.RERUN, values.feedback or "rerun")
+        step = dispatches.plan_decision(
+            run.place, name, dispatches.RERUN_DECISION, values.feedback or "rerun"
+        )
         preview = previewed(step)
         where = "Its earlier status and return move to .coord/history."
         return replace(preview, sentence=f"{preview.sentence} {where}")
 
     def perform(values: Values) -> Outcome:
         name = people.get(values.agent, values.agent)
-        triage.again(run.place, name, values.feedback, go_on=values.go_on)
+        dispatches.rerun(run.place, name, values.feedback, go_on=values.go_on)
         message = go_on(run)
         if name in message:
             return Outcome(OutcomeState.DONE, safe(message))

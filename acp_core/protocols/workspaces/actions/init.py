@@ -30,10 +30,9 @@ from acp_core.protocols.workspaces.actions.common import (
     writing,
 )
 from acp_core.protocols.workspaces.actions.judging import then_start
-from acp_core.protocols.workspaces.schema import plan
-from acp_core.protocols.workspaces.schema.plan import Plan
-from acp_core.protocols.workspaces.write import adding, init
-from acp_core.protocols.workspaces.write.writing import Step
+from acp_core.protocols.workspaces.schema import Plan
+from acp_core.protocols.workspaces.write import setup
+from acp_core.protocols.workspaces.write.step import Step
 
 NOBODY = "nobody"
 _PLAN = 4 << 20  # bytes of a plan
@@ -54,13 +53,13 @@ def creation(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Outcome:
         wish = _plan(values, place)
         modes.shared_folder(place)
-        preview = show(init.create(place, wish, utc_now()))
+        preview = show(setup.create_run(place, wish, utc_now()))
         return Outcome(OutcomeState.DONE, preview.sentence, place, preview)
 
     return bound(
         table_agents.CREATION,
         context,
-        lambda values: show(init.prepare(place, _plan(values, place), utc_now())),
+        lambda values: show(setup.plan_run(place, _plan(values, place), utc_now())),
         perform,
         narrowed={
             "objective": {"required": True},
@@ -90,7 +89,7 @@ def _plan(values: Values, folder: str) -> Plan:
             _complete(each, values)
     for said in values.after:
         _order(agents, said)
-    return plan.parse(value | {"agents": agents}, Path(folder))
+    return schema.parse_plan(value | {"agents": agents}, Path(folder))
 
 
 def _complete(agent: dict[str, Any], values: Values) -> None:
@@ -139,7 +138,7 @@ def addition(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     first = [a for a in run.run.agents if state.ending(a, run.run) in schema.DECISIONS]
     offered = {**names(first), NOBODY: ""}
-    left = "; ".join(said for each in first if (said := adding.missing(each)))
+    left = "; ".join(said for each in first if (said := setup.missing_agents(each)))
     narrowed = {
         "agent": choice(offered, next(iter(offered))),
         "task": {"help": f"Default: {safe(left)}" if left else ""},
@@ -157,7 +156,7 @@ def addition(context: Context, now: datetime) -> Action:
             "may_launch": values.may_launch,
             "timeout_s": values.timeout,
         }
-        return adding.add(run.place, wish, offered.get(values.agent, values.agent))
+        return setup.add_agents(run.place, wish, offered.get(values.agent, values.agent))
 
     return writing(
         table_agents.ADDITION,

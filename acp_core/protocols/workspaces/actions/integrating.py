@@ -13,7 +13,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
-from acp_core.protocols.workspaces import state
+from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions import programs, table_integration
 from acp_core.protocols.workspaces.actions.common import (
     OpenRun,
@@ -25,10 +25,9 @@ from acp_core.protocols.workspaces.conduct import synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import dispatching, start
 from acp_core.protocols.workspaces.conduct.team import Choice
-from acp_core.protocols.workspaces.schema import act_names
-from acp_core.protocols.workspaces.write import guard, integrate
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
-from acp_core.protocols.workspaces.write.writing import Step
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR
+from acp_core.protocols.workspaces.write import integration
+from acp_core.protocols.workspaces.write.step import Step, carry_out_act, require_unobstructed
 
 
 def ordering(context: Context, now: datetime) -> Action:
@@ -38,7 +37,7 @@ def ordering(context: Context, now: datetime) -> Action:
 
     def step(values: Values) -> Step:
         said = [each.strip() for word in values.order for each in word.split(",")]
-        return integrate.reorder(run.place, [each for each in said if each])
+        return integration.reorder(run.place, [each for each in said if each])
 
     narrowed = {"order": {"default": order}}
     return writing(table_integration.ORDERING, run, step, narrowed=narrowed, offered=len(order) > 1)
@@ -47,7 +46,7 @@ def ordering(context: Context, now: datetime) -> Action:
 def drafting(context: Context, now: datetime) -> Action:
     """Prepare a draft for a person."""
     run = open_run(context, now)
-    return writing(table_integration.DRAFTING, run, lambda _: integrate.draft(run.place))
+    return writing(table_integration.DRAFTING, run, lambda _: integration.write_draft(run.place))
 
 
 def synthesising(context: Context, now: datetime) -> Action:
@@ -59,13 +58,15 @@ def synthesising(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         if values.how == table_integration.ALONE:
             command = ("acp", "workspaces", "draft", safe(run.key))
-            guard.require(run.place, act_names.DRAFT)
-            return replace(previewed(integrate.draft(run.place)), command=command)
+            require_unobstructed(run.place, schema.DRAFT_ACT)
+            return replace(previewed(integration.write_draft(run.place)), command=command)
         return _begun(run, values, before)
 
     def perform(values: Values) -> Outcome:
         if values.how == table_integration.ALONE:
-            step = guard.act(run.place, act_names.DRAFT, lambda: integrate.draft(run.place))
+            step = carry_out_act(
+                run.place, schema.DRAFT_ACT, lambda: integration.write_draft(run.place)
+            )
             return Outcome(OutcomeState.DONE, safe(f"{step.sentence} Edit it, then finish."))
         begin(run, programs.chosen(values, run.key))
         return Outcome(OutcomeState.DONE, "The program writes the draft; review it, then finish.")
@@ -85,7 +86,7 @@ def _begun(run: OpenRun, values: Values, before: Choice | None) -> Preview:
     found = programs.chosen(values, run.key) or before
     if found is None:
         raise Refused("no program was chosen")
-    guard.require(run.place, act_names.SYNTHESISE)
+    require_unobstructed(run.place, schema.SYNTHESISE_ACT)
     preview = previewed(synthesis.begin(run.place))
     words = ["acp", "workspaces", "synthesise", run.key, *programs.words(values)]
     change = Change(ORCHESTRATOR, "start", safe(found.program))
@@ -102,32 +103,32 @@ def begin(run: OpenRun, found: Choice | None) -> None:
     Raises:
         Refused: no program was ever chosen, or the draft cannot be written now.
     """
-    guard.require(run.place, act_names.SYNTHESISE)
+    require_unobstructed(run.place, schema.SYNTHESISE_ACT)
     team = teams.merged(run.place.root, own={ORCHESTRATOR: found} if found else {})
     if team.choice(ORCHESTRATOR) is None:
         raise Refused("no program was chosen: name a preset (--agent), or give a command")
     teams.save(team)
     with dispatching(run.place):
         if not synthesis.is_open(run.place) or synthesis.is_running(run.place):
-            guard.act(run.place, act_names.SYNTHESISE, lambda: synthesis.begin(run.place))
+            carry_out_act(run.place, schema.SYNTHESISE_ACT, lambda: synthesis.begin(run.place))
         start(run.place, ORCHESTRATOR, 1)
 
 
 def finishing(context: Context, now: datetime) -> Action:
     """Approve the draft: the final output and the integration status."""
     run = open_run(context, now)
-    known = [safe(each) for each in integrate.gaps(run.run)]
+    known = [safe(each) for each in integration.gaps(run.run)]
     besides = "; ".join(each.rstrip(".") for each in known)
     about = "Gaps that remain in the final output."
     if known:
         about += f" Noted already: {besides}."
-    narrowed = {"gaps": {"default": integrate.added_gaps(run.run), "help": about}}
+    narrowed = {"gaps": {"default": integration.added_gaps(run.run), "help": about}}
 
     def step(values: Values) -> Step:
         if synthesis.is_running(run.place):
             raise Refused("a program is writing the draft: wait until it has finished")
         gaps = values.gaps if "gaps" in values.said else None  # None: those of before
-        return integrate.finish(run.place, gaps, values.by)
+        return integration.finish_run(run.place, gaps, values.by)
 
     ready = bool(run.run.drafts) and all(state.steps(run.run)[:5])
     return writing(table_integration.FINISHING, run, step, narrowed=narrowed, offered=ready)

@@ -24,12 +24,11 @@ from acp_core.protocols.workspaces.actions.common import (
     writing,
 )
 from acp_core.protocols.workspaces.actions.dispatching import go_on
-from acp_core.protocols.workspaces.schema import Agent
-from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.view.panels import named, why
-from acp_core.protocols.workspaces.write import conflicts
-from acp_core.protocols.workspaces.write import triage as deciding
-from acp_core.protocols.workspaces.write.writing import Step
+from acp_core.protocols.workspaces.matters import why
+from acp_core.protocols.workspaces.schema import Agent, Conflict
+from acp_core.protocols.workspaces.view.panels import named
+from acp_core.protocols.workspaces.write import dispatch, integration
+from acp_core.protocols.workspaces.write.step import Step
 
 
 def triaging(context: Context, now: datetime) -> Action:
@@ -51,7 +50,7 @@ def triaging(context: Context, now: datetime) -> Action:
 
     def step(values: Values) -> Step:
         name = people.get(values.agent, values.agent)
-        return deciding.plan(run.place, name, values.decision, values.reason, values.by)
+        return dispatch.plan_decision(run.place, name, values.decision, values.reason, values.by)
 
     waits = f"{', '.join(display_name(each.name) for each in first)}: " if first else ""
     sentence = f"{waits}choose what to do with each result that is not a success."
@@ -87,7 +86,7 @@ def comparison(context: Context, now: datetime) -> Action:
     ready = state.steps(run.run)[1]
 
     def step(values: Values) -> Step:
-        return conflicts.record_hints(run.place, values.by)
+        return integration.record_hints(run.place, values.by)
 
     return writing(table_integration.COMPARISON, run, step, offered=ready)
 
@@ -102,7 +101,7 @@ def dispute(context: Context, now: datetime) -> Action:
         pair = pair or [people.get(each, each) for each in (values.first, values.second)]
         if len(pair) != 2 or not all(pair):
             raise Refused("name the two agents: --between A,B")
-        return conflicts.add(run.place, pair, values.topic, values.category, values.by)
+        return integration.dispute(run.place, pair, values.topic, values.category, values.by)
 
     who = choice(people, required=True)
     narrowed = {"first": who, "second": who}
@@ -129,7 +128,7 @@ def resolution(context: Context, now: datetime) -> Action:
     }
 
     def step(values: Values) -> Step:
-        return conflicts.resolve(
+        return integration.resolve_conflict(
             run.place,
             _id(waiting, values.conflict),
             category=values.category,
@@ -152,7 +151,9 @@ def dismissal(context: Context, now: datetime) -> Action:
 
     def step(values: Values) -> Step:
         id = _id(waiting, values.conflict)
-        return conflicts.dismiss(run.place, id, values.reason, values.by, alike=values.alike)
+        return integration.dismiss_conflict(
+            run.place, id, values.reason, values.by, alike=values.alike
+        )
 
     return writing(table_integration.DISMISSAL, run, step, narrowed=narrowed, offered=bool(waiting))
 

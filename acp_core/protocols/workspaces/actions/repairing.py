@@ -12,8 +12,9 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, planned
 from acp_core.protocols.workspaces.actions import table_integration
 from acp_core.protocols.workspaces.actions.common import previewed
-from acp_core.protocols.workspaces.write import repair
-from acp_core.protocols.workspaces.write.layout import Layout, layout
+from acp_core.protocols.workspaces.read.manifest import layout
+from acp_core.protocols.workspaces.schema import Layout
+from acp_core.protocols.workspaces.write import setup
 
 
 def repairing(context: Context, now: datetime) -> Action:
@@ -22,9 +23,9 @@ def repairing(context: Context, now: datetime) -> Action:
     return planned(
         table_integration.REPAIRING,
         context,
-        lambda _: repair.plan(place),
+        lambda _: setup.plan_repair(place),
         previewed,
-        lambda _: repair.carry(place),
+        lambda _: setup.repair_run(place),
         offered=_is_offered(place),
     )
 
@@ -33,6 +34,6 @@ def _is_offered(place: Layout) -> bool:
     if os.path.lexists(place.coord / JOURNAL):
         return True
     try:
-        return bool(repair.plan(place))
+        return bool(setup.plan_repair(place))
     except Refused:
         return False

@@ -13,15 +13,14 @@ from acp_core.protocols.kit.binding import Location
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
+from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions.common import open_run
 from acp_core.protocols.workspaces.actions.integrating import begin
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
-from acp_core.protocols.workspaces.schema import coord
-from acp_core.protocols.workspaces.schema.act_names import DRAFT
-from acp_core.protocols.workspaces.schema.coord import Dispatch
-from acp_core.protocols.workspaces.write import guard, integrate
-from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
+from acp_core.protocols.workspaces.read.manifest import layout, read_json
+from acp_core.protocols.workspaces.schema import DRAFT_ACT, Dispatch, Layout
+from acp_core.protocols.workspaces.write import integration, step
 
 _STEP = 0.1  # seconds between two looks
 
@@ -30,7 +29,7 @@ def synthesise(values: Values) -> int:
     """Let a program write the draft, and wait for it; the exit code."""
     place = layout(values.folder)
     if values.dry_run:
-        prompt = integrate.prompt(place)
+        prompt = integration.synthesis_prompt(place)
         say(prompt) if not values.json else _tell(False, prompt=prompt)
         return 0
     choice = agent_choice.choice(values.program, values.words, str(place.root), values.model)
@@ -41,8 +40,8 @@ def synthesise(values: Values) -> int:
 
 
 def _conclude(place: Layout, values: Values) -> int:
-    how = coord.parse(Dispatch, read_json(place.draft / "synthesis.json")).exit
-    draft = integrate.draft_file(place)
+    how = schema.decode_object(Dispatch, read_json(place.draft / "synthesis.json")).exit
+    draft = integration.draft_file(place)
     there = draft.is_file()
     if values.json:
         _tell(there, exit=how, draft=str(draft))
@@ -63,12 +62,12 @@ def edit(values: Values) -> int:
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     if not command:
         raise Refused("no editor set: set EDITOR, or edit the file that `draft` prepares")
-    path = integrate.draft_file(place)
+    path = integration.draft_file(place)
     if values.dry_run:
         say(f"would run {command[0]} on {path}")
         return 0
     if not path.exists():
-        guard.act(place, DRAFT, lambda: integrate.draft(place))
+        step.carry_out_act(place, DRAFT_ACT, lambda: integration.write_draft(place))
     try:
         ended = subprocess.run([*command, str(path)], check=False)
     except OSError as error:

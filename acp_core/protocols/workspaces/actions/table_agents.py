@@ -10,7 +10,13 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpe
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
-from acp_core.protocols.workspaces.schema.act_names import AGAIN, CREATE, DISPATCH, MORE, STOP
+from acp_core.protocols.workspaces.schema import (
+    ADD_ACT,
+    CREATE_ACT,
+    DISPATCH_ACT,
+    RERUN_ACT,
+    STOP_ACT,
+)
 
 _ROOM = "acp_core.protocols.workspaces.actions"
 _QUERIES = "acp_core.protocols.workspaces.queries"
@@ -21,7 +27,7 @@ WORKED = (
     (130, "interrupted: the programs keep running"),
 )
 CREATION = ActionSpec(
-    CREATE,
+    CREATE_ACT,
     "New run of sub-agents",
     "Prepare a run: each agent gets a workspace and a task; no program starts yet.",
     f"{_ROOM}.init:creation",
@@ -59,7 +65,7 @@ CREATION = ActionSpec(
     ),
 )  # fmt: skip
 ADDITION = ActionSpec(
-    MORE,
+    ADD_ACT,
     "Add agent",
     "Add an agent with a task of its own, and dispatch it.",
     f"{_ROOM}.init:addition",
@@ -89,7 +95,7 @@ ADDITION = ActionSpec(
     examples=("acp workspaces add queues --of ben",),
 )  # fmt: skip
 DISPATCHING = ActionSpec(
-    DISPATCH,
+    DISPATCH_ACT,
     "Dispatch",
     "Start the agents that can begin; their programs keep running when you quit.",
     f"{_ROOM}.dispatching:dispatching",
@@ -129,7 +135,7 @@ DISPATCHING = ActionSpec(
     words="COMMAND",
 )  # fmt: skip
 RERUN = ActionSpec(
-    AGAIN,
+    RERUN_ACT,
     "Rerun",
     "Rerun an agent with a new prompt; its old output is kept.",
     f"{_ROOM}.dispatching:rerun",
@@ -144,7 +150,7 @@ RERUN = ActionSpec(
     examples=('acp workspaces rerun queues ben --feedback "Name the sources"',),
 )
 STOPPING = ActionSpec(
-    STOP,
+    STOP_ACT,
     "Stop",
     "Stop an agent's program. A running sub-agent takes no messages.",
     f"{_ROOM}.dispatching:stopping",

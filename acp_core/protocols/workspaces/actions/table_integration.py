@@ -9,17 +9,17 @@ from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved, Q
 from acp_core.protocols.kit import fast_args
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import table_fields as given
-from acp_core.protocols.workspaces.schema.act_names import (
-    ADD,
-    DISMISS,
-    DRAFT,
-    FIND,
-    FINISH,
-    ORDER,
-    REPAIR,
-    RESOLVE,
-    SYNTHESISE,
-    TRIAGE,
+from acp_core.protocols.workspaces.schema import (
+    COMPARE_ACT,
+    DISMISS_ACT,
+    DISPUTE_ACT,
+    DRAFT_ACT,
+    FINISH_ACT,
+    ORDER_ACT,
+    REPAIR_ACT,
+    RESOLVE_ACT,
+    SYNTHESISE_ACT,
+    TRIAGE_ACT,
 )
 
 ALONE, PROGRAM = "by hand", "by a program"
@@ -36,7 +36,7 @@ STEPS = (
     (2, "refused, nothing written; the error says why"),
 )
 REPAIRING = ActionSpec(
-    REPAIR,
+    REPAIR_ACT,
     "Repair",
     "Finish interrupted writes and rebuild unreadable coordination files.",
     f"{_ROOM}.repairing:repairing",
@@ -49,7 +49,7 @@ REPAIRING = ActionSpec(
     examples=("acp workspaces repair queues --dry-run",),
 )
 TRIAGING = ActionSpec(
-    TRIAGE,
+    TRIAGE_ACT,
     "Decide",
     "Accept, skip or rerun a result that is not a success.",
     f"{_ROOM}.judging:triaging",
@@ -87,20 +87,20 @@ CONFLICTS = QuerySpec(
     "List recorded conflicts and hints, and those that acp detects now.",
     f"{_QUERIES}:list_conflicts",
     command="workspaces conflicts",
-    help=f"`{FIND}` records what acp detects; resolve each by the rule of its category "
-    f"(`{RESOLVE}`) or dismiss it (`{DISMISS}`); `{ADD}` adds one by hand. The older "
+    help=f"`{COMPARE_ACT}` records what acp detects; resolve each by the rule of its category "
+    f"(`{RESOLVE_ACT}`) or dismiss it (`{DISMISS_ACT}`); `{DISPUTE_ACT}` adds one by hand. The older "
     "options here (--find, --add, --resolve, --dismiss) still work.",
     examples=("acp workspaces conflicts queues",),
     exits=LEFT,
     moved=(
-        Moved("--find", FIND),
-        Moved("--add", ADD, "--topic"),
-        Moved("--resolve", RESOLVE, "--conflict"),
-        Moved("--dismiss", DISMISS, "--conflict"),
+        Moved("--find", COMPARE_ACT),
+        Moved("--add", DISPUTE_ACT, "--topic"),
+        Moved("--resolve", RESOLVE_ACT, "--conflict"),
+        Moved("--dismiss", DISMISS_ACT, "--conflict"),
     ),
 )
 COMPARISON = ActionSpec(
-    FIND,
+    COMPARE_ACT,
     "Compare",
     "Compare the outputs and record differences as hints.",
     f"{_ROOM}.judging:comparison",
@@ -112,7 +112,7 @@ COMPARISON = ActionSpec(
     examples=("acp workspaces compare queues",),
 )
 DISPUTE = ActionSpec(
-    ADD,
+    DISPUTE_ACT,
     "Add conflict",
     "Record that two outputs contradict each other.",
     f"{_ROOM}.judging:dispute",
@@ -136,7 +136,7 @@ DISPUTE = ActionSpec(
     examples=("acp workspaces dispute queues price --between ann,ben --category factual",),
 )
 RESOLUTION = ActionSpec(
-    RESOLVE,
+    RESOLVE_ACT,
     "Resolve",
     "Choose the version that holds; the decision is recorded in the final output.",
     f"{_ROOM}.judging:resolution",
@@ -164,7 +164,7 @@ RESOLUTION = ActionSpec(
     examples=("acp workspaces resolve queues c1 --keep ann --because sourced",),
 )  # fmt: skip
 DISMISSAL = ActionSpec(
-    DISMISS,
+    DISMISS_ACT,
     "Dismiss",
     "Dismiss a conflict that is not one.",
     f"{_ROOM}.judging:dismissal",
@@ -184,23 +184,23 @@ INTEGRATE = QuerySpec(
     "Show the seven integration steps and which are done.",
     f"{_QUERIES}:steps",
     command="workspaces integrate",
-    help=f"The draft is written by a program (`{SYNTHESISE}`) or by you (`{DRAFT}`, `edit`); `{FINISH}` "
+    help=f"The draft is written by a program (`{SYNTHESISE_ACT}`) or by you (`{DRAFT_ACT}`, `edit`); `{FINISH_ACT}` "
     "publishes it with its metadata and writes the integration status. The older options "
     "here (--order, --draft, --edit, --synthesise, --finish) still work.",
     examples=("acp workspaces integrate queues",),
     exits=STEPS,
     moved=(
-        Moved("--order", ORDER, "--order"),
-        Moved("--synthesise", SYNTHESISE),
-        Moved("--program", SYNTHESISE, "--program"),
-        Moved("--", SYNTHESISE),
+        Moved("--order", ORDER_ACT, "--order"),
+        Moved("--synthesise", SYNTHESISE_ACT),
+        Moved("--program", SYNTHESISE_ACT, "--program"),
+        Moved("--", SYNTHESISE_ACT),
         Moved("--edit", "edit"),
-        Moved("--draft", DRAFT),
-        Moved("--finish", FINISH),
+        Moved("--draft", DRAFT_ACT),
+        Moved("--finish", FINISH_ACT),
     ),
 )
 ORDERING = ActionSpec(
-    ORDER,
+    ORDER_ACT,
     "Order",
     "Set the order of the outputs in the draft.",
     f"{_ROOM}.integrating:ordering",
@@ -210,7 +210,7 @@ ORDERING = ActionSpec(
     examples=("acp workspaces order queues --order ben,ann",),
 )
 DRAFTING = ActionSpec(
-    DRAFT,
+    DRAFT_ACT,
     "Draft",
     "Prepare a draft that cites its sources.",
     f"{_ROOM}.integrating:drafting",
@@ -226,7 +226,7 @@ EDITING = ActionSpec(
     run=f"{_ROOM}.synthesis_command:edit",
 )
 SYNTHESIS = ActionSpec(
-    SYNTHESISE,
+    SYNTHESISE_ACT,
     "Synthesise",
     "Prepare a draft of the final output, by a program or by hand.",
     f"{_ROOM}.integrating:synthesising",
@@ -246,7 +246,7 @@ SYNTHESIS = ActionSpec(
     words="COMMAND",
 )  # fmt: skip
 FINISHING = ActionSpec(
-    FINISH,
+    FINISH_ACT,
     "Finish",
     "Publish the draft as the final output, and write the integration status.",
     f"{_ROOM}.integrating:finishing",

@@ -13,9 +13,9 @@ from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import queries
+from acp_core.protocols.workspaces.read.manifest import layout
 from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.write import dispatch
-from acp_core.protocols.workspaces.write.layout import layout
 
 _HERE = "acp_core.protocols.workspaces.actions.tools"
 READ = tools.READ._replace(

@@ -25,13 +25,16 @@ from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.schema import Run
-from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY
-from acp_core.protocols.workspaces.write import dispatch, guard
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
-from acp_core.protocols.workspaces.write.manifest import Manifest
-from acp_core.protocols.workspaces.write.writing import carry_out
+from acp_core.protocols.workspaces.read.manifest import (
+    Manifest,
+    attempt_of,
+    is_running,
+    layout,
+    read_manifest,
+)
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT, Layout, Run
+from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write.step import carry_out, locked, require_unobstructed
 
 _DISPATCHING = "dispatch"  # the name of the claim to start agents of a run
 
@@ -103,24 +106,24 @@ def _advance(place: Layout, team: Team, now: datetime) -> Advanced:
     begun, held = [], []
     with locked(place) as transaction:
         run = dispatch.read_run(place, now)
-        guard.require(place, DISPATCH, run)
-        manifest = manifests.read(place)
+        require_unobstructed(place, DISPATCH_ACT, run)
+        manifest = read_manifest(place)
         lost = _lost(manifest)
-        running = sum(manifests.is_open(entry) for entry in manifest.entries.values())
-        for name in dispatch.waiting(manifest, run):
+        running = sum(is_running(entry) for entry in manifest.entries.values())
+        for name in dispatch.waiting_agents(manifest, run):
             why = _why_not(manifest, name, team, run, running)
             if not why:
                 try:
-                    step = dispatch.begin(manifest, name, run, now)
+                    step = dispatch.begin_attempt(manifest, name, run, now)
                     carry_out(transaction, step)
                 except Refused as error:
                     why = str(error)
-            manifest = manifests.read(place)
+            manifest = read_manifest(place)
             if why:
                 held.append(f"{name}: {why}")
                 continue
             running += 1
-            begun.append((name, manifests.attempt(manifest.entries[name])))
+            begun.append((name, attempt_of(manifest.entries[name])))
     failed = []
     for name, attempt in (*lost, *begun):  # one that cannot be started keeps no other back
         try:
@@ -141,7 +144,7 @@ def _refuse_second(place: Layout) -> None:
         Refused: agents of it are watched by another one.
     """
     for seen in strangers(str(place.root)):
-        check((_obstacle(seen),), DISPATCH)
+        check((_obstacle(seen),), DISPATCH_ACT)
 
 
 def others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
@@ -153,30 +156,30 @@ def others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
 
 
 def _obstacle(seen: Seen) -> Obstacle:
-    return conductor(seen, EVERY - {DISPATCH})
+    return conductor(seen, EVERY_ACT - {DISPATCH_ACT})
 
 
 def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:
     place, entry = manifest.place, manifest.entries[name]
-    if manifests.is_open(entry):
-        if entry.get("host") not in (dispatch.here(), "?"):  # "?": nobody knows where
+    if is_running(entry):
+        if entry.get("host") not in (dispatch.this_host(), "?"):  # "?": nobody knows where
             return f"its earlier attempt is running on {entry.get('host')}"
         if watcher_alive(place, name) or program_alive(place, name):
             return "its earlier attempt is stopping"
-    if running >= team.limit and not manifests.is_open(entry):
+    if running >= team.limit and not is_running(entry):
         return f"limit reached: {running} working"
     if team.choice(name) is None:
         return "no program was chosen for it"
-    return dispatch.obstacle(manifest, name, run)
+    return dispatch.why_not_dispatched(manifest, name, run)
 
 
 def _lost(manifest: Manifest) -> list[tuple[str, int]]:
     """Whoever was dispatched on this machine, did not end, and is watched by nobody."""
     return [
-        (name, manifests.attempt(entry))
+        (name, attempt_of(entry))
         for name, entry in manifest.entries.items()
-        if manifests.is_open(entry)
-        and entry.get("host") == dispatch.here()
+        if is_running(entry)
+        and entry.get("host") == dispatch.this_host()
         and not watcher_alive(manifest.place, name)
     ]
 

@@ -24,16 +24,24 @@ from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.tool_names import tools_in
+from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch, Triage
-from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, read_json
-from acp_core.protocols.workspaces.write.manifest import Object
-from acp_core.protocols.workspaces.write.writing import iso
+from acp_core.protocols.workspaces.read.manifest import (
+    Object,
+    attempt_of,
+    is_running,
+    layout,
+    prompt_file,
+    read_json,
+    read_manifest,
+    return_file,
+    stored_return,
+)
+from acp_core.protocols.workspaces.schema import Dispatch, Layout, Task, Triage, iso
+from acp_core.protocols.workspaces.write import step
+from acp_core.protocols.workspaces.write.step import locked
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
 _LOOK = 0.5  # seconds between two looks at what people decided
@@ -56,7 +64,7 @@ class AgentAttempt(Assignment):
         self._agent = agent
         self._place: Layout = layout(team.folder)
         self._entry, self._task = _entry(self._place, agent)
-        self._dispatch = coord.parse(Dispatch, self._entry)
+        self._dispatch = schema.decode_object(Dispatch, self._entry)
         self._looked = 0.0
         self._triage: Stamp | None = None
         self._decision = ""
@@ -81,7 +89,7 @@ class AgentAttempt(Assignment):
             Refused: the run's files do not allow it.
             OSError: something cannot be written.
         """
-        if manifests.attempt(self._entry) != self.attempt or not manifests.is_open(self._entry):
+        if attempt_of(self._entry) != self.attempt or not is_running(self._entry):
             return
         try:
             run = perform(self._session, self)
@@ -125,7 +133,7 @@ class AgentAttempt(Assignment):
     def prompt(self) -> str:
         """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
         written = Path(self._dispatch.prompt_file)
-        inside = manifests.prompt_file(self._place, self._entry, self._task)
+        inside = prompt_file(self._place, self._entry, self._task)
         if written != inside:
             raise SpawnError(f"the manifest names a prompt that is not {self._agent}'s")
         return inside.read_text(encoding="utf-8", errors="replace")
@@ -177,10 +185,10 @@ class AgentAttempt(Assignment):
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
         text = returned.read_return(Path(run.out), self._stream(run)) if run.out else ""
-        path = manifests.return_file(self._place, self._entry, self._task)
+        path = return_file(self._place, self._entry, self._task)
         if not returned.is_object(text):
             path = path.with_name(f"{path.stem}.txt")
-        stored = manifests.stored_return(self._place, self._entry, self._task)
+        stored = stored_return(self._place, self._entry, self._task)
         if text.strip() and stored is None:
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
@@ -195,8 +203,8 @@ class AgentAttempt(Assignment):
         """Who may have worked at the same time."""
         began = self._dispatch.dispatched_at
         found = set()
-        for name, entry in manifests.read(self._place).entries.items():
-            other = coord.parse(Dispatch, entry)
+        for name, entry in read_manifest(self._place).entries.items():
+            other = schema.decode_object(Dispatch, entry)
             over = other.ended_at and began and other.ended_at < began
             alone = not other.is_dispatched or over
             if name != self._agent and not alone:
@@ -211,13 +219,13 @@ class AgentAttempt(Assignment):
         now = utc_now()
 
         def alter(entry: Object) -> None:
-            if manifests.attempt(entry) != self.attempt:
+            if attempt_of(entry) != self.attempt:
                 return
             entry |= {"ended_at": iso(now), "exit": how, "outside": outside}
             if outside:
                 entry["outside_while"] = sorted(others)
 
-        manifests.change(self._place, self._agent, alter)
+        step.change_entry(self._place, self._agent, alter)
         with contextlib.suppress(OSError):
             self._tree().unlink(missing_ok=True)
         self._session.say(f"ended: {how}")
@@ -227,14 +235,14 @@ def decided(value: Object | None, task_id: str, attempt: int) -> str:
     """What was decided last on an attempt; "" for nothing."""
     about = [
         each.decision
-        for each in coord.parse(Triage, value).decisions
+        for each in schema.decode_object(Triage, value).decisions
         if each.task_id == task_id and each.attempt in (None, attempt)
     ]
     return about[-1] if about else ""
 
 
 def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
-    manifest = manifests.read(place)
+    manifest = read_manifest(place)
     entry = manifest.entries.get(agent)
     if entry is None:
         raise Refused(f"{place.manifest} does not list {agent}")

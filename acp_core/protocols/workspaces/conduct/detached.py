@@ -23,7 +23,8 @@ from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Busy, advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, layout, read_json
+from acp_core.protocols.workspaces.read.manifest import layout, read_json
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR
 
 
 def main(arguments: list[str]) -> int:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import rules, state
 from acp_core.protocols.workspaces.conduct.advance import Advanced, Busy, advance, watcher_alive
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.read import manifest
+from acp_core.protocols.workspaces.read.manifest import layout
+from acp_core.protocols.workspaces.schema import Layout, Run
 from acp_core.protocols.workspaces.write import dispatch
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout
 
 STEP = 0.25  # seconds between two looks
 _AGAIN = 3  # times that a watcher who was killed is replaced
@@ -55,7 +55,7 @@ def follow(folder: str | Path) -> Iterator[News]:
             again = _advanced(place)
             for name in (*again.watched, *again.failed) if again else ():
                 replaced[name] = replaced.get(name, 0) + 1
-        elif not any(watcher_alive(place, name) for name in manifests.read(place).tasks):
+        elif not any(watcher_alive(place, name) for name in manifest.read_manifest(place).tasks):
             if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
                 return
             if not _going(place):
@@ -85,9 +85,9 @@ def _changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
 
 def _going(place: Layout) -> list[str]:
     """Who was dispatched on this machine and has not ended."""
-    entries = manifests.read(place).entries
-    host = dispatch.here()
-    return [n for n, e in entries.items() if manifests.is_open(e) and e.get("host") == host]
+    entries = manifest.read_manifest(place).entries
+    host = dispatch.this_host()
+    return [n for n, e in entries.items() if manifest.is_running(e) and e.get("host") == host]
 
 
 def note(run: Run, name: str) -> str:

@@ -16,7 +16,7 @@ from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.discovery import IGNORED
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.write.layout import Layout
+from acp_core.protocols.workspaces.schema import Layout
 
 FILES = 20_000  # files of a tree that are compared
 MOST = 50  # changes that are told of

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from acp_core.agents import output
-from acp_core.protocols.workspaces.schema import returns
+from acp_core.protocols.workspaces import schema
 
 LIMIT = 512 << 10  # bytes that are kept of what was said
 
@@ -36,6 +36,6 @@ def _messages(data: bytes, stream: str) -> str:
     """The last message, and before it the last one with an object, where it has none itself."""
     messages = output.parse(data, stream).messages
     for message in reversed(messages[-50:]):
-        if returns.parse(message)[0] is not None:
+        if schema.parse_return(message)[0] is not None:
             return message
     return messages[-1] if messages else ""

@@ -20,7 +20,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.person.paths import key_of
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR
 
 LIMIT = 4  # sub-agents that work at the same time
 
