@@ -90,9 +90,11 @@ class Workspaces(Collaboration):
 
     def _others(self, run: Run) -> tuple[Obstacle, ...]:
         """Whoever else has agents at work: nobody dispatches beside them."""
-        from acp_core.protocols.workspaces.conduct.advance import others  # only beside programs
+        from acp_core.protocols.workspaces.conduct.advance import (
+            watched_by_others,  # only beside programs
+        )
 
-        return tuple(others(self.key, [agent.name for agent in run.agents]))
+        return tuple(watched_by_others(self.key, [agent.name for agent in run.agents]))
 
     def watched(self) -> frozenset[Path]:
         """The folders of the run, scratch folders included: writes there are signs of work."""
@@ -112,19 +114,19 @@ class Workspaces(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do now; see `Collaboration.actions`."""
-        from acp_core.protocols.workspaces.actions.offered import actions  # only who acts needs it
+        from acp_core.protocols.workspaces.acts.binding import actions  # only who acts needs it
 
         return actions(self.key, now)
 
     def action(self, name: str, now: datetime) -> Action | None:
         """One action without the others; see `Collaboration.action`."""
-        from acp_core.protocols.workspaces.actions.offered import action  # only who acts needs it
+        from acp_core.protocols.workspaces.acts.binding import action  # only who acts needs it
 
         return action(self.key, name, now)
 
     def cards(self, now: datetime) -> Sequence[Card]:
         """What a person has to decide in the run; see `Collaboration.cards`."""
-        from acp_core.protocols.workspaces.actions.cards import run_cards  # only who decides
+        from acp_core.protocols.workspaces.acts.cards import run_cards  # only who decides
 
         return run_cards(self.key, self.refresh(now).documents, now)
 

@@ -18,7 +18,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.spoken import mark
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
-from acp_core.protocols.workspaces.conduct.follow import note
+from acp_core.protocols.workspaces.conduct.advance import note
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
 from acp_core.protocols.workspaces.read.manifest import layout, read_manifest

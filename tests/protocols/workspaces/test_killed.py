@@ -20,7 +20,7 @@ from acp_core.agents import registry
 from acp_core.files.atomic import is_leftover
 from acp_core.files.transaction import interrupted
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
+from acp_core.protocols.workspaces.conduct import synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.read.manifest import layout, read_manifest
 from acp_core.protocols.workspaces.schema import ORCHESTRATOR, Layout
@@ -46,7 +46,7 @@ def faults() -> Iterator[Faults]:
 def dispatched(root: Path, own: Path, how: str) -> None:
     """One agent, dispatched as it is written down, and nobody who watches it."""
     prepare(root, "ann")
-    teams.save(agent_choice.team(root, words=program(own, ann=how)))
+    teams.save_team(teams.team_of(root, words=program(own, ann=how)))
     place = layout(root)
     manifest = read_manifest(place)
     with locked(place) as transaction:
@@ -182,9 +182,9 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(
     draft = root / COORD / "draft/final-output.md"
     for at in range(4, 44, 3):
         log(own).unlink(missing_ok=True)
-        choice = agent_choice.choice("", words, str(root))
+        choice = teams.program_choice("", words, str(root))
         assert choice is not None
-        teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
+        teams.save_team(teams.merged_team(root, own={ORCHESTRATOR: choice}))
         carry_out_act(place, "synthesise", lambda: synthesis.begin(place))
         watched(faults, root, at, ORCHESTRATOR)
         again = acp("integrate", root, "--synthesise")

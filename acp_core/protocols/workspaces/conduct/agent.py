@@ -8,10 +8,12 @@ there. A program whose work is done is not started again.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import time
 from pathlib import Path
 
-from acp_core.agents import streams
+from acp_core.agents import output, streams
 from acp_core.agents.assignment import Assignment, perform
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.program import Program
@@ -19,13 +21,14 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Run
 from acp_core.files import atomic
-from acp_core.files.reading import Stamp, stamp
+from acp_core.files.atomic import is_leftover
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.protocols.discovery import IGNORED
 from acp_core.protocols.kit.tool_names import tools_in
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.manifest import (
@@ -44,8 +47,11 @@ from acp_core.protocols.workspaces.write import step
 from acp_core.protocols.workspaces.write.step import locked
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
+
 _LOOK = 0.5  # seconds between two looks at what people decided
+
 VARIABLE = "ACP_WORKSPACES_TASK"  # tells a program, and whoever looks for it, what it is for
+
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
 
 
@@ -99,11 +105,11 @@ class AgentAttempt(Assignment):
             return
         self._keep(run)
         others = self._others()
-        before = guard.load(self._tree())
+        before = load_tree(self._tree())
         outside: list[str] = []
         if before is not None:
-            outside = guard.changed(
-                before, guard.tree(self._place, self._agent), self._place, others
+            outside = changed_files(
+                before, file_tree(self._place, self._agent), self._place, others
             )
         how = run.exit or "ended unseen"
         self._close(f"{how} ({run.stopped})" if run.stopped else how, outside, others)
@@ -113,7 +119,7 @@ class AgentAttempt(Assignment):
 
     def begin(self) -> None:
         """Keep what the run's folder holds, to see later what changed outside of the workspace."""
-        guard.save(self._tree(), guard.tree(self._place, self._agent))
+        save_tree(self._tree(), file_tree(self._place, self._agent))
 
     def program(self) -> Program:
         """The program that was chosen for the agent."""
@@ -184,9 +190,9 @@ class AgentAttempt(Assignment):
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
-        text = returned.read_return(Path(run.out), self._stream(run)) if run.out else ""
+        text = read_return(Path(run.out), self._stream(run)) if run.out else ""
         path = return_file(self._place, self._entry, self._task)
-        if not returned.is_object(text):
+        if not is_return(text):
             path = path.with_name(f"{path.stem}.txt")
         stored = stored_return(self._place, self._entry, self._task)
         if text.strip() and stored is None:
@@ -247,3 +253,105 @@ def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
     if entry is None:
         raise Refused(f"{place.manifest} does not list {agent}")
     return entry, manifest.tasks[agent]
+
+
+GUARDED_FILES = 20_000  # files of a tree that are compared
+
+MOST_CHANGES = 50  # changes that are told of
+
+_BYTES = 32 << 20
+
+Tree = dict[str, list[int]]
+
+"""Name relative to the run -> size, time of the last change in ns, inode."""
+
+
+def file_tree(place: Layout, agent: str) -> Tree:
+    """Every file of the run but those of the agent's workspace and those that orchestrators keep."""
+    found: Tree = {}
+    left_out = {str(place.base / agent), str(place.coord)}
+    pending = [str(place.root)]
+    while pending and len(found) < GUARDED_FILES:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.path in left_out or entry.name in IGNORED or is_leftover(entry.name):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                        continue
+                    stat = entry.stat(follow_symlinks=False)
+                    name = os.path.relpath(entry.path, place.root)
+                    found[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        except OSError:
+            continue
+    return found
+
+
+def changed_files(before: Tree, after: Tree, place: Layout, others: set[str]) -> list[str]:
+    """What differs, safe to keep as JSON; the workspaces of ``others``, who work too, do not count."""
+    own = tuple(os.path.join(place.base.name, other) + os.sep for other in others)
+    names = before.keys() | after.keys()
+    differs = sorted(n for n in names if before.get(n) != after.get(n) and not n.startswith(own))
+    return [_plain(name) for name in differs[:MOST_CHANGES]]
+
+
+def _plain(name: str) -> str:
+    return name.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
+
+
+def save_tree(path: Path, found: Tree) -> None:
+    """Keep a tree, so that whoever takes a run over can compare with it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    data = json.dumps(found).encode(errors="surrogateescape")
+    atomic.replace(path, data, sync=False, private=True)
+
+
+def load_tree(path: Path) -> Tree | None:
+    """A tree that was kept; None where there is none."""
+    try:
+        value = json.loads(read_bounded(path, _BYTES))
+    except (Unreadable, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def nobody_else_could(outside: list[str], others: set[str]) -> bool:
+    """Whether nobody else can have made the changes."""
+    return bool(outside) and not others - {schema.SHARED}
+
+
+RETURN_BYTES = 512 << 10  # bytes that are kept of what was said
+
+
+def read_return(out: Path, stream: str) -> str:
+    """What the program of a run said, as it is kept: all of a plain text, else its last messages.
+
+    Args:
+        out: the file into which it printed.
+        stream: the form of what it printed, one of `streams.NAMES`.
+    """
+    data = output.read_end(out)
+    text = data.decode(errors="replace") if stream == "text" else _messages(data, stream)
+    encoded = text.encode(errors="backslashreplace")
+    return encoded[-RETURN_BYTES:].decode(errors="replace")
+
+
+def is_return(text: str) -> bool:
+    """Whether a text is one object of JSON, and nothing else."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _messages(data: bytes, stream: str) -> str:
+    """The last message, and before it the last one with an object, where it has none itself."""
+    messages = output.parse(data, stream).messages
+    for message in reversed(messages[-50:]):
+        if schema.parse_return(message)[0] is not None:
+            return message
+    return messages[-1] if messages else ""

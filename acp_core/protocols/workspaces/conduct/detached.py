@@ -64,7 +64,7 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
         PresetError: the chosen preset is not what it should be.
         OSError: something cannot be written.
     """
-    team = teams.load(folder)
+    team = teams.load_team(folder)
     if team is None or team.choice(agent) is None:
         raise Refused(f"no program was chosen for {agent} on this machine")
     run_id = schema.run_id(read_json(layout(folder).manifest))

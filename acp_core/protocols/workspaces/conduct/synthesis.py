@@ -21,7 +21,7 @@ from acp_core.files import atomic
 from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.workspaces.conduct import returned
+from acp_core.protocols.workspaces.conduct import agent
 from acp_core.protocols.workspaces.conduct.advance import watcher_alive
 from acp_core.protocols.workspaces.conduct.agent import VARIABLE
 from acp_core.protocols.workspaces.conduct.team import Team
@@ -110,7 +110,7 @@ class Synthesis(Assignment):
             return
         draft = integration.draft_file(self._place)
         if not draft.exists():
-            said = returned.read_return(Path(run.out), self._stream(run)).strip() if run.out else ""
+            said = agent.read_return(Path(run.out), self._stream(run)).strip() if run.out else ""
             if said:
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
