@@ -28,11 +28,6 @@ VARIABLE = "ACP_TEST_ASSIGNMENT"
 PRINT = f'print(os.environ["{VARIABLE}"], sys.stdin.read(), flush=True)'
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-
-
 class Chore(Assignment):
     """One with a program that prints its mark and what it was told."""
 
@@ -94,18 +89,6 @@ def test_it_is_done_once(tmp_path: Path) -> None:
     other = Chore(script(tmp_path, PRINT), "chore/2")
     with session(other) as ours:
         assert printed(perform(ours, other)) == "chore/2#2 do it\n"
-
-
-def test_what_an_earlier_version_noted_with_its_number_is_not_done_again(tmp_path: Path) -> None:
-    work = Chore(script(tmp_path, PRINT))
-    with session(work) as ours:
-        first = perform(ours, work)
-    killed_after(work, first, turn=f"{work.key}@1", own=-1)
-    with session(work) as ours:
-        assert perform(ours, work) == first
-    killed_after(work, first, turn=f"{work.key}@2", own=-1)  # noted, and nothing came of it
-    with session(work) as ours:
-        assert perform(ours, work).number == 2
 
 
 def test_a_program_whose_start_was_not_noted_is_taken_over(tmp_path: Path) -> None:

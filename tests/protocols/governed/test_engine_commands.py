@@ -13,7 +13,7 @@ import pytest
 from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.acts.table import COMMANDS
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read import bundle, gates, repository
+from acp_core.protocols.governed.read import gates, repository, turn_files
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_read import NOW, codes
@@ -146,7 +146,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
 ) -> None:
     root = start(tmp_path / "lamp")
     assert governed(["step", str(root)]) == 0
-    before, read = run_files(root), bundle.read_bounded
+    before, read = run_files(root), turn_files.read_bounded
 
     def failing(path: Path, limit: int) -> bytes:
         if path.name == "CONTEXT.md":
@@ -154,7 +154,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
         return read(path, limit)
 
     with monkeypatch.context() as disk:
-        disk.setattr(bundle, "read_bounded", failing)
+        disk.setattr(turn_files, "read_bounded", failing)
         capsys.readouterr()
         assert governed(["accept-turn", str(root)]) == 2
         said = capsys.readouterr().err
@@ -266,15 +266,6 @@ def test_a_rejected_gate_tells_the_next_agent_what_is_missing(tmp_path: Path) ->
     assert governed(["step", str(root), "--no-run"]) == 0
     context = next((root / ".agentxchain/dispatch/turns").glob("*/CONTEXT.md"))
     assert "No switch is planned." in context.read_text(encoding="utf-8")
-
-
-def test_a_turn_that_needs_a_human_blocks_until_it_is_resolved(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp", pm="asks")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
-    assert state(root)["blocked_on"] == "human:Which lamp?"
-    assert governed(["unblock", str(root), "--comment", "The green one", *YES]) == 0
-    assert state(root)["status"] == "active"
 
 
 def test_a_program_that_comes_to_nothing_can_be_started_again(
