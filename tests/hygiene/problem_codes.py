@@ -65,7 +65,7 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Shared folders": Room(
-        ("acp_core/protocols/folder/causes", "acp_core/protocols/folder/write"),
+        ("acp_core/protocols/folder/matters", "acp_core/protocols/folder/write"),
         {
             "A0": ("the folder is invalid for a reason that no other problem covers", "follow the finding that the problem names"),
             "A1": ("the last line of events.jsonl is incomplete, so no event can be appended", "`acp repair`"),
@@ -100,7 +100,7 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Agent workspaces": Room(
-        ("acp_core/protocols/workspaces/causes.py", "acp_core/protocols/workspaces/write"),
+        ("acp_core/protocols/workspaces/matters.py", "acp_core/protocols/workspaces/write"),
         {
             "A5": ("the manifest, the task or a journal of the run is missing or damaged", "`acp workspaces repair`"),
             "A6": ("a write was interrupted", "`acp workspaces repair`; the next write does the same"),
