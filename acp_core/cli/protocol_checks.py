@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 
-from acp_core.cli.check import Check, State
+from acp_core.cli.checks import Check, State
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from acp_core.cli import fields, layout, signs
 from acp_core.cli.layout import Cell, Column
-from acp_core.cli.opening import sort_out
+from acp_core.cli.opening import Seeing, sort_out
 from acp_core.cli.output import (
     SHORT,
     Terminal,
@@ -21,7 +21,6 @@ from acp_core.cli.output import (
     warn,
 )
 from acp_core.cli.start import chosen_paths, load_settings
-from acp_core.cli.unread import Seeing
 from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.views import Section, sections

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.cli import page, status, why
+from acp_core.cli import matters, show, status
 from acp_core.cli.output import Terminal
 from acp_core.fleet import Fleet, overview
 from acp_core.model import Snapshot
@@ -75,9 +75,9 @@ def drawn(snapshot: Snapshot, known: list[Snapshot]) -> Iterator[tuple[str, str]
             yield "fleet", detail.text
     commands = {
         "acp status": [row for row in status.render(entries, now, shown_on) if "    → " in row],
-        "acp why": why.render(snapshot, now, shown_on),
-        "acp show": page._needs(page.View(now, shown_on, snapshot.needs), snapshot)
-        + page._notices(snapshot, page.View(now, shown_on)),
+        "acp why": matters.why_lines(snapshot, now, shown_on),
+        "acp show": show._needs(show.View(now, shown_on, snapshot.needs), snapshot)
+        + show._notices(snapshot, show.View(now, shown_on)),
     }
     for name, lines in commands.items():
         yield from ((name, each) for each in rows(lines) if not each.startswith("acp "))
