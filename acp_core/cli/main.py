@@ -31,7 +31,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     """
     _print_what_can_be_shown(argv)
     hand_in(dashboard)
-    registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
+    registry.hand_in(registry.WATCH, "acp_core.fleet.live:watch")
     registry.hand_in(registry.START, "acp_core.loops.acts.starting:NEW_FOLDER_STARTER")
     arguments = list(argv)
     if any("://" in each for each in arguments):

@@ -23,7 +23,7 @@ from acp_core.cli.output import (
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
-from acp_core.fleet.views import Section, sections
+from acp_core.fleet.overview import Section, sections
 from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
@@ -188,7 +188,7 @@ def _grouped(entries: Sequence[overview.FleetEntry], view: View) -> list[Section
 
 def _row(entry: overview.FleetEntry, now: datetime) -> list[Cell]:
     snapshot = entry.snapshot
-    since = format.age(overview.since(entry), now)
+    since = format.age(overview.standing_since(entry), now)
     found, severity = overview.findings(snapshot)
     name = "  " * entry.depth + entry.name
     return [
