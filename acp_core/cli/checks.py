@@ -31,7 +31,7 @@ from acp_core.agents import program as agents_program
 from acp_core.agents.live import binding
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli import plain_signs
-from acp_core.files import claims, modes, mounts, owners
+from acp_core.files import claims, locked, modes
 from acp_core.loops import parking
 from acp_core.model.errors import AcpError
 from acp_core.model.text import clean_line
@@ -86,8 +86,8 @@ class Me:
     @staticmethod
     def here() -> Me:
         """The account of this process."""
-        uid = owners.uid()
-        return Me(uid, owners.account(uid), (os.getgid(), *os.getgroups()))
+        uid = claims.uid()
+        return Me(uid, claims.account(uid), (os.getgid(), *os.getgroups()))
 
 
 def sharing(paths: Sequence[str], me: Me | None = None) -> Iterator[Check]:
@@ -142,7 +142,7 @@ def _others(path: str, found: os.stat_result, me: Me) -> tuple[str, ...]:
     """The other accounts that own it, or took claims in it."""
     seen = [*claims.listed(path, "loops"), claims.seen(path, claims.CONDUCT)]
     uids = {found.st_uid, *(each.owner.uid for each in seen if each.owner)} - {me.uid}
-    return tuple(sorted(owners.account(uid) for uid in uids))
+    return tuple(sorted(claims.account(uid) for uid in uids))
 
 
 def _closed(path: str) -> list[str]:
@@ -490,7 +490,7 @@ def watching(paths: Sequence[str]) -> Iterator[Check]:
     """Whether changes are noticed at once, and locks hold, where the collaborations are."""
     group = "Files"
     for path in paths:
-        yield _file_system(group, path, mounts.kind(path, mounts.here()))
+        yield _file_system(group, path, locked.kind(path, locked.here()))
     watches = _number(INOTIFY / "max_user_watches")
     if watches is not None:
         few = watches < FEW_WATCHES
@@ -510,7 +510,7 @@ def _file_system(group: str, path: str, kind: str) -> Check:
         return Check(group, path, State.WARN, "not there", "name a folder that exists")
     if not kind:
         return Check(group, path, State.OK, "file system unknown")
-    if not mounts.is_shared(kind):
+    if not locked.is_shared(kind):
         return Check(group, path, State.OK, f"{kind}: locks work, and changes show at once")
     advice = "acp checks for changes every 0.3 s; "
     if kind.startswith("nfs"):

@@ -23,8 +23,7 @@ from acp_core.cli.signs import of_row
 from acp_core.model import Card, Cause, Row, Snapshot, Status, Tone, format, spoken
 from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
-from acp_core.model.format import age
-from acp_core.model.sentence import continued, names_in, sentence_case
+from acp_core.model.format import age, continued, names_in, sentence_case
 from acp_core.protocols.kit.values import Values
 
 CARD_SCHEMA = "acp.card/1"

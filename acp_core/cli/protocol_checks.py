@@ -21,7 +21,7 @@ _KIT = "acp_core.protocols.kit"
 _REGISTRY = "acp_core.protocols.registry"
 _DISCOVERY = "acp_core.protocols.discovery"
 _CONTRACT = "acp_core.protocols.contract"
-_TRACKED = "acp_core.model.tracked"
+_TRACKED = "acp_core.model.past"
 
 MOVED = {
     **{

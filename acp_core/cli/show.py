@@ -29,7 +29,7 @@ from acp_core.model import (
     spoken,
 )
 from acp_core.model.clock import utc_now
-from acp_core.model.sentence import names_in, need_case, sentence_case
+from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.person.attention import Attention
 from acp_core.protocols.kit.values import Values
 

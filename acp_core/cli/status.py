@@ -28,7 +28,7 @@ from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.model.sentence import continued, names_in, need_case
+from acp_core.model.format import continued, names_in, need_case
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.person.views import View, parse

@@ -26,7 +26,7 @@ from acp_core.history.schema import Bounds
 from acp_core.model import Event, Finding, Need, Snapshot, SourceState, Status, Turn, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.model.sentence import continued, names_in
+from acp_core.model.format import continued, names_in
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import SearchRoot
 

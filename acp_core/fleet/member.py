@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from acp_core.files import run_folder, tree_state
+from acp_core.files import claims, tree_state
 from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
@@ -31,7 +31,7 @@ from acp_core.history.forecast import cases_of
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean, clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
@@ -378,9 +378,9 @@ class Member:
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""
-        if is_link(self.key) or not run_folder.exists(self.key):
+        if is_link(self.key) or not claims.exists(self.key):
             return frozenset()
-        run = run_folder.run_folder(self.key)
+        run = claims.run_folder(self.key)
         return frozenset(each for each in (run, run / "loops") if each.is_dir()) or frozenset(
             {run.parent} if run.parent.is_dir() else ()
         )

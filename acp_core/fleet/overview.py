@@ -17,7 +17,7 @@ from itertools import count, groupby
 from typing import Any, NamedTuple
 
 from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
-from acp_core.model.sentence import continued, names_in
+from acp_core.model.format import continued, names_in
 from acp_core.person.views import View
 
 _serials = count()

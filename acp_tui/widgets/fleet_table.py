@@ -29,7 +29,7 @@ from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Group, Section
 from acp_core.history.forecast import NOTHING, Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
-from acp_core.model.sentence import names_in, need_case, sentence_case
+from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.person.views import View
 from acp_tui import keys, text
 

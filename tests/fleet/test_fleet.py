@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import owners, watch
+from acp_core.files import claims, watch
 from acp_core.fleet import Batch, Fleet, NoCollaboration, live, member, readings, workers
 from acp_core.fleet import watching as fleet_watching
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
@@ -233,7 +233,7 @@ async def test_who_runs_it_is_seen_from_when_they_begin_to_when_they_end(tmp_pat
     home = toy.make(tmp_path / "talk")
     program = "import sys\nfrom acp_core.files import claims\n"
     program += "with claims.take(sys.argv[1], 'loops/ann', 'agent', 'ann'): sys.stdin.read()"
-    account = owners.account(os.getuid())
+    account = claims.account(os.getuid())
 
     def runners() -> list[tuple[str, str]]:
         shown = reader.shown[str(home)].runners

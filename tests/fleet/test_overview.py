@@ -17,7 +17,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
-from acp_core.model.cause import Cause
+from acp_core.model.snapshot import Cause
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 

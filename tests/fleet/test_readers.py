@@ -209,7 +209,7 @@ def test_who_is_killed_takes_its_reading_processes_along(
     code = (
         "import sys, time\n"
         "from acp_core.files import tree_state\n"
-        "from acp_core.fleet import Fleet, once, readers\n"
+        "from acp_core.fleet import Fleet, readers, readings\n"
         "from acp_core.protocols.processes import Process\n"
         f"readers.READER = Process({odd_reader.HERE!r}, (), '')\n"
         "readers.processors = lambda: 2\n"

@@ -146,9 +146,9 @@ def doctor(folder: Path, code: str) -> list[str]:
             "acp_core.agents",
         ),
         (
-            "from acp_core.model.tracked import Kept",
-            "acp_core.model.tracked.Kept",
-            "acp_core.model.tracked.TrackedFile",
+            "from acp_core.model.past import Kept",
+            "acp_core.model.past.Kept",
+            "acp_core.model.past.TrackedFile",
         ),
         (
             "from acp_core.protocols.kit.validation import message",

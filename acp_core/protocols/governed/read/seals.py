@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, writes
+from acp_core.files import atomic, transaction
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import (
     APPEND,
@@ -102,7 +102,7 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
         wanted = [*ignoring(run), _write(run, files, marked)]
         if os.path.lexists(run / FORMER):
             wanted.append(Write(run / FORMER, REMOVE))
-        found += [writes.prepare(root, each) for each in wanted]
+        found += [transaction.prepare(root, each) for each in wanted]
     return found
 
 
@@ -141,7 +141,7 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
 def copy(run: Path, state: bytes) -> None:
     """Keep a state as one that acp wrote, or took over. Never raises."""
     with contextlib.suppress(OSError):
-        place = writes.writable(run, COPY)
+        place = transaction.writable(run, COPY)
         if place is not None:
             atomic.replace(place, state)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from acp_core import model
 from acp_core.files.transaction import Interrupted
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, NAME, RUN, fault
 from acp_core.protocols.governed.schema import act_names
 

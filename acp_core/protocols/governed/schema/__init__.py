@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files import decode
 from acp_core.files.reading import Unreadable, clause, read_bounded
-from acp_core.files.writes import below
+from acp_core.files.transaction import below
 from acp_core.model.text import clean_line
 
 CONFIG = "agentxchain.json"

@@ -20,7 +20,7 @@ from acp_core.agents.ending import GRACE, Stopped
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.errors import NotStarted
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.conduct import team as teams

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run

@@ -17,7 +17,7 @@ from acp_core.files.records import Record
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.clock import utc_now
 from acp_core.model.format import dated
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.workspaces import schema, state

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.transaction import CREATE, REPLACE, Write
-from acp_core.files.writes import LIMIT
+from acp_core.files.transaction import CREATE, LIMIT, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.model.text import clean_line
