@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.schema import hook_phases
 from acp_core.protocols.governed.write import hooks
 from tests.cli.support import Acp
 from tests.protocols.governed import making, playing
@@ -60,7 +60,7 @@ def test_hooks_run_in_their_phases_after_a_human_allowed_them(
 ) -> None:
     log = tmp_path / "log"
     hook = process(log, env={"COLOUR": "green"}, config={"a": 1})
-    root = start(tmp_path / "lamp", {phase: [hook] for phase in hook_phases.HOOK_PHASES})
+    root = start(tmp_path / "lamp", {phase: [hook] for phase in schema.HOOK_PHASES})
     assert governed(["step", str(root)]) == 0
     assert lines(log) == []
     assert "not allowed yet" in capsys.readouterr().err
@@ -203,7 +203,7 @@ def acting(root: Path, phase: str) -> int:
     return governed(["accept-turn", str(root)])
 
 
-@pytest.mark.parametrize("phase", list(hook_phases.ASKED_BEFORE))
+@pytest.mark.parametrize("phase", list(schema.ASKED_BEFORE))
 @pytest.mark.parametrize(
     ("answer", "action"),
     [
@@ -223,7 +223,7 @@ def test_nothing_is_done_past_a_hook_that_stops_it(
     assert governed(["trust", str(root), *YES]) == 0
     for before in ("before_assignment", "before_acceptance", "before_gate"):
         if before == phase or (
-            before == "before_acceptance" and phase in hook_phases.ASKED_BEFORE and "valid" in phase
+            before == "before_acceptance" and phase in schema.ASKED_BEFORE and "valid" in phase
         ):
             break
         assert acting(root, before) == 0
