@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from inotify_simple import INotify, flags
 
-from acp_core.files.watch import ADDED, DELETED, MODIFIED, Heard
+from acp_core.files.changes import ADDED, DELETED, MODIFIED, Heard
 
 QUIET = 4  # ms without a change that end a batch: who writes two files is often done by then
 LONGEST = 0.03  # s after which a batch ends although changes go on

@@ -17,23 +17,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from acp_core.files import locked
+from acp_core.files.changes import MODIFIED, Heard
 from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
-
-ADDED, MODIFIED, DELETED = 1, 2, 3
-"""The kinds of a change."""
-
-
-class Heard(NamedTuple):
-    """What happened: (`ADDED`, `MODIFIED` or `DELETED`, path); ``lost``: and more than that."""
-
-    changes: set[tuple[int, str]]
-    lost: bool = False
 
 
 FileStamp = tuple[int, int, int]  # modified (ns), size, inode

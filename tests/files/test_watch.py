@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked, watch
-from acp_core.files.watch import Heard, Poller, Report, Watcher
+from acp_core.files.changes import Heard
+from acp_core.files.watch import Poller, Report, Watcher
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # s until a test gives up; nothing passes or fails by being quicker

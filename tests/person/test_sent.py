@@ -18,13 +18,13 @@ RIVAL = """
 import sys
 sys.path.insert(0, {root!r})
 from datetime import UTC, datetime
-from acp_core.person.notices import sent
+from acp_core.person import notices
 from acp_core.person.notices import Message
 news = [Message("stuck", "c", "/c", "", str(n)) for n in range(20)]
 print("ready", flush=True)
 sys.stdin.readline()
 for message in news:
-    for ours in sent.take_unsent([message], datetime(2026, 5, 4, tzinfo=UTC)):
+    for ours in notices.take_unsent([message], datetime(2026, 5, 4, tzinfo=UTC)):
         print(ours.reason, flush=True)
 """
 
