@@ -27,11 +27,6 @@ PREPARED = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
     """A run with a turn under way, and a note that was left."""
     making.make_run(root, of_state=making.state(active_turns={making.TURN: making.turn()}))

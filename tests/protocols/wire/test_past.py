@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.history.past import Past, Then
-from acp_core.model import Snapshot, Status
+from acp_core.model import Status
 from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.wire import PROTOCOL
 from acp_core.protocols.wire.collaboration import open_agent
@@ -19,6 +19,7 @@ from acp_core.protocols.wire.schema.basics import Json
 from acp_core.protocols.wire.write import records
 from acp_core.protocols.wire.write.database import Tx, connect
 from tests.cli.support import Acp
+from tests.protocols.wire.support import panel
 
 START = datetime(2026, 3, 21, 7, 0, tzinfo=UTC)
 
@@ -98,10 +99,6 @@ def agent(tmp_path: Path) -> Path:
 
 def past(folder: Path) -> Past:
     return Past(DiscoveredCollaboration(str(folder), PROTOCOL), datetime.now(UTC))
-
-
-def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
-    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
 
 
 def moments(folder: Path) -> list[Then]:

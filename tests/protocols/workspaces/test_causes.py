@@ -244,13 +244,6 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
     assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."
 
 
-def test_what_is_next_is_said_when_no_conflict_is_open(tmp_path: Path) -> None:
-    resolved(run(tmp_path))
-    (found,) = causes(tmp_path)
-    assert found.headline == "No open conflicts: ready to synthesise"
-    assert found.advice == "let a program write the draft, or write it yourself"
-
-
 def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:
     works(run(tmp_path))
     panel = read(tmp_path).panels[0]
