@@ -106,14 +106,6 @@ class TestTheLogOrTheStateIsBroken:
         assert found[0].code == "A1"
         assert (found[0].remedy, found[0].certain) == ("repair", True)
 
-    def test_a_line_in_the_middle_that_is_no_event(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "revising")
-        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-        (folder / "events.jsonl").write_bytes(b"".join([lines[0], b"<<<<\n", *lines[1:]]))
-        found = cause(folder, "A2")
-        assert found.remedy == "block"
-        assert "events.jsonl:2" in found.evidence[0]
-
     def test_numbers_that_stand_twice(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         entry = {"seq": 2, "from": "reader", "event": "review_submitted", "summary": "Me too."}

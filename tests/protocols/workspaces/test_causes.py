@@ -17,7 +17,7 @@ from acp_core.model import Cause
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.actions.offered import actions
+from acp_core.protocols.workspaces.acts.binding import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.workspaces.making import (
     NOW,

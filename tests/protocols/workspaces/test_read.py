@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.workspaces.collaboration import detect, open_workspaces
-from acp_core.protocols.workspaces.schema.returns import parse
+from acp_core.protocols.workspaces.collaboration import open_workspaces
+from acp_core.protocols.workspaces.read.scan import detect
+from acp_core.protocols.workspaces.schema import parse_return
 from tests.protocols.workspaces.making import (
     NOW,
     ORIGIN,
@@ -88,17 +89,17 @@ def test_a_status_file_that_is_being_written_is_no_error_yet(tmp_path: Path) -> 
 
 def test_a_return_is_found_in_what_was_said() -> None:
     one, other = json.dumps(returned("ann")), json.dumps(returned("ann", "partial"))
-    assert parse(one) == (returned("ann"), False)
-    assert parse(f"```json\n{one}\n```") == (returned("ann"), False)
-    assert parse(f"Use {{braces}}.\n```json\n{one}\n```\nBye.") == (returned("ann"), True)
-    assert parse(f"{one}\n{other}")[0] == returned("ann", "partial")
-    assert parse("STATUS: DONE\nTASK_ID: 3\nAGENT: ann\n\nText")[0] == {
+    assert parse_return(one) == (returned("ann"), False)
+    assert parse_return(f"```json\n{one}\n```") == (returned("ann"), False)
+    assert parse_return(f"Use {{braces}}.\n```json\n{one}\n```\nBye.") == (returned("ann"), True)
+    assert parse_return(f"{one}\n{other}")[0] == returned("ann", "partial")
+    assert parse_return("STATUS: DONE\nTASK_ID: 3\nAGENT: ann\n\nText")[0] == {
         "status": "DONE",
         "task_id": "3",
         "agent": "ann",
     }
-    assert parse("All is fine.") == (None, False)
-    assert parse("{" * 100_000)[0] is None
+    assert parse_return("All is fine.") == (None, False)
+    assert parse_return("{" * 100_000)[0] is None
 
 
 _JSON = st.recursive(
