@@ -17,8 +17,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.model import Event, Phase, PhaseState, Snapshot, Status, Turn, format
-from acp_core.model.marks import marks
-from acp_core.model.story import PastTurn, Story
+from acp_core.model.past import PastTurn, Story, marks
 
 if TYPE_CHECKING:
     from acp_core.history.schema import Seen, Span

@@ -18,8 +18,7 @@ from urllib.parse import unquote
 from acp_core.model import Cause
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import count, dated
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.snapshot import Row, Target, Tone
+from acp_core.model.snapshot import Obstacle, Row, Target, Tone
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark

@@ -26,7 +26,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.model.format import dated, exact
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.read import folder
