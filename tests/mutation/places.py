@@ -93,7 +93,7 @@ UNDEFENDED = (
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[a status of an agent with a workspace]",
     ),
     Undefended(
-        "acp_core/protocols/governed/collaboration.py", "and not due and not doubt:", "and not due:",
+        "acp_core/protocols/governed/view/reader.py", "and not due and not doubt:", "and not due:",
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the configuration of a governed run]",
     ),
     Undefended(

@@ -15,7 +15,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols import registry
 from acp_core.protocols.cycle.conduct.agent import AgentRun
 from acp_core.protocols.folder.actions import table as folder_table
-from acp_core.protocols.governed.conduct.adapters.preset import RoleTurn
+from acp_core.protocols.governed.conduct.programs import RoleTurn
 from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.tools import LONGEST, Seat

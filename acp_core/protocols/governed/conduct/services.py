@@ -21,10 +21,10 @@ from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
 from acp_core.model.errors import NetworkError
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
+from acp_core.protocols.governed.conduct.task import TakenTurn, Task
 from acp_core.protocols.governed.read import trust
 from acp_core.protocols.governed.schema import Object, Runtime, items, number, obj
-from acp_core.protocols.governed.write import turn_processes
+from acp_core.protocols.governed.write import dispatch
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later
 LARGEST = 16 << 20  # bytes of an answer
@@ -47,6 +47,7 @@ SERVICES = {
                       "/v1beta/openai/chat/completions"),
     "ollama": Service("openai", "http://127.0.0.1:11434", "/v1/chat/completions"),
 }  # fmt: skip
+
 _NO_KEY = ("ollama",)
 
 
@@ -67,7 +68,7 @@ def take_with_service(task: Task) -> TakenTurn:
     try:
         me = identify(os.getpid())
         if me is not None:
-            turn_processes.note(task.root, task.turn_id, me)
+            dispatch.note_program(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
         modes.shared_folder(task.staged.parent)
@@ -78,7 +79,7 @@ def take_with_service(task: Task) -> TakenTurn:
     except OSError as error:
         return TakenTurn(False, clean_line(f"{error.filename or 'staging'}: {error.strerror}", 300))
     finally:
-        turn_processes.forget(task.root, task.turn_id)
+        dispatch.forget_program(task.root, task.turn_id)
     return TakenTurn(True)
 
 

@@ -17,23 +17,12 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
-from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
+from acp_core.protocols.governed.conduct.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema import Runtime, text
-from acp_core.protocols.governed.write import turn_processes
+from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.dispatch import note_failed_start
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.processes import TURN
-
-__all__ = [
-    "KINDS",
-    "TakenTurn",
-    "Task",
-    "choose_budget",
-    "described",
-    "take",
-    "take_in_background",
-    "task",
-]
 
 KINDS = ("manual", "local_cli", "api_proxy")
 
@@ -60,13 +49,13 @@ def take(
     if kind == "local_cli":
         came = _take_locally(given, tell)
     elif kind == "api_proxy":
-        from acp_core.protocols.governed.conduct.adapters import api_proxy
+        from acp_core.protocols.governed.conduct import services
 
-        came = api_proxy.take_with_service(given)
+        came = services.take_with_service(given)
     else:
         raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
     with contextlib.suppress(OSError):  # what a card says more
-        turn_processes.note_end(given.root, turn_id, came.reason if came.staged else "")
+        dispatch.note_program_end(given.root, turn_id, came.reason if came.staged else "")
     if not came.staged:
         since = given.turn.get("dispatched_at")
         note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)
@@ -74,38 +63,38 @@ def take(
 
 
 def _take_locally(given: Task, tell: Callable[[str], None]) -> TakenTurn:
-    from acp_core.protocols.governed.conduct.adapters import local_cli, preset
+    from acp_core.protocols.governed.conduct import programs
 
     try:
-        named = preset.preset_of(given.runtime)
+        named = programs.preset_of(given.runtime)
     except (PresetError, SettingsError) as error:
         return TakenTurn(False, clean_line(str(error), 300))
     if named is None:
-        return local_cli.take_with_program(given)
-    return preset.take_with_preset(given, named, tell)
+        return programs.take_with_program(given)
+    return programs.take_with_preset(given, named, tell)
 
 
 def described(runtime: Runtime, root: str | Path = ".") -> str:
     """What takes a turn, in a few words, its secrets hidden."""
     kind = runtime.type
     if kind == "local_cli":
-        from acp_core.protocols.governed.conduct.adapters import preset
+        from acp_core.protocols.governed.conduct import programs as conduct_programs
 
         try:
-            named = preset.preset_of(runtime)
+            named = conduct_programs.preset_of(runtime)
         except (PresetError, SettingsError) as error:
             return f"nothing ({clean_line(str(error), 200)})"
         if named is not None:
-            return preset.described(named, runtime, os.fspath(root))
+            return conduct_programs.described_preset(named, runtime, os.fspath(root))
         from acp_core.files.secrets import mask_command
-        from acp_core.protocols.governed.conduct.adapters.local_cli import words_of
+        from acp_core.protocols.governed.conduct.programs import words_of
 
         try:
             return f"“{clean_line(' '.join(mask_command(words_of(runtime))), 300)}”"
         except SpawnError as error:
             return f"nothing ({error})"
     if kind == "api_proxy":
-        from acp_core.protocols.governed.conduct.adapters.api_proxy import ServiceError, address
+        from acp_core.protocols.governed.conduct.services import ServiceError, address
 
         try:
             return f"{clean_line(runtime.model, 80)} at {clean_line(address(runtime), 200)}"
