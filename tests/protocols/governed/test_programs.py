@@ -17,9 +17,9 @@ import pytest
 
 from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct import task
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background
 from acp_core.protocols.governed.conduct.programs import command
+from acp_core.protocols.governed.conduct.task import task
 from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
