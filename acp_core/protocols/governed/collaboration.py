@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core import model
-from acp_core.model.story import Story
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import Story, TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.governed.view.reader import Reader
 

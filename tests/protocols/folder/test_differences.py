@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
+from acp_core.files import locked
 from acp_core.protocols.folder import rules, schema
 from tests.hygiene.sources import ROOT
 from tests.protocols.folder.damage import Damage, change, event, line, more, write
@@ -207,7 +207,7 @@ def where_it_may_not(place: Path) -> None:
     refused(block(folder), "schemaVersion")
     folder = make_v1(place / "far", "drafting")
     with LIMITS.context() as mounted:
-        mounted.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+        mounted.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
         refused(block(folder), "is on cifs")
         words = ["append", "--folder", folder, "--participant", "reader", "--event", "blocked"]
         assert acp(*words, "--summary", "Now.", "--reply-to", "1", "--unlocked").code == 0

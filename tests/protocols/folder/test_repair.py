@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
+from acp_core.files import locked
 from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.write import edits
 from tests.protocols.folder.running import ROOT, Ran, acp, append
@@ -426,7 +426,7 @@ def test_nothing_is_repaired_where_locks_protect_nothing(
     folder = started(tmp_path / "run")
     change_protocol(folder, currentPhase="reviewing")
     before = files(folder)
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     ran = fix(folder)
     assert ran.code == 2 and "is on cifs" in ran.err, ran
     assert files(folder) == before

@@ -18,11 +18,12 @@ from pathlib import Path
 
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
-from acp_core.files import atomic, owners, requests
+from acp_core.files import atomic, claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.requests import Request
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import prompts, schema
 from acp_core.protocols.cycle.conduct import (
     delivery,
@@ -41,7 +42,7 @@ from acp_core.protocols.cycle.conduct.tasks import TaskRuns
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import parse
-from acp_core.protocols.cycle.write import Refused, asked, changes, layout
+from acp_core.protocols.cycle.write import asked, changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, Written
 
@@ -178,7 +179,7 @@ class Orchestrator:
             return "refused", str(error)
         if written.lost:
             return "unknown", "Written but overwritten by another program: check, and repeat it."
-        return "done", f"Done by the orchestrator of {owners.account(owners.uid())}."
+        return "done", f"Done by the orchestrator of {claims.account(claims.uid())}."
 
     def _stuck(self, state: Object, message: str) -> None:
         name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.files.mirrored import FILE, PLACE
+from acp_core.files.read_only import FILE, PLACE
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import Action, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration

@@ -13,7 +13,7 @@ import re
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import NamedTuple
-from acp_core.person.pins import is_pinned
+from acp_core.person.places import is_pinned
 
 FOLDER = os.path.join(".acp", "kept")
 

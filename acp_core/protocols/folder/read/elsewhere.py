@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.conduct import following

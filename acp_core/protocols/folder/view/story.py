@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from acp_core.model.story import Count, PastTurn, Request, Story, summed
+from acp_core.model.past import Count, PastTurn, Request, Story, summed
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts

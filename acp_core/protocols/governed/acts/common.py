@@ -21,7 +21,7 @@ from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.table import RECOVERY, TAKING_FILES

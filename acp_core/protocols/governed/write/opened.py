@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 from acp_core.files import transaction
 from acp_core.files.locked import TIMEOUT
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Hooks, Transaction, Write
+from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Hooks, Transaction, Write, writable
 from acp_core.files.transaction import Failed as Failed
 from acp_core.files.transaction import Interrupted as Interrupted
 from acp_core.files.transaction import Recovered as Recovered
-from acp_core.files.writes import writable
 from acp_core.model.action import Change
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
