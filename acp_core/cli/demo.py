@@ -18,7 +18,7 @@ from acp_core.model.errors import CommandError
 from acp_core.protocols import discovery, registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.values import Values
-from acp_core.rehearsal.contract import Rehearsal, RehearsalError
+from acp_core.rehearsal import Rehearsal, RehearsalError
 
 if TYPE_CHECKING:
     from acp_core.cli.context import Dashboard

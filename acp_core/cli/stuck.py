@@ -33,7 +33,7 @@ from acp_core.model.errors import CommandError, Refused
 from acp_core.model.turn import Mode
 from acp_core.protocols import registry as protocols
 from acp_core.protocols.kit.diagnosis import SPEED_VARIABLE
-from acp_core.rehearsal.contract import RehearsalError, Role, Story
+from acp_core.rehearsal import RehearsalError, Role, Story
 
 LOOK = 0.2  # seconds between two looks
 LONGEST = timedelta(minutes=30)  # a loop of a demo ends at last, whatever becomes of the demo

@@ -21,7 +21,7 @@ PROTOCOL = Protocol(
     markers=("protocol.json", "events.jsonl", "mirror.json"),
     manual="acp_core.protocols.folder.actions.table:MANUAL",
     detect="acp_core.protocols.folder.read.detect:detect",
-    open="acp_core.protocols.folder.read.opening:open_location",
+    open="acp_core.protocols.folder.collaboration:open_location",
     schemes=(
         "postgresql",
         "postgres",
@@ -33,7 +33,7 @@ PROTOCOL = Protocol(
         "file",
     ),
     locate="acp_core.protocols.folder.read.location:locate",
-    listing="acp_core.protocols.folder.read.stores:listing",
+    listing="acp_core.protocols.folder.mirror:listing",
     create="acp_core.protocols.folder.actions.creating:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",

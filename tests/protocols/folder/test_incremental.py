@@ -18,7 +18,7 @@ from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
 from acp_core.model.story import summed
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.support import line_of, make_v1, make_v2

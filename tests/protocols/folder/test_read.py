@@ -19,7 +19,7 @@ from acp_core.model import (
     Tone,
     Verdict,
 )
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.view.timeline import EventLog
 from tests.protocols.folder.support import (
     GATES,

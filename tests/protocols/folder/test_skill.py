@@ -15,17 +15,16 @@ import pytest
 
 import acp_core
 from acp_core.protocols.folder.actions.table import COMMANDS, SKILL
-from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
-from acp_core.protocols.folder.rehearsal.scenario import Scenario, load
+from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, load
 from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
+from acp_core.protocols.folder.schema.act_names import SCRIPTS
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.schema.documents import (
     CONCLUSION_SECTIONS_V1,
     CONCLUSION_SECTIONS_V2,
 )
 from acp_core.protocols.folder.skill import install
-from acp_core.protocols.folder.skill.closure import closure
-from acp_core.protocols.folder.skill.contents import MANIFEST, SCRIPTS, Incomplete
+from acp_core.protocols.folder.skill.contents import MANIFEST, Incomplete, closure
 
 skill = SKILL.main
 ROOT = Path(acp_core.__file__).parent.parent

@@ -315,9 +315,9 @@ def validate(arguments: Sequence[str]) -> int:
 
 def check(values: Values) -> int:
     """Check a collaboration against the protocol; the exit code."""
-    from acp_core.protocols.folder import rules
+    from acp_core.protocols.folder.rules import checks
 
-    report = rules.validate(values.folder)
+    report = checks.validate(values.folder)
     code = report.exit_code(values.strict)
     if values.json:
         findings = [

@@ -15,7 +15,7 @@ from acp_core.protocols.folder.actions.common import open_folder
 from acp_core.protocols.folder.actions.table_turns import ANSWER_QUESTION
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.documents import ANSWER, OVER, Asked, Review
-from acp_core.protocols.folder.view.questions import named
+from acp_core.protocols.folder.view.build import named
 from acp_core.protocols.folder.write.opened import Opened
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values

@@ -10,15 +10,15 @@ from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder.actions.table_share import ASKING
-from acp_core.protocols.folder.conduct import permits
-from acp_core.protocols.folder.write import asking as requests
-from acp_core.protocols.folder.write.asking import (
+from acp_core.protocols.folder.conduct import asked
+from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.write import sharing
+from acp_core.protocols.folder.write.sharing import (
     _SHOWN_ANSWER,
     Wanted,
     answer_of,
     request_sentence,
 )
-from acp_core.protocols.folder.write.opened import is_shared
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import note
 from acp_core.protocols.kit.command_line import say, warn
@@ -79,8 +79,8 @@ def ask(values: Values) -> int:
 def _asked(folder: str, wanted: Wanted) -> Asked:
     """The request, with its answer if that came in time."""
     if wanted.verb in asking.PERMITS:
-        return permits.answer(folder, wanted)
-    return requests.ask(folder, wanted)
+        return asked.answer(folder, wanted)
+    return sharing.ask(folder, wanted)
 
 
 def _wanted(values: Values) -> Wanted:
@@ -97,7 +97,7 @@ def _elsewhere(folder: str) -> dict[str, str]:
 
 
 def _preview(folder: str, values: Values) -> Preview:
-    request = requests.checked(folder, _wanted(values))
+    request = sharing.checked(folder, _wanted(values))
     host, who = clean_line(request.host, 80), clean_line(request.participant, 200)
     text = f" with the message “{clean_line(request.text, _SHOWN_ANSWER)}”" if request.text else ""
     return Preview(

@@ -15,8 +15,8 @@ from acp_core.model.card import CardDocument, CardSection
 from acp_core.model.snapshot import Document, Gate, Row, Severity, Snapshot, Target, Tone
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.common import OpenFolder
+from acp_core.protocols.folder.read.current_state import current_phase
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.list_summary import current_phase
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.schema.deliverables import Content
 from acp_core.protocols.folder.schema.documents import Asked

@@ -19,7 +19,7 @@ from acp_core.protocols.folder.actions.answering import open_questions
 from acp_core.protocols.folder.actions.card_facts import Matter
 from acp_core.protocols.folder.actions.common import open_folder, who_may
 from acp_core.protocols.folder.actions.readiness import is_due, is_unsettled, open_gates
-from acp_core.protocols.folder.read.turn_steps import event_of_turn
+from acp_core.protocols.folder.read.current_state import event_of_turn
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.act_names import (
     ANSWER_QUESTION,
@@ -34,7 +34,7 @@ from acp_core.protocols.kit.starting import starter
 from acp_core.protocols.kit.wording import safe
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+    from acp_core.protocols.folder.collaboration import FolderCollaboration
 
 KEYS = 9
 """Verdicts that have a key."""

@@ -17,7 +17,7 @@ from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.registry import load
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+    from acp_core.protocols.folder.collaboration import FolderCollaboration
 
 _PROBE = "—"
 _TITLE = 200  # characters

@@ -12,8 +12,9 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.common import open_folder
 from acp_core.protocols.folder.actions.display import file_change, new_file
 from acp_core.protocols.folder.actions.table_files import CONTINUATION
+from acp_core.protocols.folder.read.location import path_of
 from acp_core.protocols.folder.write import continuation
-from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
+from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.command_line import say, say_json
 from acp_core.protocols.kit.parser import show

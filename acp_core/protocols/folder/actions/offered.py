@@ -24,7 +24,7 @@ from acp_core.protocols.kit.binding import bind_all, bind_named
 
 if TYPE_CHECKING:
     from acp_core.model import Action
-    from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+    from acp_core.protocols.folder.collaboration import FolderCollaboration
 
 
 def actions(collaboration: FolderCollaboration, now: datetime) -> Sequence[Action]:

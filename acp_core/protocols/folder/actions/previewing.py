@@ -8,8 +8,9 @@ from acp_core.model.action import Change, Preview
 from acp_core.model.text import clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.display import file_change
+from acp_core.protocols.folder.read.location import path_of
 from acp_core.protocols.folder.write.append import Prepared, Request, prepare
-from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
+from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit.wording import safe
 
 

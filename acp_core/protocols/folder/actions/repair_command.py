@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.write import repair as mending
 from acp_core.protocols.folder.write.repair import Plan, diff
 from acp_core.protocols.kit.command_line import say, say_json

@@ -71,8 +71,8 @@ def _difference(fix: mending.Fix) -> str:
 
 def _validated(folder: str) -> Outcome:
     """How the files are after mending them."""
-    from acp_core.protocols.folder import rules
+    from acp_core.protocols.folder.rules import checks
 
-    verdict = rules.validate(folder).lines()
+    verdict = checks.validate(folder).lines()
     word = "Fixed" if not verdict[0].endswith("failed") else "Repaired, but problems remain"
     return Outcome(OutcomeState.DONE, safe(f"{word}: {'; '.join(verdict[:2])}"))

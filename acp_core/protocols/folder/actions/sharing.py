@@ -13,11 +13,12 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import table_share
-from acp_core.protocols.folder.conduct import mirroring
-from acp_core.protocols.folder.conduct.mirroring import Leaving as Mirroring
-from acp_core.protocols.folder.write import conflict_resolution, shared
+from acp_core.protocols.folder.conduct import syncing as conduct_syncing
+from acp_core.protocols.folder.conduct.syncing import Leaving as Mirroring
+from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write import sharing as shares
-from acp_core.protocols.folder.write.opened import is_shared, open_unlocked, read_protocol
+from acp_core.protocols.folder.write.opened import open_unlocked, read_protocol
 from acp_core.protocols.folder.write.shared import Synced
 from acp_core.protocols.folder.write.sharing import Leaving, is_reader
 from acp_core.protocols.kit.binding import Context, bound
@@ -129,10 +130,10 @@ def _plan(folder: str, values: Values) -> Preview:
             raise Refused(f"{folder} is not shared; `acp share {folder} URL --exclusive` shares it")
         open_unlocked(folder)
         return Preview("Change who can write in this folder.", notes=tuple(map(safe, notes)))
-    if mirroring.kind_of(folder):
+    if conduct_syncing.kind_of(folder):
         if values.group or values.exclusive:
             raise Refused("--group and --exclusive are for folder collaborations")
-        return _mirror_preview(mirroring.plan(folder, values.url, values.id))
+        return _mirror_preview(conduct_syncing.plan(folder, values.url, values.id))
     preview = _preview(shares.leaving(folder, values.url, values.id))
     return replace(preview, notes=(*preview.notes, *map(safe, notes)))
 
@@ -141,8 +142,8 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
     """Share a folder, as `_plan` says; a sentence on it, and what left."""
     _plan(folder, values)
     said = []
-    if values.url and mirroring.kind_of(folder):
-        return mirroring.begin(folder, values.url, values.id), None
+    if values.url and conduct_syncing.kind_of(folder):
+        return conduct_syncing.begin(folder, values.url, values.id), None
     if values.group:
         shares.open_to(folder, values.group)
         said.append(f"The group {values.group} can write in the folder.")
@@ -195,7 +196,7 @@ def sync(values: Values) -> int:
                 say(line)
         return 2 if done.failed else 0
     from acp_core.protocols.folder.conduct import syncing as process
-    from acp_core.protocols.folder.conduct.mirroring import process_for
+    from acp_core.protocols.folder.conduct.syncing import process_for
 
     return process.run(values.folder, as_json=values.json, make=process_for)
 
@@ -231,19 +232,19 @@ def _once(folder: str, values: Values) -> Once:
     """Settle what is asked for, and look at the store once."""
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
-    if mirroring.is_mirror(folder):
+    if conduct_syncing.is_mirror(folder):
         _must_only_look(values)
-        return Once(mirroring.sync_once(folder))
+        return Once(conduct_syncing.sync_once(folder))
     lines = []
     failed = False
     if values.mine:
-        lines.append(conflict_resolution.settle(folder, values.mine, mine=True))
+        lines.append(shared.settle(folder, values.mine, mine=True))
     if values.theirs:
-        lines.append(conflict_resolution.settle(folder, values.theirs, mine=False))
+        lines.append(shared.settle(folder, values.theirs, mine=False))
     if values.merge:
-        lines.append(conflict_resolution.merge(folder, values.merge))
+        lines.append(shared.merge(folder, values.merge))
     if values.again:
-        done = conflict_resolution.again(folder)
+        done = shared.again(folder)
         lines += done.lines
         failed = done.refused
     with open_engine(manifests.pinned_address(folder)) as engine:

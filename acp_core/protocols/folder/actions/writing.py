@@ -13,9 +13,9 @@ from acp_core.files import markdown
 from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.location import path_of
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.write.edits import Edit, content
-from acp_core.protocols.folder.write.opened import path_of
 
 _BOX = re.compile(r"^([^\S\n]*)- \[ \] ([^\n]*)$", re.MULTILINE)
 _ITEM = re.compile(r"(?:- )?\[(?P<word>[a-z_]+)\]\s*(?P<text>.*)")

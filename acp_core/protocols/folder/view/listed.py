@@ -12,7 +12,7 @@ from datetime import datetime
 from acp_core.model import Need, Participant, Runner, Snapshot, Status, Turn
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.list_summary import ListState, decode
+from acp_core.protocols.folder.read.current_state import ListState, decode
 from acp_core.protocols.folder.view.build import turn_needs
 from acp_core.protocols.folder.view.timeline import ID, names
 from acp_core.stores.address import Address

@@ -1,18 +1,33 @@
-"""Where a collaboration stands, in the few words that a list of many needs: what a store keeps beside it.
+"""Where a collaboration stands now: its phase, whose turn it is, what ends the turn, where it goes on.
 
-Whoever publishes a change says it with the change (`list_state`); who lists a store takes it for a
-stranger's word (`decode`). Standard library only.
+In the few words that a list of many needs a store keeps that beside it: whoever publishes a change
+says it with the change (`list_state`); who lists a store takes it for a stranger's word (`decode`).
+Prompts and diagnoses name the events of a turn (`steps`): the latter on every screen, so nothing
+that loops need is imported here. Source: folder protocol specification, "Phases" and "Events".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 
 from acp_core.files.journal import blocks
+from acp_core.files.reading import Stamp, stamp
+from acp_core.model import Link
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
+from acp_core.model.text import clean_line
+from acp_core.model.turn import Brief
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.detect import detect
+from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V2, id_in, list_in, object_in, text_in
+from acp_core.protocols.folder.schema import (
+    V2,
+    id_in,
+    list_in,
+    object_in,
+    text_in,
+)
 from acp_core.protocols.folder.state import Machine
 
 if TYPE_CHECKING:
@@ -21,7 +36,6 @@ if TYPE_CHECKING:
 PHASES = (
     "drafting", "reviewing", "revising", "decision_review", "readiness_check", "completed",
 )  # fmt: skip
-
 """The phases in their order."""
 
 _MOST_PEOPLE = 64
@@ -115,7 +129,7 @@ def progress(machine: Machine) -> float | None:
     return min(1.0, share)
 
 
-def event_of_turn(machine: Machine, dialect: str) -> str:
+def event_due(machine: Machine, dialect: str) -> str:
     """The event that ends the turn of those who are waited for: the name of its action too."""
     if machine.phase == "decision_review":
         return "decision_accepted" if machine.classified else "question_classified"
@@ -153,7 +167,7 @@ def list_state(protocol: dict[str, Any], history: History) -> dict[str, Any]:
         "owner": machine.owner or "",
         "progress": progress(machine),
         "duty": duty(machine),
-        "event": event_of_turn(machine, history.dialect),
+        "event": event_due(machine, history.dialect),
         "people": [_person(name, kinds.get(name), machine) for name in history.participants[:_MOST_PEOPLE]],
         "started": first.at if first else "",
         "since": began,
@@ -258,3 +272,216 @@ def duty(machine: Machine) -> str:
     if machine.phase == "readiness_check" and machine.passed:
         return "write the conclusion"
     return _DUTIES.get(machine.phase, "act")
+
+
+class _Kind(NamedTuple):
+    """An event that ends a turn: the document it names, the documents it needs, what to do."""
+
+    event: str
+    doc: str
+    needs: tuple[str, ...]
+    what: str
+
+
+_DRAFTING = _Kind("proposal_submitted", "proposal.md", ("proposal.md",), "write proposal.md")
+
+_REVIEWING = _Kind(
+    "review_submitted", "review.md", (), "review the proposal and say what must change"
+)
+
+_REVISING = _Kind(
+    "proposal_revised",
+    "proposal.md",
+    ("proposal.md",),
+    "revise proposal.md so that it answers every required change in review.md",
+)
+
+_CLASSIFYING = _Kind(
+    "question_classified",
+    "readiness.md",
+    ("readiness.md", "decisions.md"),
+    "write the explicit decisions into decisions.md and classify every open question in "
+    "readiness.md",
+)
+
+_ACCEPTING = _Kind(
+    "decision_accepted",
+    "decisions.md",
+    (),
+    "accept the decisions in decisions.md, if they are explicit",
+)
+
+_PASSING = _Kind(
+    "readiness_passed",
+    "readiness.md",
+    ("readiness.md",),
+    "clear every blocker in readiness.md and check `Ready to implement`",
+)
+
+_COMPLETING = _Kind(
+    "completed",
+    "conclusion.md",
+    ("conclusion.md", "readiness.md"),
+    "write conclusion.md, and check in readiness.md every completion gate that is met",
+)
+
+
+def steps(facts: Facts, participant: str) -> tuple[Step, ...]:
+    """The events with which ``participant`` takes the present turn, in order; none if not waited for."""
+    machine = facts.history.machine
+    wait = machine.waits.get(participant)
+    if wait is None:
+        return ()
+    last = facts.history.last
+    reply_to = wait.seq or (last.seq if last and last.seq else 1)
+    phase, second = machine.phase, facts.dialect == V2
+    found: list[Step] = []
+    if phase == "drafting":
+        if second and not machine.drafted:
+            found += _deliverable(facts, "deliverable_drafted", "write", reply_to)
+        found.append(_step(facts, _DRAFTING, reply_to))
+    elif phase == "reviewing":
+        found.append(_step(facts, _REVIEWING, reply_to, draft="review"))
+    elif phase == "revising":
+        if second:
+            revised = _deliverable(facts, "deliverable_revised", "if need be, revise", reply_to)
+            found += [step._replace(optional=True) for step in revised]
+        found.append(_step(facts, _REVISING, reply_to))
+    elif phase == "decision_review":
+        if not machine.classified:
+            found.append(_step(facts, _CLASSIFYING, reply_to))
+        else:
+            found.append(_step(facts, _ACCEPTING, reply_to, draft="acceptance"))
+    elif phase == "readiness_check":
+        if second and not machine.frozen:
+            found += _deliverable(facts, "deliverable_frozen", "finish and freeze", reply_to)
+        if not machine.passed:
+            found.append(_step(facts, _PASSING, reply_to))
+        found.append(_step(facts, _COMPLETING, reply_to))
+    return tuple(found)
+
+
+def required(found: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The events that a turn cannot do without."""
+    return tuple(step for step in found if not step.optional)
+
+
+def _step(facts: Facts, kind: _Kind, reply_to: int, draft: str = "") -> Step:
+    return Step(
+        event=kind.event,
+        doc=kind.doc,
+        needs=tuple(facts.path(name) for name in kind.needs),
+        what=kind.what,
+        reply_to=reply_to,
+        draft=f"{draft}-of-seq-{reply_to}.md" if draft else "",
+    )
+
+
+def _deliverable(facts: Facts, event: str, verb: str, reply_to: int) -> list[Step]:
+    """The event of the primary deliverable, where one is declared."""
+    primary = facts.primary
+    if primary is None or primary.file.path is None:
+        return []
+    reference = primary.item.reference
+    frozen = ", its status being `Status: Frozen`" if event == "deliverable_frozen" else ""
+    return [
+        Step(
+            event=event,
+            doc=reference,
+            needs=(primary.file.path,),
+            what=f"{verb} the primary deliverable {reference}{frozen}",
+            reply_to=reply_to,
+            role="primary",
+        )
+    ]
+
+
+class Step(NamedTuple):
+    """One event with which a turn is taken.
+
+    Attributes:
+        event: its name; ``doc`` the document that it names.
+        needs: paths of the documents that are written before.
+        what: what to do before it, in words.
+        reply_to: the seq that it answers.
+        role: of a deliverable event.
+        draft: file name of the text that goes with it and is first written as a draft.
+        optional: the turn may be taken without it.
+    """
+
+    event: str
+    doc: str
+    needs: tuple[str, ...]
+    what: str
+    reply_to: int
+    role: str = ""
+    draft: str = ""
+    optional: bool = False
+
+    def draft_path(self, brief: Brief) -> str:
+        """Where its draft is written."""
+        return os.path.join(brief.drafts, self.draft)
+
+    def paths(self, brief: Brief) -> tuple[str, ...]:
+        """The files that change before the event can be appended."""
+        return (*self.needs, self.draft_path(brief)) if self.draft else self.needs
+
+
+def event_of_turn(facts: Facts) -> str:
+    """The event that ends the turn of those who are waited for: the name of its action too."""
+    return event_due(facts.history.machine, facts.dialect)
+
+
+CONTINUED = "continued_by"
+
+RELATIONS = ("continues", CONTINUED)
+
+_PATH = 4_096
+
+
+def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
+    """The links in protocol.json. A path there is data: only a collaboration is linked to."""
+    found = []
+    for relation in RELATIONS:
+        named = object_in(protocol or {}, relation)
+        path = text_in(named, "path") or text_in(protocol or {}, relation)
+        if not path or "\0" in path or len(path) > _PATH:
+            continue
+        place = os.path.normpath(os.path.join(folder, path))
+        found.append(
+            Link(
+                relation=relation,
+                location=place,
+                name=clean_line(os.path.basename(place) or place, 200),
+                found=detect(place),
+                summary=_summary(named),
+            )
+        )
+    return tuple(found)
+
+
+def _summary(named: dict[str, Any]) -> str:
+    parts = (text_in(named, key) for key in ("objective", "phase", "at"))
+    return clean_line(", ".join(filter(None, parts)), 300)
+
+
+def continued_in(links: Iterable[Link]) -> str:
+    """The folder in which a collaboration goes on, "" where none is there."""
+    return next((each.location for each in links if each.relation == CONTINUED and each.found), "")
+
+
+_people_kept: tuple[tuple[str, Stamp | None], frozenset[str]] | None = None
+
+
+def people_of_settings() -> frozenset[str]:
+    global _people_kept
+    from acp_core.person import settings
+
+    place = settings.path()
+    key = (str(place), stamp(place))
+    if _people_kept is None or _people_kept[0] != key:
+        try:
+            _people_kept = (key, frozenset(settings.load().humans))
+        except settings.SettingsError:  # said by whoever reads them for their own sake
+            _people_kept = (key, frozenset())
+    return _people_kept[1]

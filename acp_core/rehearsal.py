@@ -1,8 +1,8 @@
-"""A rehearsal: a real collaboration, carried out by participants that need no model.
+"""A rehearsal: a real collaboration, carried out by participants that need no model: `acp demo`.
 
-What `acp demo` shows. A protocol that has one names a function in its
-`acp_core.protocols.registry.Protocol.rehearse`; one that can show how it gets stuck names a module with
-``NAMES`` and ``tell`` in `acp_core.protocols.registry.Protocol.stuck`.
+A protocol that has one names a function in its `acp_core.protocols.registry.Protocol.rehearse`; one
+that can show how it gets stuck names a module with ``NAMES`` and ``tell`` in
+`acp_core.protocols.registry.Protocol.stuck`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A folder collaboration, opened: from its files to Snapshots.
+"""A folder collaboration, opened: from a location to its files, and from these to Snapshots.
 
 Source: folder protocol specification, "Files". State always follows from the log; what
 protocol.json says of it may lag behind.
@@ -11,21 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from acp_core.files import markdown
 from acp_core.files.journal import read_line
 from acp_core.files.locked import is_locked
-from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
+from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.story import Story
 from acp_core.model.text import clean, clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes
 from acp_core.protocols.folder.past import is_edit, recorded_files
-from acp_core.protocols.folder.read import conflict_copies
+from acp_core.protocols.folder.read import facts as read_facts
+from acp_core.protocols.folder.read.current_state import people_of_settings
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, deliverables
 from acp_core.protocols.folder.view.build import Builder
@@ -43,6 +45,21 @@ if TYPE_CHECKING:
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
 
 
+def open_location(location: str) -> Collaboration:
+    """Open a collaboration. Never raises for what stands there."""
+    if "://" in location:
+        from acp_core.protocols.folder.mirror import StoreCollaboration  # only links need it
+
+        return StoreCollaboration(location, open_folder)
+    from acp_core.protocols.folder.read.detect import shows_mirror
+
+    if shows_mirror(location):
+        from acp_core.protocols.folder.mirror import MirrorCollaboration  # only mirrors
+
+        return MirrorCollaboration(location)
+    return open_folder(location)
+
+
 def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCollaboration:
     """Open the collaboration in a folder. Never raises for what the folder holds.
 
@@ -54,23 +71,6 @@ def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCo
     if humans is None:
         humans = people_of_settings()
     return FolderCollaboration(location, humans)
-
-
-_people: tuple[tuple[str, Stamp | None], frozenset[str]] | None = None
-
-
-def people_of_settings() -> frozenset[str]:
-    global _people
-    from acp_core.person import settings
-
-    place = settings.path()
-    key = (str(place), stamp(place))
-    if _people is None or _people[0] != key:
-        try:
-            _people = (key, frozenset(settings.load().humans))
-        except settings.SettingsError:  # said by whoever reads them for their own sake
-            _people = (key, frozenset())
-    return _people[1]
 
 
 class FolderCollaboration(Collaboration):
@@ -90,7 +90,7 @@ class FolderCollaboration(Collaboration):
     def __init__(self, location: str, humans: frozenset[str] = frozenset()) -> None:
         self.key = location if os.path.isabs(location) else os.path.abspath(location)
         self.facts = Facts(self.key, grace=GRACE)
-        self._builder = Builder(self.key, humans)
+        self._builder = Builder(self.key, humans, _diagnose)
         self._last: Snapshot | None = None
         self._is_live = False
         self._followed: Wanted | None = None
@@ -123,7 +123,7 @@ class FolderCollaboration(Collaboration):
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
         if self.facts.kept:
-            folders.add(Path(self.key, conflict_copies.FOLDER))
+            folders.add(Path(self.key, read_facts.FOLDER))
         root = self.facts.root.path
         for declared in self.facts.deliverables:
             path = declared.file.path
@@ -193,9 +193,7 @@ class FolderCollaboration(Collaboration):
         return cards(self, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
-        from acp_core.protocols.folder.matters.causes import causes  # only diagnoses need it
-
-        return tuple(causes(self.facts, lambda: self._mended, case))
+        return tuple(causes(self.facts, Repairs(self._planned, _diagnose), case))
 
     def durations(self, participant: str) -> Sequence[float]:
         return self._pace.of(self.facts.history, participant)
@@ -232,6 +230,9 @@ class FolderCollaboration(Collaboration):
 
         return Outlook()
 
+    def _planned(self, facts: Facts, now: datetime) -> frozenset[str]:
+        return frozenset(fix.name for fix in self._mended.planned(facts, now))
+
     @cached_property
     def _totals(self) -> Totals:
         from acp_core.protocols.folder.view.story import Totals  # only reports need it
@@ -253,7 +254,7 @@ class FolderCollaboration(Collaboration):
         return (*signs, *of_store) if self._is_shared() else signs
 
     def _is_shared(self) -> bool:
-        from acp_core.protocols.folder.write.opened import is_shared  # only loops need it
+        from acp_core.protocols.folder.read.location import is_shared  # only loops need it
 
         return is_shared(self.key)
 
@@ -280,6 +281,14 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.conduct.turns import Turns  # only loops need it
 
         return Turns(self.key)
+
+
+def _diagnose(folder: str, now: datetime) -> Damage:
+    """What a repair finds in a folder."""
+    from acp_core.protocols.folder.write import repair  # most folders need no repair
+
+    plan = repair.diagnose(folder, now)
+    return Damage(frozenset(fix.name for fix in plan.fixes), plan.hopeless)
 
 
 def _is_half_appended(facts: Facts) -> bool:
