@@ -31,7 +31,7 @@ DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.
 COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.session_lock",
                  "acp_core.agents.ending", "acp_core.files.requests",
                  "acp_core.history.moments", "acp_core.history.past",
-                 "acp_core.protocols.folder.actions.agents",
+                 "acp_core.protocols.folder.acts.agents",
                  "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",
                  "acp_core.protocols.folder.skill", "acp_core.protocols.folder.write.append",
                  "acp_core.protocols.folder.write.repair", "acp_core.protocols.folder.write.init",

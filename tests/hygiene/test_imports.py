@@ -25,7 +25,7 @@ from tests.hygiene.sources import (
 
 SCREENS = ("textual", "acp_tui")
 PORTABLE = (
-    "schema", "state", "rules", "matters.guard", "prompts", "write", "actions.agents",
+    "schema", "state", "rules", "matters", "prompts", "write", "acts.agents",
 )  # fmt: skip
 
 

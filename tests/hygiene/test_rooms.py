@@ -72,7 +72,7 @@ def graph() -> dict[str, list[Import]]:
 
 def test_the_top_of_the_core_is_its_rooms() -> None:
     there = {
-        entry.name
+        entry.stem
         for entry in (ROOT / "acp_core").iterdir()
         if not entry.name.startswith("_") and entry.suffix in ("", ".py")
     }

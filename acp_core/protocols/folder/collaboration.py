@@ -178,17 +178,17 @@ class FolderCollaboration(Collaboration):
         return clean_line(text, len(text) + 1)
 
     def actions(self, now: datetime) -> Sequence[Action]:
-        from acp_core.protocols.folder.actions.offered import actions  # only who acts needs it
+        from acp_core.protocols.folder.acts.offered import actions  # only who acts needs it
 
         return actions(self, now)
 
     def action(self, name: str, now: datetime) -> Action | None:
-        from acp_core.protocols.folder.actions.offered import action  # only who acts needs it
+        from acp_core.protocols.folder.acts.offered import action  # only who acts needs it
 
         return action(self, name, now)
 
     def cards(self, now: datetime) -> Sequence[Card]:
-        from acp_core.protocols.folder.actions.cards import cards  # only who decides needs it
+        from acp_core.protocols.folder.acts.cards import cards  # only who decides needs it
 
         return cards(self, now)
 
@@ -262,7 +262,7 @@ class FolderCollaboration(Collaboration):
         return self._turns.prompt(participant, brief)
 
     def own_commands(self) -> Mapping[str, OwnCommand]:
-        from acp_core.protocols.folder.actions.own_commands import own_commands
+        from acp_core.protocols.folder.acts.offered import own_commands
 
         return own_commands()
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.protocols.folder.actions.creating import create
+from acp_core.protocols.folder.acts.creating import create
 from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.rules import checks
 from tests.protocols.folder.running import acp, append

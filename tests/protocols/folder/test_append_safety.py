@@ -260,7 +260,7 @@ def test_an_interruption_after_the_write_does_not_hide_that_the_event_is_in(tmp_
     folder = make_v1(tmp_path / "run", "drafting")
     program = (
         "import os, signal, sys\n"
-        "from acp_core.protocols.folder.actions import agents as commands\n"
+        "from acp_core.protocols.folder.acts import agents as commands\n"
         "real = os.write\n"
         "def write(fd, data):\n"
         "    done = real(fd, data)\n"
@@ -298,7 +298,7 @@ def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) ->
     program = (
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "from acp_core.protocols.folder.actions import agents as commands\n"
+        "from acp_core.protocols.folder.acts import agents as commands\n"
         "code = commands.append(sys.argv[2:])\n"
         "print(*(name for name in sys.modules if name.startswith('acp_core')), file=sys.stderr)\n"
         "sys.exit(code)\n"

@@ -13,7 +13,7 @@ from tests.protocols.folder.support import make_v1
 
 _MANY = """
 import sys
-from acp_core.protocols.folder.actions import agents as commands
+from acp_core.protocols.folder.acts import agents as commands
 
 folder, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 codes = [

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import acp_core
-from acp_core.protocols.folder.actions.table import COMMANDS, SKILL
+from acp_core.protocols.folder.acts.table import COMMANDS, SKILL
 from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, load
 from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
 from acp_core.protocols.folder.schema.act_names import SCRIPTS
@@ -208,7 +208,7 @@ class TestWhatIsInstalled:
             for path in (installed / "scripts").rglob("*.py")
         }
         assert not any(name.startswith(("acp_core/cli", "acp_tui")) for name in names)
-        assert "acp_core/protocols/folder/actions/offered.py" not in names
+        assert "acp_core/protocols/folder/acts/offered.py" not in names
 
     def test_scripts_can_be_run(self, installed: Path) -> None:
         for script in SCRIPTS:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import acp_core
 from acp_core.model.errors import Unusable
-from acp_core.protocols.folder.actions.agents import TABLE
+from acp_core.protocols.folder.acts.agents import TABLE
 from acp_core.protocols.folder.schema.act_names import SCRIPTS
 
 MANIFEST = "skill.json"
 MAKER = "acp"
 NAME = "agent-collaboration"  # where the folder's own name is none that a skill can have
-MODULE = "acp_core.protocols.folder.actions.agents"
+MODULE = "acp_core.protocols.folder.acts.agents"
 DATA = Path(__file__).with_name("data")
 
 # Agents look a skill up by the name of its folder, which must be like this to count.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -25,6 +26,7 @@ from acp_core.model import (
     Turn,
     Verdict,
 )
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters import causes
@@ -48,8 +50,11 @@ from acp_core.protocols.folder.schema.finding import INVALID, Report
 from acp_core.protocols.folder.schema.finding import Finding as RuleFinding
 from acp_core.protocols.folder.view import timeline
 from acp_core.protocols.folder.view.story import ReviewPoints
-from acp_core.protocols.folder.view.timeline import EventLog, Rail
+from acp_core.protocols.folder.view.timeline import ID, EventLog, Rail
 from acp_core.protocols.kit.snapshots import with_parts_of
+
+if TYPE_CHECKING:
+    from acp_core.stores.engine import Acting
 
 _OBJECTIVE = 2_000
 
@@ -212,7 +217,6 @@ def _hosts(folder: str, turns: tuple[Turn, ...]) -> tuple[str, ...]:
     """The hosts on which participants act, where the folder is shared."""
     if not is_shared(folder):
         return ()
-    from acp_core.protocols.folder.view.listed import hosts_of  # late: most folders are not shared
     from acp_core.stores.base import read_leases
     from acp_core.stores.engine import Acting
 
@@ -648,3 +652,19 @@ def _none_of(label: str, items: tuple[Item, ...]) -> Gate:
     more = f" and {len(items) - 1} more" if len(items) > 1 else ""
     evidence = f"[{items[0].word}] {clean_line(items[0].text, _LABEL)}{more}"
     return Gate(label, False, READINESS, items[0].line, evidence)
+
+
+MOST_HOSTS = 8
+"""How many hosts, and participants, are told of."""
+
+
+def hosts_of(acting: Sequence[Acting], turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The hosts on which participants act, those of who is waited for first.
+
+    Args:
+        acting: who acts where.
+        turns: who is waited for.
+    """
+    waited = {turn.participant for turn in turns}
+    ordered = sorted(acting, key=lambda each: clean_name(each.participant, ID) not in waited)
+    return tuple(dict.fromkeys(clean_line(each.host, 64) for each in ordered))[:MOST_HOSTS]

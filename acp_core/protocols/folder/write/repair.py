@@ -1,4 +1,4 @@
-"""Mending what `damage` found: under the lock, with a copy of everything that is changed.
+"""Mending what `diagnose` found: under the lock, with a copy of everything that is changed.
 
 The copies go to the user's state folder. What is done is what was shown: if the collaboration
 changed in between, nothing is done. Standard library only.
@@ -605,7 +605,7 @@ class Planned(NamedTuple):
 
 
 class Outlook:
-    """The fixes that `damage.diagnose` would plan for one collaboration."""
+    """The fixes that `diagnose` would plan for one collaboration."""
 
     def __init__(self) -> None:
         self._history: History | None = None

@@ -8,13 +8,14 @@ the scripts of the portable skill have the same descriptions.
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, QuerySpec
-from acp_core.protocols.folder.actions import agents
+from acp_core.protocols.folder.acts import agents
 from acp_core.protocols.folder.schema.act_names import APPEND as APPEND_NAME
 from acp_core.protocols.folder.schema.deliverables import EXTERNAL, INTERNAL, TYPES
 from acp_core.protocols.kit.fast_args import NAMED_FOLDER
 
-_ROOM = "acp_core.protocols.folder.actions"
-_RUN = f"{_ROOM}.agents"
+_ACTS = "acp_core.protocols.folder.acts"
+
+_RUN = f"{_ACTS}.agents"
 DIALECTS = ("v1", "v2")
 INIT = ActionSpec(
     "init",
@@ -68,7 +69,7 @@ APPEND = ActionSpec(
     APPEND_NAME,
     "Append an event",
     "Append an event.",
-    f"{_ROOM}.appending:appending",
+    f"{_ACTS}.turns:appending",
     agents.APPEND,
     by=By.PARTICIPANT,
     command="append",

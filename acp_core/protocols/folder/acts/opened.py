@@ -1,26 +1,46 @@
-"""What the actions have in common: the collaboration that they are bound to, and who may do what."""
+"""What the acts have in common: the collaboration that they are bound to, and who may do what in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
+from acp_core.model import Snapshot
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import PROTOCOL, schema
+from acp_core.protocols import folder
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import Entry, deliverables
 from acp_core.protocols.folder.state import Illegal
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
+from acp_core.protocols.folder.write.repair import Outlook
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.registry import load
 
-if TYPE_CHECKING:
-    from acp_core.protocols.folder.collaboration import FolderCollaboration
-
 _PROBE = "—"
 _TITLE = 200  # characters
+
+
+class ReadFolder(Protocol):
+    """A folder collaboration as it was read for showing it, as far as acts ask it.
+
+    Attributes:
+        key: its folder.
+        facts: what was read of its files.
+    """
+
+    key: str
+    facts: Facts
+
+    @property
+    def outlook(self) -> Outlook:
+        """What a repair would do."""
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read what changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +53,7 @@ class OpenFolder:
         humans: the ids of participants who are people.
     """
 
-    collaboration: FolderCollaboration
+    collaboration: ReadFolder
     opened: Opened
     humans: frozenset[str]
 
@@ -43,12 +63,12 @@ class OpenFolder:
         return self.collaboration.key
 
 
-def read_collaboration(context: Context, now: datetime) -> FolderCollaboration:
+def read_collaboration(context: Context, now: datetime) -> ReadFolder:
     """The collaboration that an action is bound to, as it stands now."""
     if isinstance(context, OpenFolder):
         return context.collaboration
     known = hasattr(context, "facts")
-    found = cast("FolderCollaboration", context if known else load(PROTOCOL.open)(context.key))
+    found = cast("ReadFolder", context if known else load(folder.PROTOCOL.open)(context.key))
     found.refresh(now)
     return found
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
     from acp_core.protocols.kit.values import Values
 
-TABLE = "acp_core.protocols.folder.actions.table_agents"
+TABLE = "acp_core.protocols.folder.acts.table_agents"
 _SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.session_mark.MARK`, which would cost an import
 _WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
              metavar="ID", suggests=PARTICIPANTS)  # fmt: skip
@@ -116,11 +116,11 @@ def init(arguments: Sequence[str]) -> int:
 
 def start(values: Values) -> int:
     """Start a collaboration, as the arguments say; the exit code."""
-    from acp_core.protocols.folder.actions.initial import preview, wish
+    from acp_core.protocols.folder.acts.previewing import preview_init, wish
     from acp_core.protocols.folder.write.init import initialise
 
     if values.dry_run:
-        return _show("init", preview(values, values.folder), values)
+        return _show("init", preview_init(values, values.folder), values)
     started = initialise(values.folder, wish(values), resume=values.resume, force=values.unlocked)
     for warning in started.warnings:
         warn(warning)
@@ -158,7 +158,7 @@ def append_event(values: Values) -> int:
         refuse_another_participant(values.folder, values.participant)
     request = request_of(values)
     if values.dry_run:
-        from acp_core.protocols.folder.actions.previewing import preview
+        from acp_core.protocols.folder.acts.previewing import preview
 
         return _show("append", preview(request), values)
     with Shield() as shield:
