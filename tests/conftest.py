@@ -72,10 +72,15 @@ gc.disable()  # until all is collected, which makes no garbage
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its seed; before any test is imported
 def pytest_configure(config: pytest.Config) -> None:
     """The slow tests draw new examples, all workers by the same seed."""
-    if config.option.markexpr == SLOW:
+    if _is_slow(config):
         settings.load_profile("new")
         if config.option.hypothesis_seed is None:
             config.option.hypothesis_seed = str(secrets.randbelow(1 << 32))
+
+
+def _is_slow(config: pytest.Config) -> bool:
+    """Whether the slow tests run, all or some of them (``-m "slow and hypothesis"``)."""
+    return bool(config.option.markexpr.split(" and ")[0] == SLOW)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -86,14 +91,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if config.option.numprocesses != "auto":
         return None
     processors = os.cpu_count() or 1
-    return (3 * processors + 1) // 2 if config.option.markexpr == SLOW else 2 * processors
+    return (3 * processors + 1) // 2 if _is_slow(config) else 2 * processors
 
 
 _LONG = (
     "test_every_section_measures",
     "test_the_pictures_of_the_cards_show_what_is_shown_now",
     "test_a_watcher_is_killed_at_every_operation",
-    "test_many_cases_of_a_campaign",
     "test_a_governed_run_with_opencode",
     "test_all_of_them_one_after_the_other",
     "test_what_the_old_program_started_is_seen_never_doubled_and_stopped",
@@ -104,7 +108,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Each worker imports another part of the tests first: what it compiles, the others read."""
     config = session.config
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
-    if worker is None and config.option.markexpr == SLOW:
+    if worker is None and _is_slow(config):
         print(f"new examples: --hypothesis-seed={config.option.hypothesis_seed}")
     if worker is None or config.args != config.getini("testpaths"):
         return

@@ -96,18 +96,6 @@ def test_it_is_done_once(tmp_path: Path) -> None:
         assert printed(perform(ours, other)) == "chore/2#2 do it\n"
 
 
-def test_what_an_earlier_version_noted_with_its_number_is_not_done_again(tmp_path: Path) -> None:
-    work = Chore(script(tmp_path, PRINT))
-    with session(work) as ours:
-        first = perform(ours, work)
-    killed_after(work, first, turn=f"{work.key}@1", own=-1)
-    with session(work) as ours:
-        assert perform(ours, work) == first
-    killed_after(work, first, turn=f"{work.key}@2", own=-1)  # noted, and nothing came of it
-    with session(work) as ours:
-        assert perform(ours, work).number == 2
-
-
 def test_a_program_whose_start_was_not_noted_is_taken_over(tmp_path: Path) -> None:
     slow = f'{PRINT}\nwhile not os.path.exists("go"): time.sleep(0.02)\nprint("through")'
     work = Chore(script(tmp_path, slow))

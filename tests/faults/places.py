@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write import decide, initiative_decide
 from tests.protocols.cycle import folders as cycles
 from tests.protocols.cycle import making as cycle_files

@@ -15,12 +15,13 @@ from tests.faults.every import EVERY
 from tests.faults.hostile import alone
 from tests.faults.places import MAKERS
 
-# name -> (every so many-th case, at most) by default, and in the slow part
+# name -> (every so many-th case, at most) in the slow tests, and in the weekly ones
 SHORT = {
     "cut": (463, 8), "fuzz": (1, 4), "limits": (131, 2), "hostile": (53, 3), "clocks": (29, 5),
-    "mixed": (1, 2), "checkpoint": (1, 8), "fleet": (1, 2),
+    "mixed": (1, 2), "random": (1, 1), "kills": (23, 6), "errors": (13, 6), "power": (17, 6), "strace": (31, 4),
+    "starting": (3, 3), "models": (2, 2), "screens": (17, 2), "checkpoint": (1, 8), "fleet": (1, 2),
 }  # fmt: skip
-SLOW = {
+LONG = {
     "cut": (37, 500), "fuzz": (1, 270), "limits": (11, 120), "hostile": (11, 40), "clocks": (5, 60),
     "mixed": (1, 5), "random": (1, 3), "kills": (1, 150), "errors": (1, 80), "power": (1, 100), "strace": (9, 15),
     "starting": (1, 8), "models": (1, 5), "screens": (5, 8),
@@ -54,10 +55,10 @@ def test_a_few_cases_of_a_campaign(name: str, place: Path) -> None:
     passes(name, place, SHORT)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", LONG)
 def test_many_cases_of_a_campaign(name: str, place: Path) -> None:
-    passes(name, place, SLOW)
+    passes(name, place, LONG)
 
 
 @pytest.mark.parametrize(

@@ -105,13 +105,13 @@ def needs_a_journal(line: str) -> bool:
 _STORE = """
 import asyncio, sys
 from pathlib import Path
-from acp_core.protocols.wire.write import keep
+from acp_core.protocols.wire.write import records
 from acp_core.protocols.wire.write.database import Database
 
 async def main():
     store = Database(Path(sys.argv[1]), lambda entries: None)
     for n in range(5):
-        await store.write(lambda tx: keep.put(tx, f"k{n}", "v"))
+        await store.write(lambda tx: records.keep_value(tx, f"k{n}", "v"))
         print("acknowledged", n, flush=True)
     await store.close()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from acp_core.protocols.cycle.rules.codes import CODES as CYCLE
 from acp_core.protocols.folder.rules.codes import CODES as FOLDER
-from acp_core.protocols.governed.rules.codes import CODES as GOVERNED
+from acp_core.protocols.governed.rules.findings import CODES as GOVERNED
 from acp_core.protocols.wire.rules import RULES as WIRE
 from acp_core.protocols.workspaces.rules import CODES as WORKSPACES
 from tests.hygiene.problem_codes import ROOMS

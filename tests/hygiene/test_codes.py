@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_core.protocols.governed.rules.codes import CODES
+from acp_core.protocols.governed.rules.findings import CODES
 from tests.hygiene.codes_page import PAGE, TABLES, page
 from tests.hygiene.problem_codes import ROOMS
 from tests.hygiene.sources import ROOT, files, tree

@@ -3,7 +3,7 @@
 ``python -m tests.mutation`` takes a seeded sample of changes of the rooms that keep promises
 (files, every protocol's state and writes, the wire's doors), every guard before a write, and the
 guards that no test defended once. It makes each in a copy of the project, and runs the tests that run the changed line: the quickest
-first, all others where those notice nothing. It needs ``coverage`` and an hour or more; ``--work``
+first, all others where those notice nothing. Exit code 1 where a guard went unnoticed. It needs ``coverage`` and an hour or more; ``--work``
 keeps what is known, so that it goes on where it was. ``--name`` takes these changes in place of the
 sample; with ``--tests`` it tries them on the project as it stands, with tests that may be new.
 """
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
     for seconds in (FIRST, options.enough):
         run.round(seconds)
     print(report(chosen, run.results))
-    return 0
+    return int(bool(unguarded(chosen, run.results)))
 
 
 def sample(root: Path, count: int, seed: int, only: str = "") -> list[Mutant]:
@@ -243,6 +243,15 @@ def report(chosen: list[Mutant], results: dict[str, Verdict]) -> str:
         if result not in NOTICED:
             lines.append(f"* `{each.name}` {result}: `{each.was}` -> `{each.text}`")
     return "\n".join(lines)
+
+
+def unguarded(chosen: list[Mutant], results: dict[str, Verdict]) -> list[Mutant]:
+    """The guards that were taken away, and no test noticed it."""
+    return [
+        each for each in chosen
+        if is_guard(each.path, each.kind) and each.name in results
+        and results[each.name].result not in NOTICED
+    ]  # fmt: skip
 
 
 def _room(mutant: Mutant) -> str:

@@ -20,7 +20,7 @@ GUARDS = (
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/folder/matters/causes.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
-    "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/seals.py",
+    "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/own_writes.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
     "acp_core/protocols/workspaces/write/guard.py",

@@ -17,7 +17,7 @@ from acp_core.model.text import clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import turn_program, unfinished
+from acp_core.protocols.governed.read import existing_program, turn_files
 from acp_core.protocols.governed.read.initiative import (
     OWN,
     Initiative,
@@ -25,15 +25,19 @@ from acp_core.protocols.governed.read.initiative import (
     folder,
     read_initiative,
 )
+from acp_core.protocols.governed.read.own_writes import (
+    COORDINATOR_HOME,
+    JOURNAL,
+    RUN_HOME,
+    SEAL,
+    coordinators_above,
+)
 from acp_core.protocols.governed.read.run import Run, read_run
-from acp_core.protocols.governed.read.seals import SEAL
-from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, NAME, RUN, above
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.rules.codes import UNSEEN
-from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.rules.findings import UNSEEN, Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
-from acp_core.protocols.governed.schema.hook_phases import HOOK_AUDIT
+from acp_core.protocols.governed.schema import HOOK_AUDIT
 from acp_core.protocols.governed.view.initiative import initiative_snapshot
 from acp_core.protocols.governed.view.run import run_snapshot
 from acp_core.protocols.governed.write.checkpoint import RUNS
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
 
 _RUN_STATE = (
-    f"{RUN}/{NAME}",
+    f"{RUN_HOME}/{JOURNAL}",
     schema.STATE,
     schema.CONFIG,
     schema.LEDGER,
@@ -161,7 +165,7 @@ class Governed(Collaboration):
             f"{turn.id}/{path.name}": path
             for turn in run.turns
             if turn.running or turn.lost
-            for path in turn_program.logs(self._root, str(turn.raw.get("turn_id")))
+            for path in turn_files.program_logs(self._root, str(turn.raw.get("turn_id")))
         }
         documents = self._documents(self._run_files()) + self._outputs()
         return run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
@@ -270,13 +274,13 @@ class Governed(Collaboration):
             for name in _RUN_FOLDERS:
                 yield root / name
             yield from _subfolders(root / ".agentxchain/staging")
-            yield from unfinished.folders(root)
+            yield from existing_program.transaction_folders(root)
         yield from _subfolders(self._root / ".agentxchain/dispatch/turns")
         yield self._root / ".planning"
         yield self._root / ".agentxchain/reviews"
         yield from {path.parent for path in self._printed.values()}
-        for root in above(self._root):
-            yield root / COORDINATOR
+        for root in coordinators_above(self._root):
+            yield root / COORDINATOR_HOME
         for layout in (OWN, ""):
             yield self._root / folder(layout)
             yield self._root / folder(layout) / "context"
@@ -287,14 +291,14 @@ class Governed(Collaboration):
         for root in (self._root, *self._children):
             found += [root / name for name in (*_RUN_STATE, schema.SESSION, SEAL)]
             found += [p / "turn-result.json" for p in _subfolders(root / ".agentxchain/staging")]
-        for root in above(self._root):
-            found += [root / schema.MULTI_CONFIG, root / COORDINATOR / "state.json"]
+        for root in coordinators_above(self._root):
+            found += [root / schema.MULTI_CONFIG, root / COORDINATOR_HOME / "state.json"]
         found += list(self._folders())
         found += self._printed.values()
         found += [self._root / name for name in _BESIDES]
         found += list(_files(self._root / ".planning"))
         found += list(_files(self._root / ".agentxchain/reviews"))
-        found += unfinished.files(self._root)
+        found += existing_program.transaction_files(self._root)
         for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
             found += list(_files(place))
         for layout in (OWN, ""):
@@ -313,7 +317,10 @@ class Governed(Collaboration):
             found.append((f"{place.relative_to(self._root)}/turn-result.json", "deliverable"))
         reviews = _files(self._root / ".agentxchain/reviews")
         found += [(f".agentxchain/reviews/{path.name}", "document") for path in reviews]
-        left = [os.path.relpath(path, self._root) for path in unfinished.files(self._root)]
+        left = [
+            os.path.relpath(path, self._root)
+            for path in existing_program.transaction_files(self._root)
+        ]
         state = (*_RUN_STATE, schema.SESSION, *_BESIDES, *left)
         return found + [(name, "state") for name in state]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from acp_core.model import Cause
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
-from acp_core.protocols.governed.schema.act_names import REJECT
+from acp_core.protocols.governed.schema import REJECT
 from acp_core.protocols.kit.diagnosis import Case
 
 

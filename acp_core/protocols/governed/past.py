@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 from acp_core.model.derivation import Derivation, Evidence, Files
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.bundle import folder
-from acp_core.protocols.governed.schema import Object, number, obj, text
-from acp_core.protocols.governed.state import exit_gate, initial
+from acp_core.protocols.governed.read.turn_files import bundle_folder
+from acp_core.protocols.governed.schema import Object, exit_gate, number, obj, text
+from acp_core.protocols.governed.state import initial
 
 _LOGS = (schema.HISTORY, schema.LEDGER, schema.EVENTS)
 _TIMES = ("accepted_at", "at", "timestamp", "created_at", "failed_at")
@@ -170,7 +170,7 @@ def _changed(turn: Object, kind: str, reason: str, payload: Object) -> None:
 def _assignments(state: Object) -> Files:
     """The bundles of the turns under way: that they were there follows from their dispatch."""
     return {
-        f"{folder(id)}/ASSIGNMENT.json": _document(
+        f"{bundle_folder(id)}/ASSIGNMENT.json": _document(
             {"run_id": state["run_id"], "turn_id": id, "role": turn["assigned_role"]}
         )
         for id, turn in state["active_turns"].items()

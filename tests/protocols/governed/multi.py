@@ -12,7 +12,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.read.seals import SEAL
+from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision, Done
 from tests.protocols.governed import making

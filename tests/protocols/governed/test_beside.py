@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read import foreign_lock
+from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.journal import held
 from tests.protocols.governed import making, multi, playing
@@ -94,7 +94,7 @@ def test_one_that_names_nobody_is_believed_while_it_is_young(
     lock(root, content)
     with (
         pytest.raises(Refused, match="remove the file if no such program runs"),
-        foreign_lock.held(root / ".agentxchain", timeout=0),
+        existing_program.lock_held(root / ".agentxchain", timeout=0),
     ):
         pass
 
@@ -126,7 +126,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
 def test_no_workstream_crosses_while_the_other_program_writes_one(
     tmp_path: Path, other: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_lock, "PATIENCE", 0.0)
+    monkeypatch.setattr(existing_program, "LOCK_PATIENCE", 0.0)
     root = multi.begin(tmp_path)
     multi.all_ask(root)
     path = lock(root / "web", {"pid": other.pid})

@@ -19,7 +19,7 @@ from acp_core.files import claims, owners
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
-from acp_core.protocols.governed.read import turn_program
+from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.write import decide, dispatch
 from tests.agents.support import is_gone, wait_for
@@ -58,7 +58,7 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
         shutil.rmtree(os.environ["ACP_STATE"])
     else:
         monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    assert turn_program.read_note(taken.root, taken.turn_id) is None
+    assert turn_files.read_program_note(taken.root, taken.turn_id) is None
     with pytest.raises(Refused) as refused:
         dispatch.dispatch(taken.root, None, NOW)
     who = f"{owners.account(os.getuid())} controls this run (pid "

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
-from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.write import initiative_decide
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making, multi
@@ -179,7 +179,7 @@ def _files(root: Path) -> dict[str, bytes]:
 def test_rules_causes_and_views_take_the_names_of_acts_from_one_place() -> None:
     """An act that is renamed is renamed for the needs, causes and findings that name it."""
     room = ROOT / "acp_core/protocols/governed"
-    acts = {value for key, value in vars(act_names).items() if key.isupper()}
+    acts = set(schema.ACTS)
     places = [*room.glob("rules/*.py"), *room.glob("view/*.py"), room / "matters.py"]
     found = [
         (path.name, node.lineno, each.value)

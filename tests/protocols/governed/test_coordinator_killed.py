@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read import unfinished_write
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.write import initiative_decide
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
@@ -42,7 +42,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
         shutil.copytree(whole, root, symlinks=True)
         if not killed_at(number, root, lambda root=root: approve(root)):
             break
-        left = unfinished_write.interrupted(root, unfinished_write.COORDINATOR)
+        left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
         snapshot = open_folder(str(root)).refresh(NOW)
         codes = {finding.code for finding in snapshot.findings}
         if left:
@@ -60,7 +60,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
         assert kinds.count("barrier_approved") == kinds.count("resync") == int(approved)
         for name in names:
             assert lines(root, name).count("gate_approved") == int(approved)
-        assert unfinished_write.interrupted(root, unfinished_write.COORDINATOR) is None
+        assert own_writes.interrupted(root, own_writes.COORDINATOR_HOME) is None
         shutil.rmtree(root)
         number += every
     assert number > 20
@@ -93,7 +93,7 @@ def test_a_start_is_killed_before_each_operation(tmp_path: Path) -> None:
 
         if not killed_at(number, root, start):
             break
-        left = unfinished_write.interrupted(root, unfinished_write.COORDINATOR)
+        left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
         begun = (root / ".coordinator/state.json").exists() and not left
         assert start() == (2 if begun else 0)
         initiative_decide.step(root, NOW)

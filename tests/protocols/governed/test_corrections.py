@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed.rules import results
-from acp_core.protocols.governed.rules.corrections import apply, corrections
+from acp_core.protocols.governed.rules.results import apply_corrections, corrections
 from tests.protocols.governed import making
 
 HELP = {"status": "needs_human", "needs_human_reason": "Which lamp?"}
@@ -22,7 +22,7 @@ def check(role: str, **more: Any) -> tuple[results.Verdict, dict[str, Any], resu
     given |= more
     given = {key: value for key, value in given.items() if value is not ...}
     verdict = results.check(given, state, making.config())
-    new = apply(given, verdict.corrections)
+    new = apply_corrections(given, verdict.corrections)
     return verdict, new, results.check(new, state, making.config())
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from acp_core.protocols.governed.rules import results
-from acp_core.protocols.governed.rules.corrections import apply
+from acp_core.protocols.governed.rules.results import apply_corrections
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making
 
@@ -100,7 +100,7 @@ def test_each_case_is_refused_and_corrected_as_the_table_says(name: str) -> None
     verdict = results.check(given, state, making.config())
     assert not verdict.ok
     assert {each.field: each.value for each in verdict.corrections} == case.offered
-    after = results.check(apply(given, verdict.corrections), state, making.config())
+    after = results.check(apply_corrections(given, verdict.corrections), state, making.config())
     assert after.ok, after.errors
 
 

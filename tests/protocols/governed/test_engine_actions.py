@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot, Status
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.journal import document
 from tests.protocols.governed import making, playing
@@ -304,7 +304,7 @@ def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
 def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: Path) -> None:
     import psutil
 
-    from acp_core.protocols.governed.read import turn_program
+    from acp_core.protocols.governed.read import turn_files
 
     root = start(tmp_path / "lamp", pm="hangs")
     do(root, "step")
@@ -324,7 +324,7 @@ def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: 
         assert time.monotonic() < until
         time.sleep(0.05)
     [id] = state(root)["active_turns"]
-    assert turn_program.runs(root, id)
+    assert turn_files.is_program_running(root, id)
     assert preview(root, "reject_turn", by="olga", reason="Late").refused
     do(root, "stop_turn")
     while mine():

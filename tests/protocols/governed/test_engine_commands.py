@@ -13,7 +13,7 @@ import pytest
 from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.acts.table import COMMANDS
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read import bundle, gates, repository
+from acp_core.protocols.governed.read import gates, repository, turn_files
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_read import NOW, codes
@@ -146,7 +146,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
 ) -> None:
     root = start(tmp_path / "lamp")
     assert governed(["step", str(root)]) == 0
-    before, read = run_files(root), bundle.read_bounded
+    before, read = run_files(root), turn_files.read_bounded
 
     def failing(path: Path, limit: int) -> bytes:
         if path.name == "CONTEXT.md":
@@ -154,7 +154,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
         return read(path, limit)
 
     with monkeypatch.context() as disk:
-        disk.setattr(bundle, "read_bounded", failing)
+        disk.setattr(turn_files, "read_bounded", failing)
         capsys.readouterr()
         assert governed(["accept-turn", str(root)]) == 2
         said = capsys.readouterr().err

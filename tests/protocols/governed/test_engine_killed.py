@@ -12,7 +12,7 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed.killing import killed_at

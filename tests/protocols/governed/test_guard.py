@@ -18,7 +18,7 @@ from acp_core.diagnosis import actions, engine
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read import links
+from acp_core.protocols.governed.read import initiative
 from acp_core.protocols.governed.read.initiative import read_initiative
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.rules import guard
@@ -434,7 +434,7 @@ def test_a_run_knows_its_workstream_and_the_barriers_that_nobody_approved(tmp_pa
     for path in ("agentxchain.json", "", None, 7):
         config["workstreams"][0]["config_path"] = path
         making.write(root / "agentxchain-multi.json", config)
-        link = links.linked(read_run(root / "web"))
+        link = initiative.linked_workstream(read_run(root / "web"))
         assert link is not None and (link.name, link.barriers) == (
             "web",
             (("plan-sync", "planning"),),
@@ -446,7 +446,7 @@ def test_a_run_knows_its_workstream_and_the_barriers_that_nobody_approved(tmp_pa
         ("barrier_approved", ()),
     ):
         making.write_lines(root / ".coordinator/ledger.jsonl", line | {"type": kind})
-        link = links.linked(read_run(root / "web"))
+        link = initiative.linked_workstream(read_run(root / "web"))
         assert link is not None and link.barriers == barriers
 
 

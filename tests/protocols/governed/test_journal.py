@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Write
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read import unfinished_write
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.write import journal
 from acp_core.protocols.governed.write.changes import of_writes
 from tests.protocols.governed.killing import killed_at
@@ -63,7 +63,7 @@ def commit(root: Path) -> None:
 def test_all_files_are_written_and_no_journal_stays(tmp_path: Path) -> None:
     commit(make(tmp_path))
     assert stand(tmp_path) == AFTER
-    assert unfinished_write.interrupted(tmp_path) is None
+    assert own_writes.interrupted(tmp_path) is None
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: P
         root = make(tmp_path / str(number))
         if not killed_at(number, root, lambda root=root: commit(root)):
             break
-        before = unfinished_write.interrupted(root)
+        before = own_writes.interrupted(root)
         if before is None:
             assert stand(root) in (BEFORE, AFTER)
         else:
@@ -88,7 +88,7 @@ def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: P
 
 def test_a_kill_while_recovering_is_recovered_too(tmp_path: Path) -> None:
     at, first = 0, make(tmp_path / "first")
-    while not unfinished_write.interrupted(first):
+    while not own_writes.interrupted(first):
         at += 1
         first = make(tmp_path / f"at {at}")
         assert killed_at(at, first, lambda root=first: commit(root))
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> N
 def test_a_file_that_somebody_changed_in_between_takes_everything_back(tmp_path: Path) -> None:
     make(tmp_path)
     number = 1
-    while not (found := unfinished_write.interrupted(tmp_path)) or found.done:
+    while not (found := own_writes.interrupted(tmp_path)) or found.done:
         killed_at(number, tmp_path, lambda: commit(tmp_path))
         number += 1
         assert number < 20
@@ -130,7 +130,7 @@ def test_a_file_that_somebody_changed_in_between_takes_everything_back(tmp_path:
 def test_a_line_of_somebody_else_is_kept(tmp_path: Path) -> None:
     make(tmp_path)
     number = 1
-    while not (found := unfinished_write.interrupted(tmp_path)) or found.done:
+    while not (found := own_writes.interrupted(tmp_path)) or found.done:
         killed_at(number, tmp_path, lambda: commit(tmp_path))
         number += 1
     with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
@@ -144,7 +144,7 @@ def test_a_line_of_somebody_else_is_kept(tmp_path: Path) -> None:
 def interrupt(root: Path, done: int) -> None:
     """Leave a writing of which so many files are written."""
     number = 1
-    while not (found := unfinished_write.interrupted(root)) or found.done < done:
+    while not (found := own_writes.interrupted(root)) or found.done < done:
         killed_at(number, root, lambda: commit(root))
         number += 1
         assert number < 40
@@ -170,7 +170,7 @@ def test_nothing_is_cut_off_behind_which_somebody_wrote(tmp_path: Path) -> None:
         pass
     ledger = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
     assert ledger == b'{"n": 1}\n' + LINE + b'{"other": 1}\n'
-    assert unfinished_write.interrupted(tmp_path)
+    assert own_writes.interrupted(tmp_path)
 
 
 def test_a_torn_last_line_gets_its_newline_first(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
         held.commit("leave", [Write(root / path, REPLACE, b"x")])
     hostile = {"what": "x", "homes": ["../.."], "writes": [{"path": path, "verb": "replace"}]}
     (root / ".agentxchain/acp-journal.json").write_bytes(journal.document(hostile))
-    assert unfinished_write.interrupted(root)
+    assert own_writes.interrupted(root)
     with pytest.raises(Refused, match="cannot be applied"), journal.held(root):
         pass
     assert not list((tmp_path / "elsewhere").iterdir())
@@ -201,7 +201,7 @@ def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
 def test_a_damaged_journal_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     make(tmp_path)
     (tmp_path / ".agentxchain/acp-journal.json").write_bytes(content)
-    assert unfinished_write.interrupted(tmp_path) is not None
+    assert own_writes.interrupted(tmp_path) is not None
     with (
         pytest.raises(Refused, match="cannot be applied"),
         journal.held(tmp_path),
@@ -215,7 +215,7 @@ def test_what_acp_0_1_0_left_half_done_is_finished(tmp_path: Path) -> None:
     (tmp_path / ".agentxchain/state.json").write_bytes(b"new \xff")
     (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b'{"n": 1}\n{"n"')
     (tmp_path / ".agentxchain/acp-journal.json").write_text(_JOURNAL_OF_0_1_0)
-    assert unfinished_write.interrupted(tmp_path) == (
+    assert own_writes.interrupted(tmp_path) == (
         "accept a turn", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1, 3
     )  # fmt: skip
     with journal.held(tmp_path) as held:
@@ -275,17 +275,17 @@ def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: P
     (tmp_path / "agentxchain-multi.json").write_text("{}")
 
     def resync() -> None:
-        with journal.held(tmp_path, unfinished_write.COORDINATOR, ["hall/.agentxchain"]) as held:
+        with journal.held(tmp_path, own_writes.COORDINATOR_HOME, ["hall/.agentxchain"]) as held:
             state, log = (root / ".agentxchain" / name for name in ("state.json", "ledger.jsonl"))
             held.commit("resync", [Write(state, REPLACE, b"crossed"), Write(log, APPEND, LINE)])
 
     number = 1
-    while not unfinished_write.interrupted(tmp_path, unfinished_write.COORDINATOR):
+    while not own_writes.interrupted(tmp_path, own_writes.COORDINATOR_HOME):
         assert killed_at(number, tmp_path, resync)
         number += 1
     with journal.held(root):
         assert (root / ".agentxchain/state.json").read_bytes() == b"crossed"
-    assert unfinished_write.interrupted(tmp_path, unfinished_write.COORDINATOR) is None
+    assert own_writes.interrupted(tmp_path, own_writes.COORDINATOR_HOME) is None
 
 
 def test_a_preview_says_what_is_added_replaced_made_and_removed(tmp_path: Path) -> None:

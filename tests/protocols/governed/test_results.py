@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.rules.corrections import apply
-from acp_core.protocols.governed.rules.results import check
+from acp_core.protocols.governed.rules.results import apply_corrections, check
 from acp_core.protocols.governed.schema import Line
 from tests.protocols.governed import making
 
@@ -207,7 +206,7 @@ def test_what_is_offered_makes_the_result_sound(change: dict[str, Any]) -> None:
     before = copy.deepcopy(given)
     verdict = check(given, DEV_STATE, CONFIG)
     assert not verdict.ok
-    mended = apply(given, verdict.corrections)
+    mended = apply_corrections(given, verdict.corrections)
     assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)
     assert given == before
     if "verification" in change:
@@ -217,7 +216,7 @@ def test_what_is_offered_makes_the_result_sound(change: dict[str, Any]) -> None:
 def test_missing_fields_are_offered_too() -> None:
     names = ("runtime_id", "decisions", "artifact", "proposed_next_role", "files_changed")
     given = {k: v for k, v in dev(files_modified=["src/lamp.py"]).items() if k not in names}
-    mended = apply(given, check(given, DEV_STATE, CONFIG).corrections)
+    mended = apply_corrections(given, check(given, DEV_STATE, CONFIG).corrections)
     assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)
 
 
@@ -229,5 +228,5 @@ def test_a_category_in_other_letters_is_known(said: str, offered: str) -> None:
     decision = {"id": "DEC-009", "category": said, "statement": "One.", "rationale": "Two."}
     given = dev() | {"decisions": [decision]}
     corrections = check(given, DEV_STATE, CONFIG).corrections
-    assert apply(given, corrections)["decisions"][0]["category"] == offered
+    assert apply_corrections(given, corrections)["decisions"][0]["category"] == offered
     assert all(clean_line(each.reason) == each.reason for each in corrections)

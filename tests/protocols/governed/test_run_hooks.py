@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.schema import hook_phases
 from acp_core.protocols.governed.write import hooks
+from tests.cli.support import Acp
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
@@ -59,7 +60,7 @@ def test_hooks_run_in_their_phases_after_a_human_allowed_them(
 ) -> None:
     log = tmp_path / "log"
     hook = process(log, env={"COLOUR": "green"}, config={"a": 1})
-    root = start(tmp_path / "lamp", {phase: [hook] for phase in hook_phases.HOOK_PHASES})
+    root = start(tmp_path / "lamp", {phase: [hook] for phase in schema.HOOK_PHASES})
     assert governed(["step", str(root)]) == 0
     assert lines(log) == []
     assert "not allowed yet" in capsys.readouterr().err
@@ -78,6 +79,27 @@ def test_hooks_run_in_their_phases_after_a_human_allowed_them(
     assert first["colour"] == "green"
     audit = told(root, "hook-audit.jsonl")
     assert [each["orchestrator_action"] for each in audit] == ["skipped"] + ["continued"] * 3
+
+
+def test_a_hook_runs_once_when_a_result_is_accepted_and_for_nothing_else(
+    tmp_path: Path, acp: Acp
+) -> None:
+    log = tmp_path / "log"
+    counted = f"""echo '{{}}' >> {log}; echo '{{"verdict": "allow"}}'"""
+    hook = {"name": "count", "command": ["sh", "-c", counted], "mode": "blocking"}
+    root = start(tmp_path / "lamp", {"before_acceptance": [hook]})
+    assert acp("governed", "trust", str(root), *YES).returncode == 0
+    assert acp("governed", "step", str(root)).returncode == 0
+    runs = []
+    for words, code in (
+        (("--dry-run",), 0),
+        (("--turn", "turn_of_nobody", "--yes"), 2),
+        (("--yes", "--matter", "0" * 32), 2),
+        (("--yes",), 0),
+    ):
+        assert acp("act", str(root), "accept_turn", *words).returncode == code, words
+        runs.append(len(lines(log)) - sum(runs))
+    assert runs == [0, 0, 0, 1]
 
 
 def test_a_hook_that_fails_hangs_or_is_not_there_stops_nothing(
@@ -181,7 +203,7 @@ def acting(root: Path, phase: str) -> int:
     return governed(["accept-turn", str(root)])
 
 
-@pytest.mark.parametrize("phase", list(hook_phases.ASKED_BEFORE))
+@pytest.mark.parametrize("phase", list(schema.ASKED_BEFORE))
 @pytest.mark.parametrize(
     ("answer", "action"),
     [
@@ -201,7 +223,7 @@ def test_nothing_is_done_past_a_hook_that_stops_it(
     assert governed(["trust", str(root), *YES]) == 0
     for before in ("before_assignment", "before_acceptance", "before_gate"):
         if before == phase or (
-            before == "before_acceptance" and phase in hook_phases.ASKED_BEFORE and "valid" in phase
+            before == "before_acceptance" and phase in schema.ASKED_BEFORE and "valid" in phase
         ):
             break
         assert acting(root, before) == 0

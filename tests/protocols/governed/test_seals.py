@@ -11,10 +11,10 @@ import pytest
 
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model.errors import Refused
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.read import seals
-from acp_core.protocols.governed.read.seals import SEAL
-from acp_core.protocols.governed.schema import act_names
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import accept, decide, dispatch, restore
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
@@ -203,14 +203,14 @@ def test_while_acp_writes_and_where_nothing_is_sealed_nobody_changed_anything(
     root, _ = planned(tmp_path / "run")
     edit(root, note="mine")
     journal = tmp_path / "journal"
-    assert seals.changed(root, journal) == (STATE,)
+    assert own_writes.changed_since_sealed(root, journal) == (STATE,)
     journal.write_text("{}")
-    assert seals.changed(root, journal) == ()
+    assert own_writes.changed_since_sealed(root, journal) == ()
     (root / SEAL).write_text("{")
-    assert seals.read(root) is None and seals.sound(root, [STATE]) is None
+    assert own_writes.read_seal(root) is None and own_writes.sound(root, [STATE]) is None
     (root / SEAL).unlink()
-    assert seals.read(root) is None and seals.sound(root, [STATE]) is None
-    assert seals.changed(root, tmp_path / "none") == ()
+    assert own_writes.read_seal(root) is None and own_writes.sound(root, [STATE]) is None
+    assert own_writes.changed_since_sealed(root, tmp_path / "none") == ()
 
 
 def test_a_state_that_is_made_anew_is_no_longer_marked_and_other_files_are(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_state_that_is_made_anew_is_no_longer_marked_and_other_files_are(tmp_p
     seal = json.loads((root / SEAL).read_text())
     making.write(root / SEAL, seal | {"marked": [STATE, LEDGER]})
     (root / STATE).unlink()
-    (root / seals.COPY).unlink()
+    (root / own_writes.STATE_COPY).unlink()
     decide.recover(root, NOW)
     assert json.loads((root / SEAL).read_text())["marked"] == [LEDGER]
 
@@ -227,6 +227,6 @@ def test_a_state_that_can_be_read_is_not_recovered(tmp_path: Path) -> None:
     root, _ = planned(tmp_path)
     before = (root / STATE).read_bytes()
     with pytest.raises(Refused, match=r"state\.json is readable"):
-        restore.restored(read_unlocked(root, act_names.RECOVER), NOW)
+        restore.restored(read_unlocked(root, schema.RECOVER), NOW)
     assert decide.recover(root, NOW).restored is None
     assert (root / STATE).read_bytes() == before

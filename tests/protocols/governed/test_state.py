@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from acp_core.model.errors import Refused
+from acp_core.protocols.governed import state as governed_state
 from acp_core.protocols.governed.read import gates
-from acp_core.protocols.governed.state import Move, is_named, requests, turns
-from acp_core.protocols.governed.state.requests import Predicate
+from acp_core.protocols.governed.state import Move, Predicate, is_named
 from acp_core.protocols.governed.write import opened
 from tests.protocols.governed import making
 
@@ -25,26 +25,28 @@ def playing(**more: object) -> making.Object:
 
 
 def accepted(result: making.Object, known: dict[str, str], **more: Any) -> Move:
-    return turns.accepted(
-        making.config(), playing(**more), result, turns.Observed(), (PLAN,), known, NOW
+    return governed_state.accepted(
+        making.config(), playing(**more), result, governed_state.Observed(), (PLAN,), known, NOW
     )
 
 
 @pytest.mark.parametrize("status", ["paused", "blocked", "completed", "idle"])
 def test_only_a_turn_of_an_active_run_is_sent_back(status: str) -> None:
     with pytest.raises(Refused, match=f'status is "{status}", expected "active"'):
-        turns.rejected(
+        governed_state.rejected(
             making.config(), playing(status=status), making.TURN, "No", "Ann", "", (), NOW
         )
-    turns.rejected(making.config(), playing(), making.TURN, "No", "Ann", "", (), NOW)
+    governed_state.rejected(making.config(), playing(), making.TURN, "No", "Ann", "", (), NOW)
 
 
 def test_an_objection_that_is_over_is_not_ended_once_more_in_other_words() -> None:
     known = {"OBJ-001": "withdrawn"}
     for status in ("withdrawn", "resolved_by_human"):
         with pytest.raises(Refused, match="OBJ-001 is already withdrawn"):
-            turns.objection_marked(playing(), known, "OBJ-001", status, "Ann", "", NOW)
-    reopened = turns.objection_marked(playing(), known, "OBJ-001", "raised", "Ann", "", NOW)
+            governed_state.objection_marked(playing(), known, "OBJ-001", status, "Ann", "", NOW)
+    reopened = governed_state.objection_marked(
+        playing(), known, "OBJ-001", "raised", "Ann", "", NOW
+    )
     assert reopened.ledger[0]["status"] == "raised"
 
 
@@ -84,7 +86,7 @@ def test_an_example_in_the_table_of_requirements_is_none() -> None:
 def test_who_asked_for_the_end_of_a_run_is_known_at_its_gate() -> None:
     asked = {"gate": "verification_done", "requested_by_turn": making.TURN}
     state = making.state(status="paused", phase="verification", pending_run_completion=asked)
-    request = requests.pending(state)
+    request = governed_state.pending(state)
     assert (request.kind, request.gate, request.turn) == (
         "run_completion", "verification_done", making.TURN,
     )  # fmt: skip
@@ -95,7 +97,7 @@ def test_what_a_gate_says_of_itself_is_short(key: str) -> None:
     """It stands in files that others write, too, and comes into sentences and file names."""
     long = "x" * 300
     asked = dict.fromkeys(("gate", "from", "to", "requested_by_turn"), long)
-    found = requests.pending(making.state(status="paused", phase=long, **{key: asked}))
+    found = governed_state.pending(making.state(status="paused", phase=long, **{key: asked}))
     assert {len(each) for each in found[1:] if each} == {200}
 
 
@@ -109,7 +111,9 @@ def test_each_turn_has_the_next_number_and_the_deadline_of_its_phase() -> None:
     ):
         config = making.config()
         config["routing"]["planning"]["timeout_minutes"] = minutes
-        move = turns.assigned(config, making.state(turn_sequence=4), None, "turn_1", {}, NOW)
+        move = governed_state.assigned(
+            config, making.state(turn_sequence=4), None, "turn_1", {}, NOW
+        )
         given = move.state["active_turns"]["turn_1"]
         assert given["assigned_sequence"] == move.state["turn_sequence"] == 5
         assert given["deadline_at"].startswith(said), given

@@ -10,15 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.schema.config import Config
-from acp_core.protocols.governed.schema.coordinator import (
+from acp_core.protocols.governed.schema import (
+    AcceptedTurn,
+    Config,
     CoordinatorConfig,
     CoordinatorLine,
     CoordinatorState,
+    LedgerLine,
+    RunEvent,
+    RunState,
+    TurnState,
+    decode,
 )
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine, RunEvent
-from acp_core.protocols.governed.schema.state_file import RunState, TurnState
 
 KINDS = (
     AcceptedTurn, Config, CoordinatorConfig, CoordinatorLine, CoordinatorState, LedgerLine,

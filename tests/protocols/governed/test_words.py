@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_core.protocols.governed.schema.wording import blocked_by, gate_called
+from acp_core.protocols.governed.schema import blocked_by, gate_called
 from tests.protocols.governed import making
 
 

@@ -12,13 +12,15 @@ from acp_core.model.action import Change
 from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
 from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Document, Row, Target, Tone
-from acp_core.protocols.governed import prompts
-from acp_core.protocols.governed.read import gates, repository, turn_program
+from acp_core.protocols.governed import prompts, schema
+from acp_core.protocols.governed.read import gates, repository, turn_files
 from acp_core.protocols.governed.read.run import ActiveTurn, Objection
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.schema import (
     Object,
-    act_names,
+    blocked_by,
+    exit_gate,
+    gate_called,
     items,
     moment,
     obj,
@@ -26,9 +28,7 @@ from acp_core.protocols.governed.schema import (
     strings,
     text,
 )
-from acp_core.protocols.governed.schema.wording import blocked_by, gate_called
-from acp_core.protocols.governed.state import exit_gate
-from acp_core.protocols.governed.state.requests import Predicate, Request, pending
+from acp_core.protocols.governed.state import Predicate, Request, pending
 from acp_core.protocols.governed.write import accept
 from acp_core.protocols.governed.write.accept import Judged
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked
@@ -98,13 +98,13 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
         (*_turn_verdicts(judged, id), *_about_objections(opened)),
         (*_judged_documents((staged,), known), *map(CardDocument._make, judged.observed.markers)),
         _changes(opened, judged),
-        replaces=(act_names.ACCEPT, act_names.CORRECT, act_names.REJECT),
+        replaces=(schema.ACCEPT, schema.CORRECT, schema.REJECT),
     )
 
 
 def _program_rows(opened: Opened, turn: str) -> tuple[Row, ...]:
     """How the turn's program ended, where it failed although it staged a result."""
-    how = turn_program.how_it_ended(opened.root, turn)
+    how = turn_files.how_it_ended(opened.root, turn)
     return (Row((safe(how),), tone=Tone.REVISE),) if how else ()
 
 
@@ -112,12 +112,12 @@ def _turn_verdicts(judged: Judged, turn: str) -> Iterable[CardVerdict]:
     """How a staged result can be decided, as its check stands."""
     verdict, which = judged.verdict, (("turn", turn),)
     if verdict.ok:
-        yield CardVerdict("Accept", act_names.ACCEPT, which)
+        yield CardVerdict("Accept", schema.ACCEPT, which)
     elif verdict.corrections:
-        yield CardVerdict("Apply the corrections", act_names.CORRECT, which)
+        yield CardVerdict("Apply the corrections", schema.CORRECT, which)
     if verdict.stage == results.OBSERVED:
-        yield CardVerdict("Accept without some files", act_names.ACCEPT, which, ("exclude",))
-    yield CardVerdict("Reject, with a reason", act_names.REJECT, which, ("reason",))
+        yield CardVerdict("Accept without some files", schema.ACCEPT, which, ("exclude",))
+    yield CardVerdict("Reject, with a reason", schema.REJECT, which, ("reason",))
 
 
 def _asks(result: Object) -> str:
@@ -322,8 +322,8 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
         since,
         _filled(sections),
         (
-            CardVerdict("Approve", act_names.APPROVE_GATE),
-            CardVerdict("Reject, with a reason", act_names.REJECT_GATE, asks=("comment",)),
+            CardVerdict("Approve", schema.APPROVE_GATE),
+            CardVerdict("Reject, with a reason", schema.REJECT_GATE, asks=("comment",)),
             *_about_objections(opened),
         ),
         tuple(_judged_documents((p.name for p in demanded if p.kind == "file"), known)),
@@ -363,11 +363,11 @@ def _block_card(opened: Opened) -> Card | None:
     detail = safe(text(obj(reason, "recovery"), "detail", 2_000))
     asks = kind == "human" and bool(question)
     said = "The run needs a human" if asks else f"The run is blocked: {blocked_by(opened.state)}"
-    answer = CardVerdict("Answer", act_names.UNBLOCK, asks=("comment",))
-    verdicts = [answer if asks else CardVerdict("Unblock", act_names.UNBLOCK)]
+    answer = CardVerdict("Answer", schema.UNBLOCK, asks=("comment",))
+    verdicts = [answer if asks else CardVerdict("Unblock", schema.UNBLOCK)]
     if objects(opened.state.get("active_turns")):
         dropping = (("drop_turn", "true"),)
-        verdicts.append(CardVerdict("Unblock and drop the turn", act_names.UNBLOCK, dropping))
+        verdicts.append(CardVerdict("Unblock and drop the turn", schema.UNBLOCK, dropping))
     objections = CardSection("Objections", tuple(open_rows(opened.run.objections)[:MOST]))
     return Card(
         f"block:{blocked_on}",
@@ -390,10 +390,10 @@ def _about_objections(opened: Opened) -> tuple[CardVerdict, ...]:
     waiting = [each.id for each in opened.run.objections if each.open]
     if len(waiting) > _ALONE:
         return (
-            CardVerdict("Resolve an objection", act_names.OBJECTION, asks=("objection", "comment")),
+            CardVerdict("Resolve an objection", schema.OBJECTION, asks=("objection", "comment")),
         )
     return tuple(
-        CardVerdict(safe(f"Resolve {id}"), act_names.OBJECTION, (("objection", id),), ("comment",))
+        CardVerdict(safe(f"Resolve {id}"), schema.OBJECTION, (("objection", id),), ("comment",))
         for id in waiting
     )
 

@@ -17,8 +17,7 @@ from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct import handing_over
 from acp_core.protocols.governed.read import existing_program
-from acp_core.protocols.governed.schema import Object, obj
-from acp_core.protocols.governed.schema.act_names import APPROVE_GATE
+from acp_core.protocols.governed.schema import APPROVE_GATE, Object, obj
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write.opened import (

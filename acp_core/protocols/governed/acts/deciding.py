@@ -10,10 +10,8 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.governed.acts import table_deciding
 from acp_core.protocols.governed.acts.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.read import existing_program
-from acp_core.protocols.governed.schema import objects
-from acp_core.protocols.governed.schema.wording import blocked_by, plain
-from acp_core.protocols.governed.state import format_time
-from acp_core.protocols.governed.state.blocks import escalated
+from acp_core.protocols.governed.schema import blocked_by, objects, plain
+from acp_core.protocols.governed.state import escalated, format_time
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import Opened, who
 from acp_core.protocols.kit.binding import Context

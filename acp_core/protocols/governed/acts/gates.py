@@ -12,7 +12,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.governed.acts import table_deciding
 from acp_core.protocols.governed.acts.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.read import existing_program, gates
-from acp_core.protocols.governed.state.requests import Request, pending
+from acp_core.protocols.governed.state import Request, pending
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked, who
 from acp_core.protocols.kit.binding import Context

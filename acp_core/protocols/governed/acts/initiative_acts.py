@@ -21,10 +21,9 @@ from acp_core.protocols.governed.acts.initiative_common import (
     preview_of,
     whole,
 )
-from acp_core.protocols.governed.read import unfinished_write
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Plan, read_plan
-from acp_core.protocols.governed.rules import initiative_mending
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.initiative import Plan, Workstream, read_plan
+from acp_core.protocols.governed.rules import initiatives
 from acp_core.protocols.governed.rules.initiative_reconcile import REACHED, RESYNC_FAILED, left
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
 from acp_core.protocols.governed.write import (
@@ -90,7 +89,7 @@ def _can_start(opened: Whole) -> bool:
     if (
         not opened.its_own
         or begun
-        or unfinished_write.interrupted(opened.root, unfinished_write.COORDINATOR)
+        or own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
     ):
         return False
     try:
@@ -221,7 +220,7 @@ def resyncing(context: Context, now: datetime) -> Action:
 
 
 def _needs_resync(opened: Opened) -> bool:
-    left = unfinished_write.interrupted(opened.root, unfinished_write.COORDINATOR)
+    left = own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
     failed = opened.initiative.status == RESYNC_FAILED
     return left is not None or failed or initiative_resync.owed(opened) is not None
 
@@ -259,7 +258,7 @@ def mending_state(context: Context, now: datetime) -> Action:
         refuse_agents()
         return ended(spec, root, initiative_rebuild.mend(root, who(values.by), utc_now()))
 
-    lost = not initiative_mending.why_state_cannot_be_rebuilt(opened.initiative)
+    lost = not initiatives.why_state_cannot_be_rebuilt(opened.initiative)
     return bound(spec, opened, preview, perform, narrowed=decider(spec), offered=lost)
 
 

@@ -17,14 +17,20 @@ from acp_core.model.snapshot import Row, Target, Tone
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import cards
 from acp_core.protocols.governed.acts.initiative_common import Whole, open_whole
-from acp_core.protocols.governed.read import existing_program, gates, initiative_barriers
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Barrier
+from acp_core.protocols.governed.read import existing_program, gates
+from acp_core.protocols.governed.read import initiative as read_initiative
+from acp_core.protocols.governed.read.initiative import PlannedBarrier, Workstream
 from acp_core.protocols.governed.read.run import Pending, Run
 from acp_core.protocols.governed.rules import initiative_reconcile
 from acp_core.protocols.governed.rules.initiative_reconcile import CROSSED, RESYNC_FAILED, left
-from acp_core.protocols.governed.schema import Object, act_names, obj, strings, text
-from acp_core.protocols.governed.schema.wording import gate_called, status_called
+from acp_core.protocols.governed.schema import (
+    Object,
+    gate_called,
+    obj,
+    status_called,
+    strings,
+    text,
+)
 from acp_core.protocols.governed.write import initiative_repair, initiative_resync, initiative_trust
 from acp_core.protocols.governed.write.initiative_opened import Opened
 from acp_core.protocols.kit.wording import difference, safe
@@ -97,26 +103,26 @@ def _gate_verdicts(
 ) -> tuple[CardVerdict, ...]:
     """Approved at once, or sent back: all of them, or one alone."""
     if not whole.its_own:
-        return (CardVerdict("Approve", act_names.APPROVE_BARRIER),)
+        return (CardVerdict("Approve", schema.APPROVE_BARRIER),)
     which, asks = ("barrier", pending.gate), ("comment",)
-    back = [CardVerdict("Send all back, with a reason", act_names.REJECT_BARRIER, (which,), asks)]
+    back = [CardVerdict("Send all back, with a reason", schema.REJECT_BARRIER, (which,), asks)]
     if len(streams) > 1:
         back += [
             CardVerdict(
                 safe(f"Send {each.name} back"),
-                act_names.REJECT_BARRIER,
+                schema.REJECT_BARRIER,
                 (which, ("workstream", each.name)),
                 asks,
             )
             for each in streams[:ALONE]
         ]
-    return (CardVerdict("Approve", act_names.APPROVE_BARRIER, (which,)), *back)
+    return (CardVerdict("Approve", schema.APPROVE_BARRIER, (which,)), *back)
 
 
 def _stream(stream: Workstream, pending: Pending) -> Row:
     """Whether a workstream is there, and what it says of its work."""
     run = stream.run
-    there = run is not None and initiative_barriers.held_at(run.state.value) == pending.gate
+    there = run is not None and read_initiative.held_at(run.state.value) == pending.gate
     said = text(_asking(run), "summary", 2_000) if run else ""
     cells = (
         safe(stream.name),
@@ -128,7 +134,7 @@ def _stream(stream: Workstream, pending: Pending) -> Row:
 
 def _asking(run: Run) -> Object:
     """The accepted turn that asked to leave the phase, else the latest one."""
-    asked = initiative_barriers.request(run)
+    asked = read_initiative.barrier_request(run)
     lines = [line.value for line in run.history.lines]
     wanted = asked.turn if asked else ""
     found = (each for each in reversed(lines) if each.get("turn_id") == wanted)
@@ -179,13 +185,13 @@ def _failure_card(opened: Opened) -> Card | None:
     verdicts = [
         CardVerdict(
             safe(f"{'Bring back' if status == CROSSED else 'Repair'} {name}"),
-            act_names.MEND,
+            schema.MEND,
             (("workstream", name),),
         )
         for name in mendable[:ALONE]
     ]
     if status == RESYNC_FAILED:
-        again = CardVerdict("Let all cross" if not found else "Try again", act_names.RESYNC)
+        again = CardVerdict("Let all cross" if not found else "Try again", schema.RESYNC)
         verdicts = [again, *verdicts] if not found else [*verdicts, again]
     sections = (
         CardSection("Obstacles", tuple(map(_problem, found))),
@@ -211,7 +217,7 @@ def _stream_row(stream: Workstream) -> Row:
     return Row((safe(stream.name), safe(stream.phase), safe(status_called(stream.status))))
 
 
-def _approval(opened: Opened, barrier: Barrier) -> Iterator[Row]:
+def _approval(opened: Opened, barrier: PlannedBarrier) -> Iterator[Row]:
     """Who approved the barrier, with which comment."""
     kept = obj(obj(opened.initiative.state.value, "barriers"), barrier.name)
     by = text(kept, "approved_by", 80)
@@ -243,7 +249,7 @@ def _hooks_card(opened: Opened) -> Card | None:
         "hooks",
         "The configuration names scripts that you have not allowed",
         sections=(CardSection("Scripts", tuple(rows)),),
-        verdicts=(CardVerdict("Allow these scripts", act_names.TRUST_HOOKS),),
+        verdicts=(CardVerdict("Allow these scripts", schema.TRUST_HOOKS),),
         changes=tuple(changes),
     )
 

@@ -21,7 +21,7 @@ from acp_core.protocols.governed.acts.common import (
     hand_over,
     handed_preview,
 )
-from acp_core.protocols.governed.read import existing_program, unfinished_write
+from acp_core.protocols.governed.read import existing_program, own_writes
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.write import changes as written
 from acp_core.protocols.governed.write.initiative_decide import Done
@@ -101,7 +101,7 @@ def of_initiative(
     def preview(values: Values) -> Preview:
         if steps.human:
             refuse_agents()
-        left = unfinished_write.interrupted(root, unfinished_write.COORDINATOR)
+        left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
         if left is not None:
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
             return Preview(safe(f"First, finish the interrupted write: {left.what}. Then: {said}"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from acp_core.protocols.governed.acts import table_initiative
 from acp_core.protocols.governed.acts.common import facts
 from acp_core.protocols.governed.acts.table import SCHEMA
-from acp_core.protocols.governed.read.initiative_plan import read_plan
+from acp_core.protocols.governed.read.initiative import read_plan
 from acp_core.protocols.governed.write import initiative_poll, initiative_trust
 from acp_core.protocols.governed.write.initiative_decide import Done
 from acp_core.protocols.governed.write.opened import refuse_agents

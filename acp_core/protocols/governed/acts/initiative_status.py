@@ -8,7 +8,8 @@ from pathlib import Path
 
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read import initiative_barriers, unfinished_write
+from acp_core.protocols.governed.read import initiative as initiative_module
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
 from acp_core.protocols.governed.rules import guard, initiative_reconcile
 from acp_core.protocols.governed.rules.initiative_reconcile import RESYNC_FAILED, failure
@@ -29,7 +30,7 @@ def status(values: Values) -> Answer:
 def described(initiative: Initiative) -> Object:
     """Everything about an initiative, as JSON."""
     state = initiative.state.value
-    left = unfinished_write.interrupted(initiative.root, unfinished_write.COORDINATOR)
+    left = own_writes.interrupted(initiative.root, own_writes.COORDINATOR_HOME)
     blocked = initiative.status == RESYNC_FAILED
     return {
         "folder": str(initiative.root),
@@ -43,9 +44,7 @@ def described(initiative: Initiative) -> Object:
                 "run_id": stream.run.state.value.get("run_id") if stream.run else None,
                 "phase": stream.phase,
                 "status": stream.status,
-                "barrier": initiative_barriers.held_at(stream.run.state.value)
-                if stream.run
-                else "",
+                "barrier": initiative_module.held_at(stream.run.state.value) if stream.run else "",
                 "failure": failure(stream),
             }
             for stream in initiative.workstreams
@@ -71,7 +70,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
     yield f"{name}: {'lost' if lost else initiative.status}"
     for obstacle in obstacles:
         yield f"  error: {obstacle.sentence}: {obstacle.cure}"
-    left = unfinished_write.interrupted(initiative.root, unfinished_write.COORDINATOR)
+    left = own_writes.interrupted(initiative.root, own_writes.COORDINATOR_HOME)
     if left:
         yield (
             f"interrupted: {left.what} ({left.done} of {left.total} files written); the next "

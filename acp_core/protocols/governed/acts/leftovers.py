@@ -10,6 +10,7 @@ from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.sentence import sentence_case
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table_deciding
 from acp_core.protocols.governed.acts.common import (
     Done,
@@ -20,10 +21,9 @@ from acp_core.protocols.governed.acts.common import (
     of_run,
     open_run,
 )
-from acp_core.protocols.governed.read import unfinished
-from acp_core.protocols.governed.read.unfinished_write import fault, interrupted
+from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read.own_writes import fault, interrupted
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.write import changes as differences
 from acp_core.protocols.governed.write import decide, restore
 from acp_core.protocols.governed.write import set_aside as aside
@@ -75,7 +75,7 @@ def _is_needed(place: str) -> bool:
     if interrupted(Path(place)) is not None:
         return not fault(Path(place))
     try:
-        restore.restored(read_unlocked(place, act_names.RECOVER), utc_now())
+        restore.restored(read_unlocked(place, schema.RECOVER), utc_now())
     except (Refused, OSError):
         return False
     return True
@@ -132,7 +132,7 @@ def _leaving(left: Interrupted) -> str:
 def bringing_back(context: Context, now: datetime) -> Action:
     """Put the state back as acp wrote it last, where somebody else changed it since."""
     opened = (
-        context if isinstance(context, Opened) else read_unlocked(context.key, act_names.BRING_BACK)
+        context if isinstance(context, Opened) else read_unlocked(context.key, schema.BRING_BACK)
     )
 
     def perform(values: Values) -> Done:
@@ -171,7 +171,9 @@ def setting_aside(context: Context, now: datetime) -> Action:
         return None, aside.setting_aside(fresh, utc_now())
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        begun = "; ".join(unfinished.describe(each) for each in fresh.run.unfinished[:10])
+        begun = "; ".join(
+            existing_program.describe_transaction(each) for each in fresh.run.unfinished[:10]
+        )
         return f"Set aside the unfinished {begun} of the agentxchain program.", ()
 
     return of_run(

@@ -6,12 +6,13 @@ Source: governed protocol specification, "Commands": gates are human-only checkp
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table_fields
-from acp_core.protocols.governed.schema import MARKS, act_names
+from acp_core.protocols.governed.schema import MARKS
 from acp_core.protocols.kit import fast_args
 
 APPROVAL = ActionSpec(
-    act_names.APPROVE_GATE,
+    schema.APPROVE_GATE,
     "Approve the gate",
     "Approve the pending gate, to the next phase or to completion. Only a human can.",
     "acp_core.protocols.governed.acts.gates:approval",
@@ -44,7 +45,7 @@ COMPLETION = APPROVAL._replace(
 )
 
 GATE_REJECTION = ActionSpec(
-    act_names.REJECT_GATE,
+    schema.REJECT_GATE,
     "Reject the gate",
     "Reject the pending gate and send the phase back to work; the next agent reads what is missing.",
     "acp_core.protocols.governed.acts.gates:rejection",
@@ -63,7 +64,7 @@ GATE_REJECTION = ActionSpec(
 )  # fmt: skip
 
 ESCALATION = ActionSpec(
-    act_names.ESCALATE,
+    schema.ESCALATE,
     "Stop the run",
     "Block the run until a human has resolved the reason.",
     "acp_core.protocols.governed.acts.deciding:escalation",
@@ -82,7 +83,7 @@ ESCALATION = ActionSpec(
 )
 
 UNBLOCKING = ActionSpec(
-    act_names.UNBLOCK,
+    schema.UNBLOCK,
     "Unblock the run",
     "Unblock a blocked run after you have resolved the reason.",
     "acp_core.protocols.governed.acts.deciding:unblocking",
@@ -102,7 +103,7 @@ UNBLOCKING = ActionSpec(
 )  # fmt: skip
 
 OBJECTION = ActionSpec(
-    act_names.OBJECTION,
+    schema.OBJECTION,
     "Resolve an objection",
     "Acknowledge, resolve or escalate an objection.",
     "acp_core.protocols.governed.acts.deciding:objection",
@@ -124,7 +125,7 @@ OBJECTION = ActionSpec(
 )  # fmt: skip
 
 TALKING = ActionSpec(
-    act_names.TALK,
+    schema.LEAVE_MESSAGE,
     "Write to TALK.md",
     "Leave a message in TALK.md for the agents and humans of this run.",
     "acp_core.protocols.governed.acts.deciding:talking",
@@ -140,7 +141,7 @@ TALKING = ActionSpec(
 )  # fmt: skip
 
 RECOVERY = ActionSpec(
-    act_names.RECOVER,
+    schema.RECOVER,
     "Finish interrupted writes",
     "Finish the writes of a killed command, and restore a lost state.",
     "acp_core.protocols.governed.acts.leftovers:recovery",
@@ -159,7 +160,7 @@ RECOVERY = ActionSpec(
 )
 
 BRINGING_BACK = ActionSpec(
-    act_names.BRING_BACK,
+    schema.BRING_BACK,
     "Restore the state",
     "Undo changes to the run's state that acp did not make.",
     "acp_core.protocols.governed.acts.leftovers:bringing_back",
@@ -171,7 +172,7 @@ BRINGING_BACK = ActionSpec(
 )
 
 TAKING_FILES = ActionSpec(
-    act_names.TAKE_FILES,
+    schema.TAKE_FILES,
     "Accept the files as they are",
     "Accept changes to the run's own files that acp did not make, after you have reviewed them.",
     "acp_core.protocols.governed.acts.leftovers:taking_files",
@@ -184,7 +185,7 @@ TAKING_FILES = ActionSpec(
 )
 
 SETTING_ASIDE = ActionSpec(
-    act_names.SET_ASIDE,
+    schema.SET_ASIDE,
     "Set aside unfinished writes",
     "Set aside a write that the agentxchain program did not finish; its note is kept.",
     "acp_core.protocols.governed.acts.leftovers:setting_aside",
@@ -196,7 +197,7 @@ SETTING_ASIDE = ActionSpec(
 )
 
 TRUSTING = ActionSpec(
-    act_names.TRUST,
+    schema.TRUST,
     "Allow hooks and services",
     "Allow the hooks and external services that the configuration names.",
     "acp_core.protocols.governed.acts.upkeep:trusting",
@@ -212,7 +213,7 @@ TRUSTING = ActionSpec(
 )
 
 MIGRATION = ActionSpec(
-    act_names.MIGRATE,
+    schema.MIGRATE,
     "Migrate the run",
     "Migrate a run of an earlier version to this version.",
     "acp_core.protocols.governed.acts.upkeep:migration",

@@ -6,8 +6,8 @@ Source: governed protocol specification, "How it works" (the coordinator).
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table_fields
-from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.write.initiative_configuring import BARRIERS
 from acp_core.protocols.kit import fast_args
 
@@ -22,7 +22,7 @@ RESYNCED = (
 )
 
 STARTING = ActionSpec(
-    act_names.START,
+    schema.START,
     "Start the initiative",
     "Clone missing repositories, start a run in each workstream, and link the runs.",
     "acp_core.protocols.governed.acts.initiative_acts:starting",
@@ -57,7 +57,7 @@ STATUS = QuerySpec(
 )
 
 COORDINATION = ActionSpec(
-    act_names.COORDINATE,
+    schema.COORDINATE,
     "Step the coordinator",
     "Check all workstreams: hold those at a barrier, open gates, and share context between workstreams.",
     "acp_core.protocols.governed.acts.initiative_acts:coordination",
@@ -70,7 +70,7 @@ COORDINATION = ActionSpec(
 )
 
 POLLING = ActionSpec(
-    act_names.POLL,
+    schema.POLL,
     "Step repeatedly",
     "Step after every change, until the initiative ends or you interrupt.",
     fields=(
@@ -85,7 +85,7 @@ POLLING = ActionSpec(
 )  # fmt: skip
 
 APPROVAL = ActionSpec(
-    act_names.APPROVE_BARRIER,
+    schema.APPROVE_BARRIER,
     "Approve the barrier",
     "Approve a cross-repo gate: all workstreams cross it at once.",
     "acp_core.protocols.governed.acts.initiative_acts:approval",
@@ -104,7 +104,7 @@ APPROVAL = ActionSpec(
 )
 
 REJECTION = ActionSpec(
-    act_names.REJECT_BARRIER,
+    schema.REJECT_BARRIER,
     "Reject the barrier",
     "Send workstreams from a cross-repo gate back to work in their phase.",
     "acp_core.protocols.governed.acts.initiative_acts:rejection",
@@ -134,7 +134,7 @@ REJECTION = ActionSpec(
 )  # fmt: skip
 
 RESYNC = ActionSpec(
-    act_names.RESYNC,
+    schema.RESYNC,
     "Resync",
     "Retry after fixing the failure: all workstreams cross the approved barrier, or none.",
     "acp_core.protocols.governed.acts.initiative_acts:resyncing",
@@ -146,7 +146,7 @@ RESYNC = ActionSpec(
 )
 
 MENDING = ActionSpec(
-    act_names.MEND,
+    schema.MEND,
     "Repair a workstream",
     "Rebuild a lost state from the workstream's history, or return the workstream to a barrier that it crossed.",
     "acp_core.protocols.governed.acts.initiative_acts:mending",
@@ -165,7 +165,7 @@ MENDING = ActionSpec(
 )  # fmt: skip
 
 MENDING_STATE = ActionSpec(
-    act_names.MEND_STATE,
+    schema.MEND_STATE,
     "Repair the coordinator's state",
     "Rebuild the coordinator's lost state from its ledger; the damaged file is kept.",
     "acp_core.protocols.governed.acts.initiative_acts:mending_state",
@@ -178,7 +178,7 @@ MENDING_STATE = ActionSpec(
 )
 
 TRUST_HOOKS = ActionSpec(
-    act_names.TRUST_HOOKS,
+    schema.TRUST_HOOKS,
     "Trust the hooks",
     "Allow the scripts that the configuration names; review them first.",
     "acp_core.protocols.governed.acts.initiative_acts:trusting",

@@ -6,13 +6,13 @@ Source: governed protocol specification, "Commands".
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table_fields
-from acp_core.protocols.governed.schema import act_names
 from acp_core.protocols.governed.write.initiative_configuring import BARRIERS
 from acp_core.protocols.kit import fast_args
 
 CREATION = ActionSpec(
-    act_names.CREATE,
+    schema.CREATE,
     "New governed run",
     "Start a governed run: agents work in phases, and you open the gates between them. With "
     "repositories, configure an initiative over them.",
@@ -46,7 +46,7 @@ CREATION = ActionSpec(
 )  # fmt: skip
 
 STEPPING = ActionSpec(
-    act_names.STEP,
+    schema.STEP,
     "Assign the next turn",
     "Assign a turn, write its prompt bundle, and start the role's program if it has one.",
     "acp_core.protocols.governed.acts.turns:stepping",
@@ -72,7 +72,7 @@ STEPPING = ActionSpec(
 )  # fmt: skip
 
 STOPPING = ActionSpec(
-    act_names.STOP,
+    schema.STOP,
     "Stop the program",
     "Stop the program that takes the turn; its changes in the repository stay.",
     "acp_core.protocols.governed.acts.turns:stopping",
@@ -110,7 +110,7 @@ CHECK = QuerySpec(
 )
 
 CORRECTION = ActionSpec(
-    act_names.CORRECT,
+    schema.CORRECT,
     "Correct the result",
     "Apply the proposed corrections to the staged result, and nothing else.",
     "acp_core.protocols.governed.acts.turns:correction",
@@ -123,7 +123,7 @@ CORRECTION = ActionSpec(
 )
 
 ACCEPTANCE = ActionSpec(
-    act_names.ACCEPT,
+    schema.ACCEPT,
     "Accept the turn",
     "Accept the staged result into the history.",
     "acp_core.protocols.governed.acts.turns:acceptance",
@@ -142,7 +142,7 @@ ACCEPTANCE = ActionSpec(
 )  # fmt: skip
 
 REJECTION = ActionSpec(
-    act_names.REJECT,
+    schema.REJECT,
     "Reject the turn",
     "Send the turn back with the reason; after the last attempt the run blocks.",
     "acp_core.protocols.governed.acts.turns:rejection",

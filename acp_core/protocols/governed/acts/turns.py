@@ -17,12 +17,10 @@ from acp_core.protocols.governed import prompts
 from acp_core.protocols.governed.acts import table_turns
 from acp_core.protocols.governed.acts.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import adapters
-from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read import existing_program, turn_files
 from acp_core.protocols.governed.read.run import ActiveTurn
-from acp_core.protocols.governed.schema import text
-from acp_core.protocols.governed.schema.config import Runtime
-from acp_core.protocols.governed.schema.wording import blocked_by
-from acp_core.protocols.governed.state import active_turn, next_role, roles_of
+from acp_core.protocols.governed.schema import Runtime, blocked_by, roles_of, text
+from acp_core.protocols.governed.state import active_turn, next_role
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
 from acp_core.protocols.governed.write.journal import document
@@ -202,7 +200,7 @@ def stepping(context: Context, now: datetime) -> Action:
 
     def plan(fresh: Opened, values: Values) -> Planned:
         made = dispatch.plan(fresh, values.role or None, utc_now())
-        place = fresh.root / prompts.folder(made.turn["turn_id"])
+        place = fresh.root / turn_files.bundle_folder(made.turn["turn_id"])
         return made.move, [Write(place / n, REPLACE, data) for n, data in made.files.items()]
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:

@@ -15,10 +15,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.schema.config import Config
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.state.requests import Predicate
+from acp_core.protocols.governed.schema import Config, Object, decode
+from acp_core.protocols.governed.state import Predicate
 
 BY_A_HUMAN = "approved by a human"
 

@@ -19,7 +19,7 @@ from acp_core.model.errors import Unusable
 from acp_core.model.text import clean
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, text
-from acp_core.protocols.governed.state.turns import Observed
+from acp_core.protocols.governed.state import Observed
 from acp_core.protocols.kit.wording import bounded, difference
 
 PATIENCE = 60.0  # seconds that git may take

@@ -15,15 +15,20 @@ from typing import NamedTuple
 
 from acp_core.model.text import clean_name
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import turn_program
-from acp_core.protocols.governed.read import unfinished as transactions
-from acp_core.protocols.governed.read.turn_program import ProgramState
-from acp_core.protocols.governed.read.unfinished import Transaction
-from acp_core.protocols.governed.schema import Loaded, Log
-from acp_core.protocols.governed.schema.config import Config
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, ObjectionChange, Raised
-from acp_core.protocols.governed.schema.state_file import RunState, TurnState
+from acp_core.protocols.governed.read import existing_program, turn_files
+from acp_core.protocols.governed.read.existing_program import Transaction
+from acp_core.protocols.governed.read.turn_files import ProgramState
+from acp_core.protocols.governed.schema import (
+    AcceptedTurn,
+    Config,
+    Loaded,
+    Log,
+    ObjectionChange,
+    Raised,
+    RunState,
+    TurnState,
+    decode,
+)
 
 AT_WORK = ("assigned", "dispatched", "starting", "running", "retrying", "reissued", "")
 
@@ -150,7 +155,7 @@ def read_run(root: Path, config: str = schema.CONFIG) -> Run:
         schema.read_log(root / schema.EVENTS),
         schema.read_object(root / schema.SESSION),
         tuple(_turns(root, decode(RunState, state.value))),
-        transactions.unfinished(root),
+        existing_program.unfinished_transactions(root),
     )
 
 
@@ -160,7 +165,7 @@ def _turns(root: Path, state: RunState) -> Iterator[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        program = turn_program.program_state(root, name)
+        program = turn_files.program_state(root, name)
         yield replace(
             decode(ActiveTurn, raw),
             id=clean_name(name, 80),

@@ -16,9 +16,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object, objects
-from acp_core.protocols.governed.schema.config import Programs
-from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema import Object, Programs, decode, objects
 
 _LARGEST = 4 << 20  # bytes of a script
 

@@ -1,7 +1,8 @@
 """One look at all workstreams: what the coordinator's state becomes, and what the ledger gets.
 
-Pure: from what was read of an initiative to what is to be written. Source: governed protocol
-specification, "How it works" and "Gates and resync". Standard library only.
+Pure: from what was read of an initiative to what is to be written, and lines of the ledger as
+sentences for people. Source: governed protocol specification, "How it works" and "Gates and
+resync". Standard library only.
 """
 
 from __future__ import annotations
@@ -11,22 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import initiative_barriers
-from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream
-from acp_core.protocols.governed.read.initiative_plan import Barrier, Plan
-from acp_core.protocols.governed.read.links import is_past
+from acp_core.protocols.governed.read import initiative as read_initiative
+from acp_core.protocols.governed.read.initiative import (
+    OWN,
+    Initiative,
+    Plan,
+    PlannedBarrier,
+    Workstream,
+    is_past_phase,
+)
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.guard import is_tampered
-from acp_core.protocols.governed.schema import Object, obj, objects
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema import CoordinatorLine, Object, decode, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 
 ACTIVE, COMPLETED = "active", "completed"
-
 RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
-
 PENDING, REACHED, APPROVED, REJECTED = "pending", "reached", "approved", "rejected"
 
 
@@ -99,7 +102,7 @@ def record(stream: Workstream, *, held_now: bool = False) -> Object:
          if line.value.get("run_id") == state.get("run_id")), None
     )  # fmt: skip
     status = (
-        "blocked:barrier" if held_now or initiative_barriers.held_at(state) else state.get("status")
+        "blocked:barrier" if held_now or read_initiative.held_at(state) else state.get("status")
     )
     # another run in its place is an error that must not be taken over silently
     recorded |= {
@@ -118,11 +121,7 @@ def failure(stream: Workstream) -> str:
         return f"its state cannot be read: {schema.why(run.state.reason)}"
     if run.status == "failed":
         return "the run has failed"
-    if (
-        run.status == "blocked"
-        and not initiative_barriers.held_at(run.state.value)
-        and not run.pending
-    ):
+    if run.status == "blocked" and not read_initiative.held_at(run.state.value) and not run.pending:
         return f"its run is blocked by {run.record.blocked_on}"
     return ""
 
@@ -147,16 +146,16 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
         if is_tampered(run):
             continue
         barrier = ends.get(str(run.state.value.get("phase")), "")
-        asked = initiative_barriers.request(run)
+        asked = read_initiative.barrier_request(run)
         opened = initiative.record.barrier(barrier).status == APPROVED
-        if barrier and asked and not opened and initiative_barriers.has_worked(run):
-            yield stream, initiative_barriers.hold(run, asked, barrier, now)
+        if barrier and asked and not opened and read_initiative.has_worked(run):
+            yield stream, read_initiative.hold_at_barrier(run, asked, barrier, now)
 
 
 def _barrier(
     initiative: Initiative,
     plan: Plan,
-    barrier: Barrier,
+    barrier: PlannedBarrier,
     recorded: Object,
     held: set[str],
     at: str,
@@ -183,7 +182,7 @@ def _barrier(
     ]
     for stream in initiative.workstreams:
         if stream.name in here and stream.name not in were:
-            asked = initiative_barriers.request(stream.run) if stream.run else None
+            asked = read_initiative.barrier_request(stream.run) if stream.run else None
             found.append(
                 {"type": "workstream_at_barrier", "barrier": barrier.name, "phase": barrier.phase,
                  "workstream": stream.name, "turn_id": asked.turn if asked else ""}
@@ -201,11 +200,11 @@ def _barrier(
     return record
 
 
-def _is_at(stream: Workstream, barrier: Barrier, held: set[str]) -> bool:
+def _is_at(stream: Workstream, barrier: PlannedBarrier, held: set[str]) -> bool:
     run = stream.run
     if run is None or run.state.reason or run.state.value.get("phase") != barrier.phase:
         return False
-    return stream.name in held or initiative_barriers.held_at(run.state.value) == barrier.name
+    return stream.name in held or read_initiative.held_at(run.state.value) == barrier.name
 
 
 def left(initiative: Initiative, barrier: str) -> list[str]:
@@ -222,15 +221,15 @@ def left(initiative: Initiative, barrier: str) -> list[str]:
         if stream.name in named.reached
         and stream.run is not None
         and not stream.run.state.reason
-        and not is_past(stream.run, named.phase)
+        and not is_past_phase(stream.run, named.phase)
         and not _waits(stream.run, named.phase, barrier)
     ]
 
 
 def _waits(run: Run, phase: str, barrier: str) -> bool:
     """Whether a run waits at a barrier, or is held there once the coordinator looks."""
-    asks = run.status == "paused" and initiative_barriers.request(run) is not None
-    return run.phase == phase and (asks or initiative_barriers.held_at(run.state.value) == barrier)
+    asks = run.status == "paused" and read_initiative.barrier_request(run) is not None
+    return run.phase == phase and (asks or read_initiative.held_at(run.state.value) == barrier)
 
 
 def _is_unreadable(stream: Workstream) -> bool:
@@ -263,7 +262,7 @@ def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tupl
         if obj(state["barriers"], barrier.name).get("status") == APPROVED:
             continue
         for stream in initiative.workstreams:
-            if stream.run is not None and is_past(stream.run, barrier.phase):
+            if stream.run is not None and is_past_phase(stream.run, barrier.phase):
                 yield stream.name, barrier.name
 
 
@@ -284,7 +283,7 @@ class ResyncProblem(NamedTuple):
     reason: str
 
 
-def has_crossed(stream: Workstream, barrier: Barrier) -> bool:
+def has_crossed(stream: Workstream, barrier: PlannedBarrier) -> bool:
     """Whether a workstream's state holds the barrier's approval."""
     run = stream.run
     if run is None or run.state.reason:
@@ -320,3 +319,58 @@ def _failed(initiative: Initiative) -> CoordinatorLine:
         if line.value.get("type") == "resync_failed":
             return decode(CoordinatorLine, line.value)
     return CoordinatorLine()
+
+
+def ledger_sentence(line: CoordinatorLine) -> str:
+    """What a line of the ledger tells, safe to show."""
+    name, barrier = line.workstream, line.barrier
+    by = f" by {line.by}" if line.by else ""
+    by += f": {line.comment}" if line.comment else ""
+    match line.type:
+        case "initiative_started":
+            about = f": {line.description}" if line.description else ""
+            return f"the initiative started{about}"
+        case "workstream_linked":
+            return f"{name} is linked: {line.run_id} in {line.phase}"
+        case "workstream_at_barrier":
+            return f"{name} reached {barrier}"
+        case "barrier_reached":
+            return f"all workstreams reached {barrier}: its gate needs your approval"
+        case "barrier_approved":
+            return f"{barrier} approved{by}"
+        case "barrier_rejected":
+            back = clean_line(", ".join(line.workstreams))
+            return f"{barrier} rejected{by}; back at work: {back}"
+        case "resync":
+            crossed = ", ".join(each.workstream for each in line.crossings)
+            return f"{crossed} crossed {barrier}" if line.crossings else "resynced"
+        case "resync_failed":
+            failed = "; ".join(
+                f"{each.workstream}: {each.reason}".removeprefix(": ") for each in line.failures
+            )
+            if line.crossed:
+                return f"the resync of the already crossed {barrier} failed: {failed}"
+            return f"no workstream crossed {barrier}: {failed}"
+        case "workstream_failed":
+            return f"{name} failed: {line.reason}"
+        case "workstream_mended":
+            where = f"{line.phase}, {line.status}"
+            return f"the state of {name} was rebuilt from its history{by}: {where}"
+        case "coordinator_mended":
+            return f"the coordinator's state was rebuilt from its ledger{by}"
+        case "workstream_recovered":
+            return f"{name} has resumed"
+        case "barrier_crossed":
+            return f"{name} crossed the unapproved {barrier}"
+        case "super_run_completed":
+            return "the initiative is completed"
+        case "hook":
+            return f"{line.hook}: {line.outcome}" + (f": {line.detail}" if line.detail else "")
+        case kind:
+            return kind.replace("_", " ")
+
+
+def ledger_actor(line: CoordinatorLine) -> str:
+    """Who did it: a human, a workstream, or the coordinator by itself."""
+    own = line.type in ("workstream_at_barrier", "workstream_failed")
+    return clean_line(line.by, 80) or (line.workstream if own else "coordinator")

@@ -1,10 +1,12 @@
 """The rules for an initiative's files, and the states in which an initiative is stuck.
 
-Source: governed protocol specification, "Gates and resync" (the three invariants).
+Source: governed protocol specification, "Gates and resync" (the three invariants) and "File layout"
+(coordinator state, coordinator decision ledger).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core import model
@@ -12,21 +14,26 @@ from acp_core.files.reading import read_bounded
 from acp_core.files.transaction import Interrupted
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
-from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, interrupted
-from acp_core.protocols.governed.rules import guard, initiative_mending
-from acp_core.protocols.governed.rules.barriers import check_barriers
-from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
-from acp_core.protocols.governed.rules.finding import (
+from acp_core.protocols.governed.read.initiative import (
+    OWN,
+    Barrier,
+    Initiative,
+    Workstream,
+    folder,
+    is_past_phase,
+)
+from acp_core.protocols.governed.read.own_writes import COORDINATOR_HOME, interrupted
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.rules import guard, initiative_reconcile
+from acp_core.protocols.governed.rules.config import check_coordinator_config
+from acp_core.protocols.governed.rules.findings import (
     Trouble,
     file_troubles,
     log_troubles,
     of_obstacles,
 )
-from acp_core.protocols.governed.rules.initiative_mending import why_workstream_cannot_be_mended
-from acp_core.protocols.governed.rules.multi_config import check_config
-from acp_core.protocols.governed.schema import act_names
-from acp_core.protocols.governed.schema.state_file import RunState
+from acp_core.protocols.governed.rules.guard import crossing
+from acp_core.protocols.governed.schema import Log, Object, RunState, items, obj, text
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 
@@ -35,7 +42,7 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     """Everything that is wrong with an initiative, its files first."""
     home = folder(initiative.layout)
     found = file_troubles(schema.MULTI_CONFIG, initiative.config)
-    found += check_config(initiative)
+    found += check_coordinator_config(initiative)
     found += _state(initiative, f"{home}/state.json")
     if initiative.layout != OWN and not initiative.state.reason:
         found += file_troubles(f"{home}/barriers.json", initiative.barriers_file)
@@ -44,7 +51,7 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     found += log_troubles(f"{home}/history.jsonl", initiative.history)
     found += log_troubles(f"{home}/barrier-ledger.jsonl", initiative.barrier_ledger)
     found += _contexts(initiative)
-    left = interrupted(initiative.root, COORDINATOR) if initiative.layout == OWN else None
+    left = interrupted(initiative.root, COORDINATOR_HOME) if initiative.layout == OWN else None
     if left is not None:  # until it is finished, the files cannot agree
         stuck = of_obstacles(guard.of_initiative(initiative))
         return found + (stuck or [_interrupted(left)])
@@ -55,10 +62,10 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
 def _state(initiative: Initiative, document: str) -> list[Trouble]:
     """What is wrong with the coordinator's state; the ledger makes one again that is lost."""
     found = file_troubles(document, initiative.state, bool(initiative.ledger.lines))
-    if initiative_mending.why_state_cannot_be_rebuilt(initiative):
+    if why_state_cannot_be_rebuilt(initiative):
         return found
     remedy = "Rebuild it from the ledger; a damaged file is kept."
-    return [each._replace(action=act_names.MEND_STATE, remedy=remedy) for each in found]
+    return [each._replace(action=schema.MEND_STATE, remedy=remedy) for each in found]
 
 
 def _interrupted(left: Interrupted) -> Trouble:
@@ -66,7 +73,7 @@ def _interrupted(left: Interrupted) -> Trouble:
     remedy = "Resync: any command on the initiative completes it or rolls it back."
     return Trouble(
         "INTERRUPTED", _WARNING, message, remedy, ".coordinator/acp-journal.json",
-        group="A6", since=left.at, action=act_names.RESYNC,
+        group="A6", since=left.at, action=schema.RESYNC,
     )  # fmt: skip
 
 
@@ -84,7 +91,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             remedy = "Correct the file; until then the initiative cannot proceed."
             action = ""
             if initiative.layout == OWN and not why_workstream_cannot_be_mended(stream):
-                action, remedy = act_names.MEND, "Restore it, or rebuild it."
+                action, remedy = schema.MEND, "Restore it, or rebuild it."
             trouble = Trouble(
                 "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
                 action=action,
@@ -142,3 +149,332 @@ def _contexts(initiative: Initiative) -> list[Trouble]:
     at_work = any(each.run and each.run.turns for each in initiative.workstreams)
     group = "C3" if at_work and initiative.status == "active" else ""
     return [Trouble("CONTEXT_EMPTY", _WARNING, message, remedy, group=group, wanted=False)]
+
+
+_STATE = f"{folder(OWN)}/state.json"
+
+
+# --- what is wrong with the barriers, and how an initiative gets stuck at them
+
+
+def check_barriers(initiative: Initiative) -> list[Trouble]:
+    """Everything that is wrong with the barriers."""
+    found = list(_phases(initiative))
+    if initiative.layout != OWN:
+        return [*found, *_existing(initiative), *_diverged(initiative)]
+    if not initiative.state.reason:
+        found += [*_blocked(initiative), *_own(initiative)]
+    return found
+
+
+def _phases(initiative: Initiative) -> Iterator[Trouble]:
+    """Barriers in phases that there are not: nobody can ever reach them."""
+    for barrier in initiative.barriers:
+        if barrier.phase not in initiative.phases:
+            message = f"Barrier {barrier.name} names the unknown phase “{barrier.phase}”."
+            remedy = "Name a phase of the workstreams."
+            yield Trouble("BARRIER_PHASE", _ERROR, message, remedy, schema.MULTI_CONFIG, group="D8")
+
+
+def _blocked(initiative: Initiative) -> Iterator[Trouble]:
+    """The initiative's own block, with what failed as the ledger tells it."""
+    if initiative.status == initiative_reconcile.RESYNC_FAILED:
+        failed = initiative_reconcile.resync_failures(initiative)
+        reasons = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
+        message = "The last resync failed"
+        if not initiative_reconcile.was_crossed(
+            initiative.workstreams, initiative_reconcile.failed_barrier(initiative)
+        ):
+            message += ", and no workstream crossed the barrier"
+        remedy = "Fix the failure, then resync."
+        if failed and all(_is_mended(initiative, each.workstream) for each in failed):
+            message += f". The failure is fixed: {', '.join(each.workstream for each in failed)}"
+            remedy = "Resync: all workstreams cross, or acp reports the obstacle."
+        elif reasons:
+            message += f": {'; '.join(reasons[:3])}"
+        yield Trouble(
+            "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
+            action=schema.RESYNC, evidence=tuple(reasons[:20]),
+        )  # fmt: skip
+    elif (
+        initiative.status.startswith("blocked")
+        and initiative.status != initiative_reconcile.CROSSED
+    ):
+        message = f"The initiative is {initiative.status}."
+        yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
+
+
+def _is_mended(initiative: Initiative, name: str) -> bool:
+    """Whether a workstream of which a resync failed can be read again, and is not blocked."""
+    return any(
+        s.name == name and not initiative_reconcile.failure(s) for s in initiative.workstreams
+    )
+
+
+def _own(initiative: Initiative) -> Iterator[Trouble]:
+    for barrier in initiative.barriers:
+        if barrier.phase not in initiative.phases:
+            continue
+        for name in barrier.required:
+            stream = next((s for s in initiative.workstreams if s.name == name), None)
+            if stream is not None and stream.run and not stream.run.state.reason:
+                yield from _of_stream(initiative, barrier, stream, stream.run)
+
+
+def _of_stream(
+    initiative: Initiative, barrier: Barrier, stream: Workstream, run: Run
+) -> Iterator[Trouble]:
+    name, state = stream.name, run.state.value
+    if barrier.phase not in run.phases:
+        message = f"Workstream {name} can never reach barrier {barrier.name}: the workstream has no phase "
+        remedy = "Add the phase to its configuration, or remove the barrier."
+        yield Trouble(
+            "BARRIER_UNREACHABLE", _ERROR, f"{message}“{barrier.phase}”.", remedy,
+            schema.MULTI_CONFIG, group="D8",
+        )  # fmt: skip
+        return
+    past = is_past_phase(run, barrier.phase)
+    if past and barrier.status != "approved":
+        yield from of_obstacles([crossing(initiative.root, name, barrier.name)])
+    elif run.status == "failed" and barrier.status != "approved":
+        message = (
+            f"Workstream {name} failed before barrier {barrier.name}, which is waiting for it."
+        )
+        remedy = "Start another run there, or end the initiative."
+        yield Trouble("BARRIER_UNREACHABLE", _WARNING, message, remedy, group="D8")
+    crossed = past or barrier.name in obj(state, "barrier_approvals")
+    if (
+        barrier.status == "approved"
+        and not crossed
+        and initiative.status != initiative_reconcile.RESYNC_FAILED
+    ):
+        message = f"Barrier {barrier.name} is approved, but workstream {name} did not cross it."
+        remedy = "Resync: all workstreams cross, or acp reports the obstacle."
+        yield Trouble(
+            "APPROVED_NOT_CROSSED", _WARNING, message, remedy, _STATE, group="D11",
+            since=barrier.approved_at, action=schema.RESYNC,
+        )  # fmt: skip
+
+
+def _existing(initiative: Initiative) -> Iterator[Trouble]:
+    """What gets stuck in the existing program's layout, and is flagged nowhere in its files."""
+    phases = initiative.phases
+    here = phases.index(initiative.phase) if initiative.phase in phases else -1
+    streams = {stream.name: stream for stream in initiative.workstreams}
+    for barrier in initiative.barriers:
+        if barrier.phase not in phases:
+            continue
+        place = phases.index(barrier.phase)
+        for name in barrier.required:
+            run = streams[name].run if name in streams else None
+            if run and not run.state.reason and name in barrier.reached and _stuck(run, place):
+                message = (
+                    f"Barrier {barrier.name} counts workstream {name} as done while it is blocked."
+                )
+                remedy = f"Resolve what blocks {name} before the gate is approved."
+                yield Trouble("BARRIER_FALSE", _WARNING, message, remedy, group="D4")
+        if barrier.status == "satisfied" or place != here or initiative.status != "active":
+            continue
+        if initiative.pending or any(s.run and s.run.turns for s in initiative.workstreams):
+            continue
+        if barrier.kind == "shared_human_gate":
+            message = f"Barrier {barrier.name} is waiting for a gate that no run ever requests."
+            remedy = "The program cannot proceed alone here: approve the runs one by one."
+            yield Trouble("BARRIER_NO_GATE", _WARNING, message, remedy, group="D5")
+        elif barrier.status == "partially_satisfied" and set(barrier.required) == _accepted(
+            initiative, barrier.phase
+        ):
+            message = (
+                f"Barrier {barrier.name} is only partly satisfied, and no work is left to assign."
+            )
+            remedy = "Accept the missing results in their repositories manually."
+            yield Trouble("BARRIER_STUCK", _WARNING, message, remedy, group="D6")
+
+
+def _diverged(initiative: Initiative) -> Iterator[Trouble]:
+    """Repositories whose run ended or stopped without the existing program's coordinator.
+
+    Its table of repositories says how each stood when it last looked. In the last phase, runs are
+    completed one by one before the initiative is; a block of the coordinator tells of its own.
+    """
+    if initiative.state.reason or initiative.status not in ("active", "paused"):
+        return
+    final = initiative.phases and initiative.phase == initiative.phases[-1]
+    for stream in initiative.workstreams:
+        run = stream.run
+        if run is None or run.state.reason or stream.recorded.status == run.status:
+            continue
+        name = stream.name
+        if run.status == "completed" and not final:
+            message = f"Workstream {name} is completed while the initiative is in "
+            message += f"{initiative.phase or 'no phase'}."
+            remedy = "Resync, then start another run there if the later phases still need it."
+            yield Trouble("REPO_COMPLETED", _WARNING, message, remedy, group="D3", participant=name)
+        elif run.status == "blocked" and not _is_reported(initiative, stream, run):
+            on = f" ({run.record.blocked_on})" if run.record.blocked_on else ""
+            message = f"Workstream {name} is blocked{on}, but the coordinator does not know it."
+            remedy = f"Resolve what blocks {name}, then resync."
+            yield Trouble("REPO_BLOCKED", _WARNING, message, remedy, group="D4", participant=name)
+
+
+def _is_reported(initiative: Initiative, stream: Workstream, run: Run) -> bool:
+    """Whether a barrier's own rule says already that a workstream is blocked."""
+    phases = initiative.phases
+    return any(
+        barrier.phase in phases
+        and stream.name in barrier.required
+        and stream.name in barrier.reached
+        and _stuck(run, phases.index(barrier.phase))
+        for barrier in initiative.barriers
+    )
+
+
+def _stuck(run: Run, place: int) -> bool:
+    at = run.phases.index(run.phase) if run.phase in run.phases else -1
+    return run.status == "blocked" and at == place
+
+
+def _accepted(initiative: Initiative, phase: str) -> set[str]:
+    return {
+        stream.name
+        for stream in initiative.workstreams
+        if stream.run and any(line.value.get("phase") == phase for line in stream.run.history.lines)
+    }
+
+
+_LEDGER = f"{folder(OWN)}/ledger.jsonl"
+
+_STATUSES = (
+    initiative_reconcile.ACTIVE,
+    initiative_reconcile.COMPLETED,
+    initiative_reconcile.RESYNC_FAILED,
+    initiative_reconcile.CROSSED,
+)
+
+_BARRIERS = (
+    initiative_reconcile.PENDING,
+    initiative_reconcile.REACHED,
+    initiative_reconcile.APPROVED,
+    initiative_reconcile.REJECTED,
+)
+
+_MOST = 50  # findings of the ledger
+
+
+# --- what the coordinator keeps: its state and its ledger
+
+
+def check_coordinator(initiative: Initiative) -> list[Trouble]:
+    """Everything that is wrong with the coordinator's state and ledger."""
+    if initiative.layout != OWN:
+        return []
+    found = [] if initiative.state.reason else list(_check_state(initiative))
+    return found + list(_check_ledger(initiative))[:_MOST]
+
+
+def _check_state(initiative: Initiative) -> Iterator[Trouble]:
+    state, wanted = initiative.record, initiative.settings.super_run_id
+    if state.status not in _STATUSES:
+        yield _wrong(f"Unknown initiative status “{state.status}”.")
+    if wanted and state.super_run_id != wanted:
+        given = state.super_run_id
+        yield _wrong(
+            f"The coordinator's state belongs to “{given}”, the configuration to “{wanted}”."
+        )
+    names = {stream.name for stream in initiative.workstreams}
+    if lost := sorted(names - {clean_line(name, 80) for name in state.workstreams}):
+        yield _wrong(f"The coordinator's state lacks {', '.join(lost[:5])}.")
+    for barrier in initiative.barriers:
+        record = state.barriers.get(barrier.name)
+        if record is None:
+            yield _wrong(f"The coordinator's state lacks the barrier {barrier.name}.")
+            continue
+        if record.status not in _BARRIERS:
+            known = ", ".join(_BARRIERS)
+            yield _wrong(f"The barrier {barrier.name} must be one of: {known}.")
+        if record.status == initiative_reconcile.APPROVED:
+            lacking = [k for k in ("approved_at", "approved_by") if not text(record.raw, k)]
+            if lacking:
+                yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")
+        if unknown := sorted({*record.reached_by} - names):
+            named = clean_line(", ".join(unknown), 120)
+            yield _wrong(
+                f"The barrier {barrier.name} was reached by {named}, an unknown workstream."
+            )
+
+
+def _check_ledger(initiative: Initiative) -> Iterator[Trouble]:
+    wanted = initiative.record.super_run_id
+    for line in initiative.ledger.lines:
+        lacking = [key for key in ("type", "at", "super_run_id") if not text(line.value, key)]
+        message = f"the line lacks {', '.join(lacking)}" if lacking else ""
+        recorded = text(line.value, "super_run_id", 120)
+        if not lacking and wanted and recorded != wanted:
+            message = f"the line belongs to the initiative “{recorded}”"
+        if message:
+            yield Trouble(
+                "RECORD", model.Severity.WARNING, f"{_LEDGER}, line {line.number}: {message}.",
+                "Check who wrote it; acp never rewrites an append-only log.", _LEDGER, line.number,
+            )  # fmt: skip
+
+
+def _wrong(message: str) -> Trouble:
+    remedy = "Correct the file, or step the coordinator, which records what it finds."
+    return Trouble("COORDINATOR_STATE", model.Severity.WARNING, message, remedy, _STATE)
+
+
+# --- what can be mended
+
+
+def why_state_cannot_be_rebuilt(initiative: Initiative) -> str:
+    """Why the coordinator's state cannot be made again, "" where it can."""
+    if initiative.layout != OWN:
+        return "the agentxchain program maintains it"
+    if not initiative.state.reason:
+        return "it can be read"
+    if initiative.config.reason:
+        return f"{schema.MULTI_CONFIG}: {initiative.config.reason}"
+    if initiative.ledger.problems:
+        line, reason = initiative.ledger.problems[0]
+        return f"its ledger, line {line}: {reason}"
+    if not linked_workstreams(initiative.ledger):
+        return "its ledger does not record its start"
+    return ""
+
+
+def linked_workstreams(ledger: Log) -> dict[str, Object]:
+    """What the ledger tells of each workstream: its folder, its run, its last phase."""
+    found: dict[str, Object] = {}
+    for line in ledger.lines:
+        value, name = line.value, line.value.get("workstream")
+        if value.get("type") == "workstream_linked" and isinstance(name, str):
+            found[name] = {key: value.get(key) for key in ("path", "run_id", "phase")}
+        for moved in items(value, "workstreams") if value.get("type") == "resync" else ():
+            of = found.get(text(moved, "workstream", 80))
+            if of is not None:
+                of["phase"] = moved.get("to")
+    return found
+
+
+def why_workstream_cannot_be_mended(stream: Workstream, *, crossed: bool = False) -> str:
+    """Why a workstream's state cannot be made again, "" where it can.
+
+    Args:
+        stream: the workstream.
+        crossed: whether it is past a barrier that nobody approved.
+    """
+    run, known = stream.run, stream.recorded
+    if run is None:
+        return "its path leads out of the initiative"
+    if not run.state.reason and not crossed:
+        return "its state is readable, and it crossed no closed barrier"
+    if run.config.reason:
+        return f"its configuration cannot be read: {schema.why(run.config.reason)}"
+    for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
+        if log.problems:
+            return f"{name}: {log.problems[0][1]}"
+    if not known.run_id:
+        return "the coordinator does not know its run"
+    if known.phase not in run.phases and not crossed:
+        return "the coordinator does not know its phase"
+    return ""

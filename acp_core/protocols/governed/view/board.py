@@ -10,11 +10,16 @@ from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read.gates import lacking
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema.act_names import APPROVE_BARRIER
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
-from acp_core.protocols.governed.schema.wording import gate_called, plain, status_called
+from acp_core.protocols.governed.schema import (
+    APPROVE_BARRIER,
+    AcceptedTurn,
+    CoordinatorLine,
+    LedgerLine,
+    decode,
+    gate_called,
+    plain,
+    status_called,
+)
 from acp_core.protocols.governed.view.panels import shown_time
 from acp_core.protocols.governed.view.run import waiting as run_waiting
 

@@ -9,11 +9,8 @@ from typing import NamedTuple
 
 from acp_core import model
 from acp_core.protocols.governed.read.run import Pending
-from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Loaded, Log
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import LedgerLine
-from acp_core.protocols.governed.schema.wording import YOU, gate_called
+from acp_core.protocols.governed.rules.findings import Trouble
+from acp_core.protocols.governed.schema import YOU, LedgerLine, Loaded, Log, decode, gate_called
 
 LOST = "its state is lost."
 """The headline of what had begun, and has no state any more."""

@@ -10,14 +10,23 @@ from acp_core import model
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, folder
-from acp_core.protocols.governed.rules import finding
-from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.rules.initiative_reconcile import CROSSED, RESYNC_FAILED
-from acp_core.protocols.governed.schema.act_names import APPROVE_BARRIER, START
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.initiative_wording import actor_of, sentence
-from acp_core.protocols.governed.schema.wording import YOU, gate_called, status_called
+from acp_core.protocols.governed.rules import findings
+from acp_core.protocols.governed.rules.findings import Trouble
+from acp_core.protocols.governed.rules.initiative_reconcile import (
+    CROSSED,
+    RESYNC_FAILED,
+    ledger_actor,
+    ledger_sentence,
+)
+from acp_core.protocols.governed.schema import (
+    APPROVE_BARRIER,
+    START,
+    YOU,
+    CoordinatorLine,
+    decode,
+    gate_called,
+    status_called,
+)
 from acp_core.protocols.governed.view import common, outcome
 from acp_core.protocols.governed.view.board import initiative_panels, lagging
 from acp_core.protocols.governed.view.common import LogEvent
@@ -127,7 +136,7 @@ def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
         return ()
-    need = finding.gate_need(pending)
+    need = findings.gate_need(pending)
     if initiative.layout != OWN:
         return (replace(need, action=APPROVE_BARRIER if existing_program.is_there() else None),)
     return (replace(need, action=APPROVE_BARRIER, given=(("barrier", pending.gate),)),)
@@ -227,8 +236,8 @@ def _log_events(initiative: Initiative) -> list[LogEvent]:
     if initiative.layout == OWN:
         lines = [(n, decode(CoordinatorLine, value)) for n, value in initiative.ledger.lines]
         return [
-            LogEvent(f"{home}/ledger.jsonl", number, line.type or "unknown", actor_of(line),
-                     line.at, sentence(line))
+            LogEvent(f"{home}/ledger.jsonl", number, line.type or "unknown", ledger_actor(line),
+                     line.at, ledger_sentence(line))
             for number, line in lines
         ]  # fmt: skip
     events = common.ledger_events(f"{home}/decision-ledger.jsonl", initiative.ledger)

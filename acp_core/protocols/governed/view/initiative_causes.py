@@ -10,14 +10,20 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core.model import Cause
-from acp_core.protocols.governed.read import existing_program, initiative_barriers
+from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read import initiative as read_initiative
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
 from acp_core.protocols.governed.rules import initiative_reconcile
-from acp_core.protocols.governed.rules.finding import gate_need
-from acp_core.protocols.governed.schema.act_names import APPROVE_BARRIER, COORDINATE, REJECT_BARRIER
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.wording import YOU, gate_called
+from acp_core.protocols.governed.rules.findings import gate_need
+from acp_core.protocols.governed.schema import (
+    APPROVE_BARRIER,
+    COORDINATE,
+    REJECT_BARRIER,
+    YOU,
+    CoordinatorLine,
+    decode,
+    gate_called,
+)
 from acp_core.protocols.governed.view.initiative import first_turn
 from acp_core.protocols.kit.diagnosis import Case
 
@@ -93,9 +99,9 @@ def _asks(stream: Workstream, barrier: Barrier) -> bool:
     run = stream.run
     if run is None or run.state.reason or run.phase != barrier.phase:
         return False
-    if initiative_barriers.held_at(run.state.value) == barrier.name:
+    if read_initiative.held_at(run.state.value) == barrier.name:
         return True
-    return initiative_barriers.request(run) is not None and initiative_barriers.has_worked(run)
+    return read_initiative.barrier_request(run) is not None and read_initiative.has_worked(run)
 
 
 def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:

@@ -15,10 +15,7 @@ from typing import NamedTuple
 from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_streams, logs
-from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.wording import YOU
+from acp_core.protocols.governed.schema import YOU, CoordinatorLine, Object, decode
 
 _COUNTED = (
     ("barriers approved", ("barrier_approved",)),

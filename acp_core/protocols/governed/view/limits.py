@@ -15,11 +15,15 @@ from acp_core import model
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema.config import Budget, Config
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import Escalation, RepoDecision
-from acp_core.protocols.governed.schema.state_file import RunState
-from acp_core.protocols.governed.schema.wording import plain
+from acp_core.protocols.governed.schema import (
+    Budget,
+    Config,
+    Escalation,
+    RepoDecision,
+    RunState,
+    decode,
+    plain,
+)
 
 _MOST = 200  # rows of one kind
 

@@ -10,9 +10,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.gates import BY_A_HUMAN, MET, gates
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
-from acp_core.protocols.governed.schema.wording import plain
+from acp_core.protocols.governed.schema import AcceptedTurn, LedgerLine, decode, plain
 from acp_core.protocols.governed.view.panels import shown_time
 
 ID = "outcome"

@@ -10,10 +10,8 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.gates import BY_A_HUMAN, MET, gates
 from acp_core.protocols.governed.read.run import Objection, Run
-from acp_core.protocols.governed.rules.result_schema import SEVERITIES
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
-from acp_core.protocols.governed.schema.wording import plain
+from acp_core.protocols.governed.rules.results import SEVERITIES
+from acp_core.protocols.governed.schema import AcceptedTurn, LedgerLine, decode, plain
 from acp_core.protocols.governed.view.common import TONES
 from acp_core.protocols.governed.view.limits import limits
 

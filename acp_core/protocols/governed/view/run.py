@@ -8,15 +8,11 @@ from acp_core import model
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.gates import gates
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
-from acp_core.protocols.governed.read.unfinished_write import interrupted
-from acp_core.protocols.governed.rules import finding
-from acp_core.protocols.governed.rules.finding import Trouble, staged_key
-from acp_core.protocols.governed.schema import act_names
-from acp_core.protocols.governed.schema.config import Role
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import LedgerLine, RunEvent
-from acp_core.protocols.governed.schema.wording import YOU, blocked_by
+from acp_core.protocols.governed.rules import findings
+from acp_core.protocols.governed.rules.findings import Trouble, staged_key
+from acp_core.protocols.governed.schema import YOU, LedgerLine, Role, RunEvent, blocked_by, decode
 from acp_core.protocols.governed.view import common, outcome, panels
 from acp_core.protocols.governed.view.common import LogEvent
 
@@ -48,7 +44,7 @@ def run_snapshot(
     events = common.timeline(_log_events(run))
     order = {name: place for place, name in enumerate(run.phases)}
     place = order.get(run.phase, 0)
-    needs = ((finding.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
+    needs = ((findings.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
     needs += _staged_needs(run, troubles) + _step_need(run)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
@@ -179,11 +175,11 @@ def _verdict_of(turn: ActiveTurn, troubles: list[Trouble]) -> str:
         and f"/{turn.id}/" in (trouble.document or "")
     ]
     if not wrong:
-        return act_names.ACCEPT
+        return schema.ACCEPT
     return (
-        act_names.CORRECT
+        schema.CORRECT
         if any(each.remedy.startswith("Proposed") for each in wrong)
-        else act_names.REJECT
+        else schema.REJECT
     )
 
 
@@ -194,7 +190,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
     sequence = run.record.turn_sequence
     what = "The run has not started" if run.status == "idle" else "No active turn"
     since = _idle_since(run)
-    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, act_names.STEP),)
+    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
 
 
 def _idle_since(run: Run) -> datetime | None:

@@ -16,10 +16,7 @@ from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import RunEvent
-from acp_core.protocols.governed.schema.wording import YOU
+from acp_core.protocols.governed.schema import YOU, Object, RunEvent, decode
 
 _ROLE_ENDS = ("turn_accepted", "turn_rejected", "turn_start_failed", "turn_conflicted")
 _DECISIONS = (

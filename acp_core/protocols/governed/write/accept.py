@@ -15,25 +15,21 @@ from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.read import bundle, gates, repository, seals, turn_program
+from acp_core.protocols.governed.read import gates, own_writes, repository, turn_files
 from acp_core.protocols.governed.rules import guard, results
-from acp_core.protocols.governed.rules.corrections import Correction, apply, artifact_corrections
-from acp_core.protocols.governed.rules.results import Verdict
-from acp_core.protocols.governed.schema import (
-    Object,
-    act_names,
-    hook_phases,
-    items,
-    obj,
-    objects,
-    strings,
-    text,
+from acp_core.protocols.governed.rules.results import (
+    Correction,
+    Verdict,
+    apply_corrections,
+    artifact_corrections,
 )
-from acp_core.protocols.governed.state import Move, active_turn, exit_gate
-from acp_core.protocols.governed.state.turns import (
+from acp_core.protocols.governed.schema import Object, exit_gate, items, obj, objects, strings, text
+from acp_core.protocols.governed.state import (
+    Move,
     Observed,
     acceptance_failed,
     accepted,
+    active_turn,
     ended,
     verified,
 )
@@ -121,7 +117,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
-        if turn_program.runs(opened.root, turn["turn_id"]):
+        if turn_files.is_program_running(opened.root, turn["turn_id"]):
             again.append("Its program is still running and may change more files.")
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
@@ -154,7 +150,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         return verdict._replace(stage=results.OBSERVED, errors=(message,))
     turn = active_turn(opened.state, str(result["turn_id"]))
     altered = _altered(turn, observed, opened)
-    if altered and turn.get(bundle.MARK):
+    if altered and turn.get(turn_files.MARK):
         cure = "Reject the turn, or accept without such a file: --exclude PATH"
         return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
     warnings += altered
@@ -194,8 +190,8 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
 def _altered(turn: Object, observed: Observed, opened: Opened) -> tuple[str, ...]:
     """What of the turn's bundle is not as it was written, and no human took as it is."""
     id = text(turn, "turn_id", 200)
-    found = bundle.differences(opened.root, id, turn.get(bundle.MARK))
-    home = bundle.folder(id)
+    found = turn_files.bundle_differences(opened.root, id, turn.get(turn_files.MARK))
+    home = turn_files.bundle_folder(id)
     for each in found:
         if each.passing:
             _refuse_for_now(each.sentence(home))
@@ -231,7 +227,7 @@ def accept(
     """
     refuse_agents()
     asked = _ask(root, turn_id, excluded)
-    with locked(root, act_names.ACCEPT, excluded=excluded) as opened:
+    with locked(root, schema.ACCEPT, excluded=excluded) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
         if not judged.verdict.ok:
@@ -259,13 +255,13 @@ def _ask(root: str | Path, turn_id: str | None, excluded: Iterable[str]) -> list
         Refused: as `asked_hooks.ask`.
     """
     opened = read_unlocked(root)
-    if not hook_phases.asked_before(opened.config, act_names.ACCEPT):
+    if not schema.asked_before(opened.config, schema.ACCEPT):
         return []
-    judged = judge(permitted(opened, act_names.ACCEPT, excluded=excluded), turn_id, excluded)
+    judged = judge(permitted(opened, schema.ACCEPT, excluded=excluded), turn_id, excluded)
     if not judged.verdict.ok:
         return []
     about: Object = {"role": judged.turn["assigned_role"], "turn_id": judged.turn["turn_id"]}
-    return asked_hooks.ask(root, act_names.ACCEPT, about | {"turn_result": judged.result})
+    return asked_hooks.ask(root, schema.ACCEPT, about | {"turn_result": judged.result})
 
 
 def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
@@ -282,7 +278,7 @@ def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
 
 def take_as_they_are(opened: Opened, names: Iterable[str]) -> None:
     """A human takes the run's own files as they are, whoever wrote them."""
-    sealed = seals.sound(opened.root, names)
+    sealed = own_writes.sound(opened.root, names)
     if sealed is not None:
         write(opened, "accept the run's files as they are", [sealed])
 
@@ -307,7 +303,7 @@ def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[W
     more = [
         Write(opened.root / schema.TALK, APPEND, _talk(move.history[0])),
         *removing(opened.root, f"{prompts.STAGING}/{id}"),
-        *removing(opened.root, prompts.folder(id)),
+        *removing(opened.root, turn_files.bundle_folder(id)),
     ]
     return move, more
 
@@ -344,7 +340,7 @@ def correct(root: str | Path, turn_id: str | None) -> tuple[str, ...]:
     Raises:
         Refused: none is proposed, or the result is no JSON object. Nothing was written.
     """
-    with locked(root, act_names.CORRECT) as opened:
+    with locked(root, schema.CORRECT) as opened:
         judged = judge(opened, turn_id)
         new, done = corrected(judged)
         id = judged.turn["turn_id"]
@@ -361,7 +357,7 @@ def corrected(judged: Judged) -> tuple[Object, tuple[str, ...]]:
     """
     if not judged.verdict.corrections or not isinstance(judged.result, dict):
         raise Refused("no correction is proposed for the staged result")
-    new = apply(judged.result, judged.verdict.corrections)
+    new = apply_corrections(judged.result, judged.verdict.corrections)
     return new, tuple(each.field for each in judged.verdict.corrections)
 
 

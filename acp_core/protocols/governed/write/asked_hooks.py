@@ -21,8 +21,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import trust
-from acp_core.protocols.governed.schema import Object, hook_phases, text
-from acp_core.protocols.governed.schema.config import Hook
+from acp_core.protocols.governed.schema import Hook, Object, text
 from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import hook_programs, hooks
 from acp_core.protocols.governed.write.hooks import Ended
@@ -48,7 +47,7 @@ def ask(root: str | Path, act: str, details: Object) -> list[str]:
     place = Path(os.path.abspath(root))
     config = schema.read_object(place / schema.CONFIG).value
     messages: list[str] = []
-    for phase, hook in hook_phases.asked_before(config, act):
+    for phase, hook in schema.asked_before(config, act):
         messages += _one(place, phase, hook, hooks.payload_of(place, phase, details))
     return messages
 

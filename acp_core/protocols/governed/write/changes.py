@@ -11,7 +11,7 @@ from acp_core.files.transaction import APPEND, REMOVE, Write
 from acp_core.model.action import Change
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import seals
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened, content, refuse_over_unfinished
@@ -55,7 +55,7 @@ def of_writes(root: Path, writes: Sequence[Write]) -> tuple[Change, ...]:
 
 def since_sealed(root: Path, name: str) -> str:
     """What somebody but acp changed in a sealed file; only of the state it is known."""
-    before = seals.last_sealed(root) if name == schema.STATE else None
+    before = own_writes.last_sealed(root) if name == schema.STATE else None
     if before is None:
         return "is accepted as it is; its changes are unknown"
     return _diff(before, content(root, name) or b"")

@@ -14,19 +14,25 @@ from typing import NamedTuple
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.read import gates, repository, seals, turn_program
-from acp_core.protocols.governed.read.unfinished_write import NAME, RUN, interrupted
+from acp_core.protocols.governed.read import gates, own_writes, repository, turn_files
+from acp_core.protocols.governed.read.own_writes import JOURNAL, RUN_HOME, interrupted
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.schema import Object, act_names, hook_phases, obj, objects, text
-from acp_core.protocols.governed.state import Move, active_turn, format_time, turns_of
-from acp_core.protocols.governed.state.blocks import escalated, unblocked
-from acp_core.protocols.governed.state.requests import (
+from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.state import (
+    Move,
     Request,
+    active_turn,
     approved,
+    ended,
+    escalated,
+    format_time,
+    objection_marked,
     pending,
+    rejected,
     rejected_gate,
+    turns_of,
+    unblocked,
 )
-from acp_core.protocols.governed.state.turns import ended, objection_marked, rejected
 from acp_core.protocols.governed.write import asked_hooks, hooks, restore
 from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.write.journal import Recovered
@@ -73,7 +79,7 @@ def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -
     """
     refuse_agents()
     _ask(root, kind)
-    with locked(root, act_names.APPROVE_GATE) as opened:
+    with locked(root, schema.APPROVE_GATE) as opened:
         move = approving(opened, kind, who(by), comment, now)
         commit(opened, f"approve ({kind or 'gate'})", move)
         return move.state
@@ -82,11 +88,11 @@ def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -
 def _ask(root: str | Path, kind: str) -> None:
     """Ask the hooks that may stop a gate from being opened. Raises as `asked_hooks.ask`."""
     opened = read_unlocked(root)
-    if hook_phases.asked_before(opened.config, act_names.APPROVE_GATE):
-        request = pending(permitted(opened, act_names.APPROVE_GATE).state, kind)
+    if schema.asked_before(opened.config, schema.APPROVE_GATE):
+        request = pending(permitted(opened, schema.APPROVE_GATE).state, kind)
         about: Object = {"gate_type": request.kind, "gate": request.gate, "turn_id": request.turn}
         about |= {"current_phase": request.phase, "target_phase": request.to or None}
-        asked_hooks.ask(root, act_names.APPROVE_GATE, about)
+        asked_hooks.ask(root, schema.APPROVE_GATE, about)
 
 
 def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -> Move:
@@ -98,7 +104,7 @@ def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -
 def reject_gate(root: str | Path, by: str, comment: str, now: datetime) -> Object:
     """Send the phase back to work; returns the state after it. Raises as `approve`."""
     refuse_agents()
-    with locked(root, act_names.REJECT_GATE) as opened:
+    with locked(root, schema.REJECT_GATE) as opened:
         move = rejecting_gate(opened, who(by), comment, now)
         commit(opened, "reject (gate)", move)
         return move.state
@@ -125,7 +131,7 @@ def reject_turn(
         Refused: no turn is under way, or its program still runs. Nothing was written.
     """
     refuse_agents()
-    with locked(root, act_names.REJECT) as opened:
+    with locked(root, schema.REJECT) as opened:
         move, more = rejecting_turn(opened, turn_id, who(by), reason, now)
         commit(opened, "reject-turn", move, more)
     _stopped(root, move.state)
@@ -138,7 +144,7 @@ def rejecting_turn(
     """What rejecting a turn writes. Writes nothing. Raises as `reject_turn`."""
     turn = active_turn(opened.state, turn_id)
     id = turn["turn_id"]
-    if turn_program.runs(opened.root, id):
+    if turn_files.is_program_running(opened.root, id):
         raise Refused(
             f"the program of {text(turn, 'assigned_role', 80)} is still running: stop it first"
         )
@@ -162,7 +168,7 @@ def rejecting_turn(
 
 def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime) -> Object:
     """Stop the run until a human resolves it; returns the state after it. Raises as `approve`."""
-    with locked(root, act_names.ESCALATE) as opened:
+    with locked(root, schema.ESCALATE) as opened:
         move = escalated(opened.state, reason, detail, who(by), format_time(now))
         commit(opened, "escalate", move)
     _stopped(root, move.state)
@@ -181,7 +187,7 @@ def unblock(
 ) -> Object:
     """Let the run go on; returns the state after it. Raises as `approve`."""
     refuse_agents()
-    with locked(root, act_names.UNBLOCK) as opened:
+    with locked(root, schema.UNBLOCK) as opened:
         move, more = unblocking(opened, who(by), comment, now, drop_turn=drop_turn)
         commit(opened, "unblock", move, more)
         return move.state
@@ -195,10 +201,10 @@ def unblocking(
     more: list[Write] = []
     if drop_turn:
         for id in turns_of(opened.state):
-            if turn_program.runs(opened.root, id):
+            if turn_files.is_program_running(opened.root, id):
                 raise Refused(f"the program of the turn {id} is still running: stop it first")
             more += removing(opened.root, f"{prompts.STAGING}/{id}")
-            more += removing(opened.root, prompts.folder(id))
+            more += removing(opened.root, turn_files.bundle_folder(id))
     return move, more
 
 
@@ -207,7 +213,7 @@ def mark_objection(
 ) -> Object:
     """Say what became of an objection; returns the state. Raises as `approve`."""
     refuse_agents()
-    with locked(root, act_names.OBJECTION) as opened:
+    with locked(root, schema.OBJECTION) as opened:
         move = marking(opened, id, status, who(by), comment, now)
         commit(opened, f"objection ({id})", move)
         return move.state
@@ -226,7 +232,7 @@ def talk(root: str | Path, words: str, by: str, now: datetime) -> None:
     Raises:
         Refused: there are no words, or there is no run.
     """
-    with locked(root, act_names.TALK) as opened:
+    with locked(root, schema.LEAVE_MESSAGE) as opened:
         write(opened, "talk", [talking(opened, words, who(by), now)])
 
 
@@ -246,7 +252,7 @@ def bring_back(root: str | Path, now: datetime) -> None:
         Refused: it is as acp wrote it, that is not known any more, or an agent asks.
     """
     refuse_agents()
-    with locked(root, act_names.BRING_BACK) as opened:
+    with locked(root, schema.BRING_BACK) as opened:
         write(opened, "restore the state", bringing_back(opened, now))
 
 
@@ -254,7 +260,7 @@ def bringing_back(opened: Opened, now: datetime) -> list[Write]:
     """What `bring_back` writes. Writes nothing. Raises as it does."""
     if not guard.lost(opened.run) and schema.STATE not in reserved_changed(opened):
         raise Refused(f"{schema.STATE} is unchanged since acp wrote it")
-    data = seals.last_sealed(opened.root)
+    data = own_writes.last_sealed(opened.root)
     if data is None:
         raise Refused(f"acp no longer has a record of what it wrote into {schema.STATE}")
     damaged = restore.set_apart(opened.root, opened.run, now) if opened.run.state.reason else ()
@@ -274,7 +280,7 @@ def recover(root: str | Path, now: datetime) -> Recovery:
     Raises:
         Refused: there is no run, or one of the two cannot be done.
     """
-    with locked(root, act_names.RECOVER) as opened:
+    with locked(root, schema.RECOVER) as opened:
         if not guard.lost(opened.run):
             return Recovery(opened.recovered, None)
         refuse_agents()
@@ -296,11 +302,11 @@ def take_files(root: str | Path) -> Recovered | None:
     place = Path(os.path.abspath(root))
     left = interrupted(place)
     if left is None:
-        with locked(root, act_names.TAKE_FILES) as opened:
+        with locked(root, schema.TAKE_FILES) as opened:
             changed = reserved_changed(opened)
             if not changed:
                 return None
             take_as_they_are(opened, changed)
         return Recovered(f"changes of {', '.join(changed)}", False, "accepted as they are")
-    (place / RUN / NAME).unlink(missing_ok=True)
+    (place / RUN_HOME / JOURNAL).unlink(missing_ok=True)
     return Recovered(left.what, False, "dropped; the files are unchanged")

@@ -16,31 +16,26 @@ from acp_core.files import modes
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed import prompts as bundle
-from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import repository, turn_program
-from acp_core.protocols.governed.read.bundle import MANIFEST, MARK
+from acp_core.protocols.governed import prompts, schema
+from acp_core.protocols.governed.read import repository, turn_files
+from acp_core.protocols.governed.read.turn_files import MANIFEST, MARK
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.schema import Object, act_names, hook_phases, obj, text
-from acp_core.protocols.governed.schema.config import Programs, Runtime
-from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema import Object, Programs, Runtime, decode, obj, text
 from acp_core.protocols.governed.state import (
+    AGAIN,
+    AT_END,
     Move,
     active_turn,
+    assigned,
     begun,
+    ended,
+    failed_start,
     format_time,
     initial,
     is_named,
     named,
-    turns_of,
-)
-from acp_core.protocols.governed.state.turns import (
-    AGAIN,
-    AT_END,
-    assigned,
-    ended,
-    failed_start,
     redispatched,
+    turns_of,
 )
 from acp_core.protocols.governed.write import asked_hooks, hooks, turn_processes
 from acp_core.protocols.governed.write.initiative_context import NAME, for_run
@@ -96,9 +91,9 @@ def dispatch(
         Refused: nothing can be dispatched now. Nothing was written.
     """
     said = _ask(root, role, now)
-    with locked(root, act_names.STEP, role=role or "") as opened:
+    with locked(root, schema.STEP, role=role or "") as opened:
         planned = plan(opened, role, now)
-        place = bundle.folder(planned.turn["turn_id"])
+        place = turn_files.bundle_folder(planned.turn["turn_id"])
         files = {f"{place}/{name}": data for name, data in planned.files.items()}
         written = [Write(opened.root / name, REPLACE, data) for name, data in files.items()]
         stale = removing(opened.root, place) if planned.again else []
@@ -108,7 +103,7 @@ def dispatch(
         if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
             turn_processes.note(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
-        room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
+        room = schema.inside(opened.root, f"{prompts.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
             with contextlib.suppress(OSError):  # whoever takes the turn can make it too
                 modes.shared_folder(room)
@@ -121,13 +116,13 @@ def dispatch(
 def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
     """Ask the hooks that may stop a turn before it is assigned. Raises as `asked_hooks.ask`."""
     opened = read_unlocked(root)
-    if not hook_phases.asked_before(opened.config, act_names.STEP):
+    if not schema.asked_before(opened.config, schema.STEP):
         return []
     planned = describe(
-        permitted(opened, act_names.STEP, role=role or "").config, plan(opened, role, now)
+        permitted(opened, schema.STEP, role=role or "").config, plan(opened, role, now)
     )
     about: Object = {"role": planned.role, "attempt": planned.attempt}
-    return asked_hooks.ask(root, act_names.STEP, about | {"turn_id": planned.turn_id})
+    return asked_hooks.ask(root, schema.STEP, about | {"turn_id": planned.turn_id})
 
 
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
@@ -162,7 +157,7 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")
     others = for_run(opened.root)
     more = {} if others is None else {NAME: others}
-    files = bundle.bundle(opened.run, move.state, turn, at, talk, more)
+    files = prompts.bundle(opened.run, move.state, turn, at, talk, more)
     turn[MARK] = hashlib.sha256(files[MANIFEST]).hexdigest()  # an agent may rewrite the manifest
     return Plan(move, turn, files, bool(again), starts)
 
@@ -194,8 +189,8 @@ def describe(config: Object, planned: Plan) -> Dispatched:
         turn["assigned_role"],
         text(turn, "runtime_id", 200),
         _runtime(config, turn).adapter,
-        bundle.folder(turn["turn_id"]),
-        bundle.staged(turn["turn_id"]),
+        turn_files.bundle_folder(turn["turn_id"]),
+        prompts.staged(turn["turn_id"]),
         turn["attempt"],
         planned.again,
         planned.begun,
@@ -217,16 +212,16 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
         its = text(turn, "assigned_role", 80)
         if role is not None and role != its:
             raise Refused(f"Turn already assigned: {id} to {its}")
-        place = schema.inside(opened.root, bundle.staged(id))
+        place = schema.inside(opened.root, prompts.staged(id))
         if place is not None and place.exists():
             raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
         by_hand = _runtime(opened.config, turn).adapter == "manual"
-        room = schema.inside(opened.root, bundle.folder(id))
+        room = schema.inside(opened.root, turn_files.bundle_folder(id))
         if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
             return id
-        if not by_hand and not turn_program.runs(opened.root, id):
+        if not by_hand and not turn_files.is_program_running(opened.root, id):
             return id  # its program, or the command that was to start it, is gone
-        other = turn_program.elsewhere(opened.root, id)
+        other = turn_files.runs_elsewhere(opened.root, id)
         by = f"; {other.sentence}" if other else ""
         raise Refused(f"Turn already assigned: {id} to {its}{by}")
     return ""

@@ -29,10 +29,15 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import trust
-from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.schema.config import Hook, Programs
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.hook_phases import HOOK_AUDIT, MOST_HOOKS, is_asked
+from acp_core.protocols.governed.schema import (
+    HOOK_AUDIT,
+    MOST_HOOKS,
+    Hook,
+    Object,
+    Programs,
+    decode,
+    is_asked,
+)
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
 from acp_core.protocols.governed.write import hook_programs
 from acp_core.protocols.governed.write.journal import held, line

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.unfinished_write import RUN as HOME
-from acp_core.protocols.governed.read.unfinished_write import interrupted
+from acp_core.protocols.governed.read.own_writes import RUN_HOME as HOME
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.schema import AUTHORITATIVE, LONGEST_GOAL, Object
 from acp_core.protocols.governed.state import format_time, initial
 from acp_core.protocols.governed.write.journal import document, held

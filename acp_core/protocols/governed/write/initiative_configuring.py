@@ -14,7 +14,7 @@ from typing import NamedTuple
 from acp_core.files import atomic, modes
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.initiative_plan import Plan, plan_of
+from acp_core.protocols.governed.read.initiative import Plan, plan_of
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.write.journal import document
 

@@ -15,12 +15,9 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
-from acp_core.protocols.governed.schema import text
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.records import LedgerLine
+from acp_core.protocols.governed.schema import CoordinatorLine, LedgerLine, decode, text
 from acp_core.protocols.governed.write.initiative_opened import Opened, open_initiative
 
 NAME = "CROSS_REPO_CONTEXT.md"
@@ -66,7 +63,7 @@ def for_run(run_root: Path) -> bytes | None:
     It is made as of now, so that a turn is told what the others have decided until it begins.
     """
     real = os.path.realpath(run_root)
-    for above in unfinished_write.above(run_root):
+    for above in own_writes.coordinators_above(run_root):
         try:
             opened = open_initiative(above)
         except (Refused, OSError):

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from acp_core.files.transaction import Transaction, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import initiative_barriers
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Barrier
+from acp_core.protocols.governed.read import initiative
+from acp_core.protocols.governed.read.initiative import PlannedBarrier, Workstream
 from acp_core.protocols.governed.rules import guard, initiative_reconcile
 from acp_core.protocols.governed.rules.initiative_reconcile import (
     APPROVED,
@@ -26,14 +25,12 @@ from acp_core.protocols.governed.rules.initiative_reconcile import (
     REJECTED,
     RESYNC_FAILED,
     ResyncProblem,
+    ledger_sentence,
     record,
     stamped,
     super_run_id,
 )
-from acp_core.protocols.governed.schema import Object, act_names, obj, objects
-from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.initiative_wording import sentence
+from acp_core.protocols.governed.schema import CoordinatorLine, Object, decode, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write import (
     initiative_context,
@@ -78,7 +75,7 @@ class Decision(NamedTuple):
 def prepare_step(opened: Opened, now: datetime) -> Prepared:
     """Look at all workstreams and write down what changed."""
     seen, writes = observe(opened, now)
-    messages = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
+    messages = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
     return Prepared("check all workstreams", writes.all(), messages)
 
 
@@ -114,7 +111,7 @@ def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepa
 
 
 def _crossing(
-    opened: Opened, barrier: Barrier, state: Object, writes: Writes, now: datetime
+    opened: Opened, barrier: PlannedBarrier, state: Object, writes: Writes, now: datetime
 ) -> Prepared:
     """All workstreams past an approved barrier; ``messages`` say what keeps them from it."""
     found, at = initiative_resync.problems(opened, barrier), format_time(now)
@@ -127,7 +124,12 @@ def _crossing(
 
 
 def _noting(
-    opened: Opened, barrier: Barrier, state: Object, reason: str, writes: Writes, now: datetime
+    opened: Opened,
+    barrier: PlannedBarrier,
+    state: Object,
+    reason: str,
+    writes: Writes,
+    now: datetime,
 ) -> tuple[Write, ...]:
     found = [ResyncProblem("", reason)]
     writes.state(initiative_resync.failing(opened, barrier, state, found, writes, format_time(now)))
@@ -153,7 +155,7 @@ def prepare_rejection(
     for stream in chosen or opened.initiative.workstreams:
         if stream.run is None or stream.run.state.reason:
             raise Refused(f"the state of {stream.name} cannot be read: repair it first")
-        change = initiative_barriers.send_back(
+        change = initiative.send_back_from_barrier(
             stream.run, barrier.name, decision.by, decision.comment, at
         )
         writes.run(stream, change)
@@ -190,7 +192,7 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
             writes.state(seen.state | {"updated_at": format_time(now)})
             run_id = super_run_id(opened.initiative, opened.plan)
             writes.ledger(list(stamped([line], format_time(now), run_id)))
-        new = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
+        new = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
         return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
     prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
     messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
@@ -212,7 +214,7 @@ def mend(root: Path, name: str, by: str, now: datetime) -> Done:
     """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
     from acp_core.protocols.governed.write.initiative_repair import prepare_mending
 
-    return _do(root, act_names.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
+    return _do(root, schema.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
 
 
 def step(root: Path, now: datetime) -> Done:
@@ -221,13 +223,13 @@ def step(root: Path, now: datetime) -> Done:
     Raises:
         Refused: the initiative cannot be acted on.
     """
-    return _do(root, act_names.COORDINATE, prepare_step, now)
+    return _do(root, schema.COORDINATE, prepare_step, now)
 
 
 def approve(root: Path, decision: Decision, now: datetime) -> Done:
     """Approve a cross-repo gate. Raises as `prepare_approval`."""
     return _do(
-        root, act_names.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
+        root, schema.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
         crosses=True,
     )  # fmt: skip
 
@@ -235,14 +237,14 @@ def approve(root: Path, decision: Decision, now: datetime) -> Done:
 def reject(root: Path, decision: Decision, workstreams: Sequence[str], now: datetime) -> Done:
     """Reject a cross-repo gate. Raises as `prepare_rejection`."""
     return _do(
-        root, act_names.REJECT_BARRIER,
+        root, schema.REJECT_BARRIER,
         lambda opened, at: prepare_rejection(opened, decision, workstreams, at), now,
     )  # fmt: skip
 
 
 def synchronise(root: Path, now: datetime) -> Done:
     """Resync after what failed was mended. Raises as `step`."""
-    return _do(root, act_names.RESYNC, prepare_resync, now, crosses=True)
+    return _do(root, schema.RESYNC, prepare_resync, now, crosses=True)
 
 
 def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: bool = False) -> Done:
@@ -307,7 +309,7 @@ def _recovered(found: journal.Recovered) -> str:
     return f"rolled back the interrupted write: {found.what} ({found.reason})"
 
 
-def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Object]:
+def _open_gate(opened: Opened, state: Object, name: str) -> tuple[PlannedBarrier, Object]:
     """The barrier whose cross-repo gate is open.
 
     Raises:
@@ -356,7 +358,7 @@ def _without_failure(opened: Opened) -> Opened:
 def _approved(
     opened: Opened,
     state: Object,
-    barrier: Barrier,
+    barrier: PlannedBarrier,
     decision: Decision,
     writes: Writes,
     now: datetime,
@@ -380,7 +382,7 @@ def _sentences(found: Sequence[ResyncProblem]) -> list[str]:
     return [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in found]
 
 
-def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
+def _unmet(opened: Opened, barrier: PlannedBarrier) -> Iterator[str]:
     """What a human should know before approving: it does not keep the gate shut."""
     from acp_core.protocols.governed.read.gates import lacking
 

@@ -19,8 +19,8 @@ from acp_core.files.locked import LogError, locked_folder
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
-from acp_core.protocols.governed.read.initiative_plan import Hook
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.initiative import Hook
 from acp_core.protocols.governed.rules.initiative_reconcile import stamped, super_run_id
 from acp_core.protocols.governed.schema import Line, Object, obj, text
 from acp_core.protocols.governed.state import format_time
@@ -91,7 +91,7 @@ def _run_all(root: Path) -> Iterator[str]:
         writes = Writes(root)
         run_id = super_run_id(opened.initiative, opened.plan)
         writes.ledger(list(stamped([content], format_time(datetime.now(UTC)), run_id)))
-        with journal.held(root, unfinished_write.COORDINATOR) as holder:
+        with journal.held(root, own_writes.COORDINATOR_HOME) as holder:
             holder.commit(f"record how {hook.name} ended", writes.all())
         if ended.outcome != "ok":
             yield f"hook {hook.name}: {ended.outcome}: {ended.detail}".rstrip(": ")

@@ -18,13 +18,11 @@ from typing import NamedTuple
 from acp_core.files import git, modes
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Plan, Stream, read_plan
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.initiative import Plan, Stream, Workstream, read_plan
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.rules.initiative_reconcile import PENDING, record, stamped
-from acp_core.protocols.governed.schema import Object, text
-from acp_core.protocols.governed.schema.coordinator import StreamRecord
+from acp_core.protocols.governed.schema import Object, StreamRecord, text
 from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
 from acp_core.protocols.governed.write import (
     initiative_context,
@@ -77,7 +75,7 @@ def prepare(
     """
     plan = plan or read_plan(root)
     configuration(root, Wish(agents=agents))  # refuses unsound ones before anything is cloned
-    if unfinished_write.interrupted(root, unfinished_write.COORDINATOR):
+    if own_writes.interrupted(root, own_writes.COORDINATOR_HOME):
         return NewInitiative(root, plan, (), ("finish the interrupted start",), ())
     if (root / STATE).exists():
         raise Refused(f"{root} is already started: see acp governed coordinator status")
@@ -135,10 +133,10 @@ def create(
         if _scaffold(root, source, plan, agents, now):
             steps.append(f"started a governed run in {source.folder}: review its {schema.CONFIG}")
     runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
-    homes = [os.path.relpath(run.root / unfinished_write.RUN, root) for run in runs.values()]
+    homes = [os.path.relpath(run.root / own_writes.RUN_HOME, root) for run in runs.values()]
     for run in runs.values():
-        modes.shared_folder(run.root / unfinished_write.RUN)
-    with journal.held(root, unfinished_write.COORDINATOR, homes) as holder:
+        modes.shared_folder(run.root / own_writes.RUN_HOME)
+    with journal.held(root, own_writes.COORDINATOR_HOME, homes) as holder:
         if (root / STATE).exists():
             raise Refused(f"{root} is already started: see acp governed coordinator status")
         runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
@@ -149,7 +147,7 @@ def create(
 
 
 def _finished(root: Path) -> tuple[str, ...]:
-    with journal.held(root, unfinished_write.COORDINATOR) as holder:
+    with journal.held(root, own_writes.COORDINATOR_HOME) as holder:
         if not (root / STATE).exists():
             reason = holder.recovered.reason if holder.recovered else ""
             raise Refused(f"the start failed and was rolled back: {reason}")

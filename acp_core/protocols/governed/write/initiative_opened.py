@@ -17,9 +17,15 @@ from typing import NamedTuple
 from acp_core.files.transaction import APPEND, REPLACE, Transaction, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
-from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, read_initiative
-from acp_core.protocols.governed.read.initiative_plan import Plan, read_plan
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.initiative import (
+    OWN,
+    Initiative,
+    Plan,
+    Workstream,
+    read_initiative,
+    read_plan,
+)
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.rules.initiative_reconcile import Seen, inspect
 from acp_core.protocols.governed.schema import Object
@@ -149,7 +155,7 @@ def held(root: Path) -> Iterator[tuple[Transaction, Opened]]:
         Refused: as `open_initiative`, or a lock is held by another process.
     """
     before = open_initiative(root)
-    with journal.held(root, unfinished_write.COORDINATOR, run_homes(before.initiative)) as holder:
+    with journal.held(root, own_writes.COORDINATOR_HOME, run_homes(before.initiative)) as holder:
         yield holder, open_initiative(root)
 
 
@@ -157,7 +163,7 @@ def run_homes(initiative: Initiative) -> list[str]:
     """The folders to lock, relative to the initiative: those of the runs that are there."""
     found = []
     for stream in initiative.workstreams:
-        home = Path(stream.path) / unfinished_write.RUN
+        home = Path(stream.path) / own_writes.RUN_HOME
         if stream.run is not None and home.is_dir():
             found.append(os.path.relpath(home, initiative.root))
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
+from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.rules.initiative_reconcile import COMPLETED
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_opened import LEDGER, STATE, open_initiative
@@ -29,7 +29,7 @@ def after_turn(run_root: str | Path) -> list[str]:
     step does.
     """
     real = os.path.realpath(run_root)
-    for above in unfinished_write.above(Path(run_root)):
+    for above in own_writes.coordinators_above(Path(run_root)):
         try:
             streams = open_initiative(above).initiative.workstreams
             if real not in {os.path.realpath(each.path) for each in streams}:

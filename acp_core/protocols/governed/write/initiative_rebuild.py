@@ -16,13 +16,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import unfinished_write
-from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
-from acp_core.protocols.governed.read.initiative_plan import Plan, read_plan
-from acp_core.protocols.governed.rules.initiative_mending import (
-    linked_workstreams,
-    why_state_cannot_be_rebuilt,
-)
+from acp_core.protocols.governed.read import own_writes
+from acp_core.protocols.governed.read.initiative import Initiative, Plan, read_initiative, read_plan
 from acp_core.protocols.governed.rules.initiative_reconcile import (
     ACTIVE,
     APPROVED,
@@ -33,6 +28,10 @@ from acp_core.protocols.governed.rules.initiative_reconcile import (
     RESYNC_FAILED,
     record,
     stamped,
+)
+from acp_core.protocols.governed.rules.initiatives import (
+    linked_workstreams,
+    why_state_cannot_be_rebuilt,
 )
 from acp_core.protocols.governed.schema import Loaded, Log, Object, strings, text
 from acp_core.protocols.governed.state import format_time
@@ -75,7 +74,7 @@ def mend(root: Path, by: str, now: datetime) -> Done:
         Refused: as `prepare`, or a lock is held by another process.
     """
     homes = run_homes(read_initiative(root))
-    with journal.held(root, unfinished_write.COORDINATOR, homes) as holder:
+    with journal.held(root, own_writes.COORDINATOR_HOME, homes) as holder:
         prepared = prepare(root, by, now)
         holder.commit(prepared.what, prepared.writes)
     seen = initiative_decide.step(root, now)

@@ -15,17 +15,16 @@ from pathlib import Path
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import initiative_barriers, links
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Barrier
+from acp_core.protocols.governed.read import initiative
+from acp_core.protocols.governed.read.initiative import PlannedBarrier, Workstream
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.rules.initiative_mending import why_workstream_cannot_be_mended
 from acp_core.protocols.governed.rules.initiative_reconcile import (
     APPROVED,
     record,
     stamped,
     super_run_id,
 )
+from acp_core.protocols.governed.rules.initiatives import why_workstream_cannot_be_mended
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write import rebuild, restore
@@ -100,7 +99,7 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
     reached = stream.name in schema.strings(_record_of(opened, barrier), "reached_by")
     if asked is None or not barrier or not (reached or _crossed(opened, stream)):
         return Move(state)
-    return initiative_barriers.hold(here, asked, barrier, now)
+    return initiative.hold_at_barrier(here, asked, barrier, now)
 
 
 def _phase(opened: Opened, stream: Workstream) -> str:
@@ -109,7 +108,7 @@ def _phase(opened: Opened, stream: Workstream) -> str:
     return next(crossed, stream.recorded.phase)
 
 
-def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:
+def _crossed(opened: Opened, stream: Workstream) -> list[PlannedBarrier]:
     """The barriers that a workstream is past and nobody approved, in the order of their phases."""
     run = stream.run
     if run is None:
@@ -118,7 +117,7 @@ def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:
         barrier
         for barrier in opened.plan.barriers
         if _record_of(opened, barrier.name).get("status") != APPROVED
-        and links.is_past(run, barrier.phase)
+        and initiative.is_past_phase(run, barrier.phase)
     ]
     return sorted(found, key=lambda barrier: run.phases.index(barrier.phase))
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import initiative_barriers, unfinished, unfinished_write
-from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.read.initiative_plan import Barrier
+from acp_core.protocols.governed.read import existing_program, initiative, own_writes
+from acp_core.protocols.governed.read.initiative import PlannedBarrier, Workstream
 from acp_core.protocols.governed.rules.initiative_reconcile import (
     ACTIVE,
     APPROVED,
@@ -30,7 +29,7 @@ from acp_core.protocols.governed.schema import Object, obj, text
 from acp_core.protocols.governed.write.initiative_opened import Opened, Writes
 
 
-def owed(opened: Opened) -> Barrier | None:
+def owed(opened: Opened) -> PlannedBarrier | None:
     """The approved barrier that not every workstream has crossed, or None.
 
     A barrier that a workstream must have crossed to be where the coordinator last saw it is named
@@ -46,7 +45,7 @@ def owed(opened: Opened) -> Barrier | None:
     return None
 
 
-def _was_past(stream: Workstream, barrier: Barrier) -> bool:
+def _was_past(stream: Workstream, barrier: PlannedBarrier) -> bool:
     """Whether it has crossed; of one that cannot be read, as far as its last known phase tells."""
     run = stream.run
     if run is None or not run.state.reason:
@@ -56,7 +55,7 @@ def _was_past(stream: Workstream, barrier: Barrier) -> bool:
     return known and phases.index(at) > phases.index(barrier.phase)
 
 
-def problems(opened: Opened, barrier: Barrier) -> list[ResyncProblem]:
+def problems(opened: Opened, barrier: PlannedBarrier) -> list[ResyncProblem]:
     """Every reason why not all workstreams can cross now."""
     found = []
     run_id = super_run_id(opened.initiative, opened.plan)
@@ -68,7 +67,7 @@ def problems(opened: Opened, barrier: Barrier) -> list[ResyncProblem]:
     return found
 
 
-def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
+def _problem(stream: Workstream, barrier: PlannedBarrier, run_id: str) -> str:
     run = stream.run
     if run is None:
         return "its path leads out of the initiative"
@@ -82,10 +81,10 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
     if known and state.get("run_id") != known:
         other = clean_line(stream.recorded.run_id, 80)
         return f"its run is {run.record.run_id or 'none'}, and not {other}"
-    if initiative_barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
+    if initiative.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
         return f"the workstream is not at the barrier ({run.phase}: {run.status})"
     if run.unfinished:
-        return unfinished.refusal(run.unfinished)
+        return existing_program.transaction_refusal(run.unfinished)
     if run.turns:
         return f"the turn {run.turns[0].id} is active"
     if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):
@@ -94,14 +93,19 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
         for number, reason in log.problems:
             if number == 0:
                 return f"{name} cannot be read: {schema.why(reason)}"
-    home = Path(stream.path) / unfinished_write.RUN
+    home = Path(stream.path) / own_writes.RUN_HOME
     if not os.access(home, os.W_OK):
-        return f"{unfinished_write.RUN} cannot be written"
+        return f"{own_writes.RUN_HOME} cannot be written"
     return ""
 
 
 def crossing(
-    opened: Opened, barrier: Barrier, state: Object, approval: Object, writes: Writes, at: str
+    opened: Opened,
+    barrier: PlannedBarrier,
+    state: Object,
+    approval: Object,
+    writes: Writes,
+    at: str,
 ) -> Object:
     """All workstreams past the barrier; returns the coordinator's state after it.
 
@@ -121,7 +125,7 @@ def crossing(
     for stream in opened.initiative.workstreams:
         if has_crossed(stream, barrier) or stream.run is None:
             continue
-        change = initiative_barriers.cross(stream.run, barrier.name, by, comment, approved_at)
+        change = initiative.cross_barrier(stream.run, barrier.name, by, comment, approved_at)
         writes.run(stream, change)
         changed = record(stream) | {
             "phase": change.state["phase"],
@@ -137,7 +141,7 @@ def crossing(
 
 def failing(
     opened: Opened,
-    barrier: Barrier,
+    barrier: PlannedBarrier,
     state: Object,
     found: list[ResyncProblem],
     writes: Writes,

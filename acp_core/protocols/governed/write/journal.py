@@ -22,15 +22,20 @@ from acp_core.files.transaction import Hooks, Transaction
 from acp_core.files.transaction import Interrupted as Interrupted
 from acp_core.files.transaction import Recovered as Recovered
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read import foreign_lock, seals
-from acp_core.protocols.governed.read.unfinished_write import COORDINATOR, RUN, above, interrupted
+from acp_core.protocols.governed.read import existing_program, own_writes
+from acp_core.protocols.governed.read.own_writes import (
+    COORDINATOR_HOME,
+    RUN_HOME,
+    coordinators_above,
+    interrupted,
+)
 
 _TRIES = 20
 
 
 @contextlib.contextmanager
 def held(
-    root: Path, home: str = RUN, others: Sequence[str] = (), *, timeout: float = TIMEOUT
+    root: Path, home: str = RUN_HOME, others: Sequence[str] = (), *, timeout: float = TIMEOUT
 ) -> Iterator[Transaction]:
     """Hold the lock of a run or of an initiative, with everything finished that was interrupted.
 
@@ -44,10 +49,12 @@ def held(
         Refused: it is held by another process, or what was interrupted cannot be finished.
     """
     for _ in range(_TRIES):
-        if home == RUN:
+        if home == RUN_HOME:
             _finish_above(root, timeout)
         with transaction.lock(root, home, others, hooks=_HOOKS, timeout=timeout) as opened:
-            if home == RUN and any(interrupted(up, COORDINATOR) for up in above(root)):
+            if home == RUN_HOME and any(
+                interrupted(up, COORDINATOR_HOME) for up in coordinators_above(root)
+            ):
                 continue
             opened.recover()
             yield opened
@@ -67,15 +74,15 @@ def document(value: dict[str, Any]) -> bytes:
 
 
 def _finish_above(root: Path, timeout: float) -> None:
-    for place in above(root):
-        if interrupted(place, COORDINATOR):
-            with held(place, COORDINATOR, timeout=timeout):
+    for place in coordinators_above(root):
+        if interrupted(place, COORDINATOR_HOME):
+            with held(place, COORDINATOR_HOME, timeout=timeout):
                 pass
 
 
 def _lock(folder: Path) -> AbstractContextManager[None]:
     """The existing program's lock, where it has one."""
-    return foreign_lock.held(folder) if folder.name == RUN else nullcontext()
+    return existing_program.lock_held(folder) if folder.name == RUN_HOME else nullcontext()
 
 
-_HOOKS = Hooks(follow=seals.sealing, done=seals.keep, lock=_lock)
+_HOOKS = Hooks(follow=own_writes.sealing, done=own_writes.keep_copy, lock=_lock)

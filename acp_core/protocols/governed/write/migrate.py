@@ -15,7 +15,7 @@ from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.rules.config import unlawful_bindings
-from acp_core.protocols.governed.schema import Object, act_names, obj, text
+from acp_core.protocols.governed.schema import Object, obj, text
 from acp_core.protocols.governed.state import format_time, ledger_line
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened, locked, refuse_agents, write
@@ -29,7 +29,7 @@ def migrate(root: str | Path, by: str, now: datetime) -> tuple[str, ...]:
             written.
     """
     refuse_agents()
-    with locked(root, act_names.MIGRATE) as opened:
+    with locked(root, schema.MIGRATE) as opened:
         done, wanted = plan(opened, by, now)
         write(opened, "migrate", wanted)
         return done

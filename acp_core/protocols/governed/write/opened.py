@@ -16,10 +16,10 @@ from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Wri
 from acp_core.files.writes import writable
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import seals, unfinished
+from acp_core.protocols.governed.read import existing_program, own_writes
+from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import Run, read_run
-from acp_core.protocols.governed.read.unfinished_write import interrupted
-from acp_core.protocols.governed.rules import foreign_steps, guard
+from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
 from acp_core.protocols.governed.write.checkpoint import checkpoint_writes
@@ -99,12 +99,12 @@ def seal_lawful(run: Run, state: bytes | None, holder: Transaction) -> None:
         holder: holds its lock.
     """
     changed = guard.changed(run)
-    if not changed or state is None or foreign_steps.recognised(run) is None:
+    if not changed or state is None or guard.recognised(run) is None:
         return
-    sealed = seals.sound(run.root, changed)
+    sealed = own_writes.sound(run.root, changed)
     if sealed is not None:
         holder.commit("seal the changes of the agentxchain program", [sealed])
-        seals.copy(run.root, state)
+        own_writes.kept_copy(run.root, state)
 
 
 def permitted(opened: Opened, act: str, *, role: str = "", excluded: Iterable[str] = ()) -> Opened:
@@ -250,7 +250,7 @@ def refuse_over_unfinished(opened: Opened) -> None:
         Refused: it left something; what to do.
     """
     if opened.run.unfinished:
-        raise Refused(unfinished.refusal(opened.run.unfinished))
+        raise Refused(existing_program.transaction_refusal(opened.run.unfinished))
 
 
 def refuse_agents() -> None:

@@ -14,10 +14,8 @@ from typing import NamedTuple
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Line, Object, number, obj, objects, text
-from acp_core.protocols.governed.state import Move, exit_gate, format_time, initial
-from acp_core.protocols.governed.state.blocks import blocked
-from acp_core.protocols.governed.state.requests import Request, waiting
+from acp_core.protocols.governed.schema import Line, Object, exit_gate, number, obj, objects, text
+from acp_core.protocols.governed.state import Move, Request, blocked, format_time, initial, waiting
 
 
 class Place(NamedTuple):

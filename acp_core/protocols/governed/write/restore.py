@@ -14,7 +14,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import links, seals
+from acp_core.protocols.governed.read import initiative, own_writes
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import Object, text
@@ -24,7 +24,7 @@ from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
 from acp_core.protocols.kit.guard import check
 
-HOME = f"{seals.HOME}/kept"
+HOME = f"{own_writes.ACP_HOME}/kept"
 """Where damaged files are kept: git does not see them there."""
 
 
@@ -60,10 +60,10 @@ def restored(opened: Opened, now: datetime) -> Restored:
             (*damaged, Write(opened.root / schema.STATE, REPLACE, copy)),
         )
     check([each for each in guard.unusable(run) if each.document != schema.STATE], "")
-    if links.coordinated(run) is not None:
+    if initiative.coordinated_workstream(run) is not None:
         (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
         raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
-    state = rebuild.rebuilt(run, now, ours=seals.is_sealed(opened.root)).state
+    state = rebuild.rebuilt(run, now, ours=own_writes.is_sealed(opened.root)).state
     record = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
     return Restored(
         "rebuild the state from the run's logs",
@@ -90,4 +90,4 @@ def set_apart(root: Path, run: Run, now: datetime) -> tuple[Write, ...]:
     except Unreadable as error:
         raise Refused(f"{place} is {error.reason}: move it away first") from None
     name = f"{HOME}/state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
-    return (*seals.ignoring(root), Write(root / name, REPLACE, data))
+    return (*own_writes.ignoring_own_files(root), Write(root / name, REPLACE, data))

@@ -17,7 +17,12 @@ from acp_core.agents.ending import end
 from acp_core.agents.identity import Identity, identify
 from acp_core.files import atomic, claims, modes
 from acp_core.files.claims import ClaimError, Seen, of_turn
-from acp_core.protocols.governed.read.turn_program import logs, place, read_note, unrecorded_program
+from acp_core.protocols.governed.read.turn_files import (
+    program_folder,
+    program_logs,
+    read_program_note,
+    unrecorded_program,
+)
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
 
@@ -28,7 +33,7 @@ def fresh_logs(root: Path, turn_id: str) -> tuple[Path, ...]:
     Raises:
         OSError: the state folder cannot be written.
     """
-    found = logs(root, turn_id)
+    found = program_logs(root, turn_id)
     for path in found:
         with contextlib.suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(".before.log"))
@@ -42,7 +47,7 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
         OSError: the state folder cannot be written.
     """
     record = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
-    folder = place(root, turn_id)
+    folder = program_folder(root, turn_id)
     modes.private_folder(folder)
     atomic.replace(folder / "process.json", json.dumps(record).encode(), sync=False, private=True)
     try:
@@ -57,7 +62,7 @@ def note_end(root: Path, turn_id: str, how: str) -> None:
     Raises:
         OSError: the state folder cannot be written.
     """
-    path = place(root, turn_id) / "ended"
+    path = program_folder(root, turn_id) / "ended"
     if how:
         atomic.replace(path, how.encode(errors="replace"), sync=False, private=True)
     else:
@@ -69,7 +74,7 @@ def forget(root: Path, turn_id: str) -> None:
     with contextlib.suppress(OSError, ClaimError):
         claims.note(root, of_turn(turn_id), None, about=turn_id)
     with contextlib.suppress(OSError):
-        (place(root, turn_id) / "process.json").unlink()
+        (program_folder(root, turn_id) / "process.json").unlink()
 
 
 def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
@@ -78,7 +83,7 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     Raises:
         OSError: it may not be ended, or does not end.
     """
-    identity = read_note(root, turn_id)
+    identity = read_program_note(root, turn_id)
     if identity is None or not identity.alive():
         seen = claims.seen(root, of_turn(turn_id))
         known = _stoppable(seen) if seen.child is not None else None

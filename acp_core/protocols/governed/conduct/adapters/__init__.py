@@ -18,8 +18,7 @@ from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task, task
-from acp_core.protocols.governed.schema import text
-from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.schema import Runtime, text
 from acp_core.protocols.governed.write import turn_processes
 from acp_core.protocols.governed.write.dispatch import note_failed_start
 from acp_core.protocols.governed.write.opened import read_unlocked

@@ -23,8 +23,7 @@ from acp_core.model.errors import NetworkError
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.read import trust
-from acp_core.protocols.governed.schema import Object, items, number, obj
-from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.schema import Object, Runtime, items, number, obj
 from acp_core.protocols.governed.write import turn_processes
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later

@@ -16,7 +16,7 @@ from acp_core.files import atomic, modes
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
-from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.schema import Runtime
 from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import turn_processes
 

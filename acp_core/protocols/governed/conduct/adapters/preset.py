@@ -31,8 +31,7 @@ from acp_core.person import settings
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct.adapters.local_cli import folder_of, prompt_of, variables
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
-from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, obj, text
-from acp_core.protocols.governed.schema.config import Runtime
+from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, Runtime, obj, text
 from acp_core.protocols.governed.state import OPERATION_MARK
 from acp_core.protocols.governed.write import turn_processes
 from acp_core.protocols.kit.tool_names import tools_in

@@ -9,12 +9,9 @@ from typing import NamedTuple
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.read import turn_program
+from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
-from acp_core.protocols.governed.schema import Object, text
-from acp_core.protocols.governed.schema.config import Runtime
-from acp_core.protocols.governed.schema.fields import decode
-from acp_core.protocols.governed.schema.state_file import TurnState
+from acp_core.protocols.governed.schema import Object, Runtime, TurnState, decode, text
 from acp_core.protocols.governed.state import active_turn
 
 
@@ -47,12 +44,12 @@ class Task(NamedTuple):
     @property
     def folder(self) -> Path:
         """Where its bundle lies."""
-        return self.root / prompts.folder(self.turn_id)
+        return self.root / turn_files.bundle_folder(self.turn_id)
 
     @property
     def own(self) -> Path:
         """Where what its program prints is kept, in the user's state folder."""
-        return turn_program.place(self.root, self.turn_id)
+        return turn_files.program_folder(self.root, self.turn_id)
 
     @property
     def staged(self) -> Path:
@@ -74,7 +71,7 @@ def task(root: str | Path, turn_id: str) -> Task:
     place = Path(os.path.abspath(root))
     run = read_run(place)
     turn = active_turn(run.state.value, turn_id)
-    if schema.inside(place, prompts.folder(turn_id)) is None:
+    if schema.inside(place, turn_files.bundle_folder(turn_id)) is None:
         raise Refused(f"{turn_id!r} is not a turn id")
     name = text(turn, "runtime_id", 200)
     runtime = run.settings.runtimes.get(name)

@@ -1,10 +1,11 @@
-"""Whether somebody but acp wrote a run's own files: the state and the logs bear acp's seal.
+"""What acp itself wrote into a run: its seal on the files, and a write that was interrupted.
 
-With every writing the digests of these files go into ``.acp/governed-seal.json``, in the same step;
-git does not see that folder, so that the existing program finds nothing changed. A file that is not as it was sealed was written by somebody else: by an agent in its turn, by
-another program, or by a human. It stays marked until a human takes it as it is. Only runs that acp
-made bear a seal. Source: governed protocol specification, "Files" (mutable state, append-only logs:
-the orchestrator's, and no agent's). Standard library only.
+With every writing the digests of the state and the logs go into ``.acp/governed-seal.json``, in the
+same step; git does not see that folder, so that the existing program finds nothing changed. A file
+that is not as it was sealed was written by somebody else: by an agent in its turn, by another
+program, or by a human. It stays marked until a human takes it as it is. Only runs that acp made bear
+a seal. Source: governed protocol specification, "Files" (mutable state, append-only logs: the
+orchestrator's, and no agent's). Standard library only.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, writes
+from acp_core.files import atomic, transaction, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import (
     APPEND,
@@ -27,24 +28,20 @@ from acp_core.files.transaction import (
     Write,
     WriteError,
 )
+from acp_core.files.transaction import Failed as Failed
+from acp_core.files.transaction import Interrupted as Interrupted
+from acp_core.files.transaction import Recovered as Recovered
 from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import obj, strings
 
-HOME = ".acp"
-
-SEAL = f"{HOME}/governed-seal.json"
-
-FORMER = ".agentxchain/acp-seal.json"
-
+ACP_HOME = ".acp"
+SEAL = f"{ACP_HOME}/governed-seal.json"
+FORMER_SEAL = ".agentxchain/acp-seal.json"
 """Where the seal was before; it is taken over with the next writing."""
-
-COPY = f"{HOME}/governed-state.json"
-
+STATE_COPY = f"{ACP_HOME}/governed-state.json"
 """The state as acp wrote it last, for whoever of those that share the folder needs it."""
-
 SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
-
 _TRIES = 3
 
 
@@ -55,7 +52,7 @@ class Seal(NamedTuple):
     marked: tuple[str, ...]
 
 
-def changed(root: Path, journal: Path) -> tuple[str, ...]:
+def changed_since_sealed(root: Path, journal: Path) -> tuple[str, ...]:
     """The sealed files of a run that somebody else wrote; () where nothing was ever sealed.
 
     Args:
@@ -63,13 +60,13 @@ def changed(root: Path, journal: Path) -> tuple[str, ...]:
         journal: the file that stands while acp writes; until it is gone nothing is said.
     """
     for _ in range(_TRIES):
-        before = read(root)
+        before = read_seal(root)
         if before is None:
             return ()
         digests = {name: _digest_of(root / name) for name in before.files}
         if journal.exists():
             return ()
-        if read(root) == before:
+        if read_seal(root) == before:
             others = (n for n, digest in digests.items() if digest and digest != before.files[n])
             return tuple(dict.fromkeys((*before.marked, *others)))
     return ()
@@ -89,7 +86,7 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
     for run, own in _by_run(steps).items():
         if not _is_ours(run, own):
             continue
-        seal = read(run) or Seal({}, ())
+        seal = read_seal(run) or Seal({}, ())
         files, marked = dict(seal.files), list(seal.marked)
         for name, step in own.items():
             before, after = _around(step)
@@ -99,16 +96,16 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
             elif other:
                 marked.append(name)
             files[name] = after
-        wanted = [*ignoring(run), _write(run, files, marked)]
-        if os.path.lexists(run / FORMER):
-            wanted.append(Write(run / FORMER, REMOVE))
+        wanted = [*ignoring_own_files(run), _write(run, files, marked)]
+        if os.path.lexists(run / FORMER_SEAL):
+            wanted.append(Write(run / FORMER_SEAL, REMOVE))
         found += [writes.prepare(root, each) for each in wanted]
     return found
 
 
-def ignoring(run: Path) -> list[Write]:
+def ignoring_own_files(run: Path) -> list[Write]:
     """The write that hides acp's own folder from git; none where that was done."""
-    path = run / HOME / ".gitignore"
+    path = run / ACP_HOME / ".gitignore"
     return [] if os.path.lexists(path) else [Write(path, REPLACE, b"*\n")]
 
 
@@ -118,7 +115,7 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
     Raises:
         Unreadable: one of them is there, and cannot be read.
     """
-    seal = read(root)
+    seal = read_seal(root)
     if seal is None:
         return None
     taken = set(names)
@@ -126,7 +123,7 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
     return _write(root, files, [name for name in seal.marked if name not in taken])
 
 
-def keep(root: Path, steps: Sequence[Step]) -> None:
+def keep_copy(root: Path, steps: Sequence[Step]) -> None:
     """Keep what acp wrote as the state of a run of its own, beside the run's files.
 
     It shows what somebody else changed, and can be brought back. Never raises: without it, only
@@ -135,29 +132,29 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
     for run, own in _by_run(steps).items():
         step = own.get(schema.STATE)
         if step is not None and _is_ours(run, own):
-            copy(run, step.data)
+            kept_copy(run, step.data)
 
 
-def copy(run: Path, state: bytes) -> None:
+def kept_copy(run: Path, state: bytes) -> None:
     """Keep a state as one that acp wrote, or took over. Never raises."""
     with contextlib.suppress(OSError):
-        place = writes.writable(run, COPY)
+        place = writes.writable(run, STATE_COPY)
         if place is not None:
             atomic.replace(place, state)
 
 
 def is_sealed(root: Path) -> bool:
     """Whether acp sealed a state of the run."""
-    seal = read(root)
+    seal = read_seal(root)
     return seal is not None and schema.STATE in seal.files
 
 
 def last_sealed(root: Path) -> bytes | None:
     """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
-    seal = read(root)
+    seal = read_seal(root)
     if seal is None or schema.STATE in seal.marked:
         return None
-    for place in (root / COPY, _former(root)):
+    for place in (root / STATE_COPY, _former(root)):
         with contextlib.suppress(Unreadable):
             data = _content(place)
             if data and _digest(data) == seal.files.get(schema.STATE):
@@ -176,11 +173,11 @@ def _write(run: Path, files: dict[str, str], marked: Sequence[str]) -> Write:
     return Write(run / SEAL, REPLACE, (json.dumps(value, indent=1) + "\n").encode())
 
 
-def read(root: Path) -> Seal | None:
+def read_seal(root: Path) -> Seal | None:
     """The seal of a run; None where there is none that can be read."""
     loaded = schema.read_object(root / SEAL)
     if loaded.missing:
-        loaded = schema.read_object(root / FORMER)
+        loaded = schema.read_object(root / FORMER_SEAL)
     if loaded.reason:
         return None
     files = {
@@ -254,3 +251,25 @@ def _content(path: Path) -> bytes | None:
 def _digest(data: bytes | None) -> str:
     """The digest of a file's content; one that is empty is as one that is not there."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}" if data else "empty"
+
+
+RUN_HOME, COORDINATOR_HOME = ".agentxchain", ".coordinator"
+JOURNAL = transaction.JOURNAL
+_ABOVE = 6  # folders above a run in which an initiative is looked for
+
+
+def interrupted(root: Path, home: str = RUN_HOME) -> Interrupted | None:
+    """The writing that was begun here and not finished, or None; never raises."""
+    return transaction.interrupted(root, home)
+
+
+def fault(root: Path, home: str = RUN_HOME) -> str:
+    """Why what was interrupted can be neither finished nor undone; "" where it can, or nothing was."""
+    return transaction.fault(root, home)
+
+
+def coordinators_above(root: Path) -> Iterator[Path]:
+    """The folders above a run, nearest first, in which a coordinator keeps its files."""
+    for place in list(Path(os.path.abspath(root)).parents)[:_ABOVE]:
+        if (place / schema.MULTI_CONFIG).is_file() and (place / COORDINATOR_HOME).is_dir():
+            yield place
