@@ -25,7 +25,7 @@ from tests.hygiene.sources import (
 
 SCREENS = ("textual", "acp_tui")
 PORTABLE = (
-    "schema", "state", "rules", "matters", "prompts", "write", "acts.agents",
+    "schema", "state", "rules", "prompts", "write", "acts.agents",
 )  # fmt: skip
 
 
