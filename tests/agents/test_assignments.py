@@ -28,11 +28,6 @@ VARIABLE = "ACP_TEST_ASSIGNMENT"
 PRINT = f'print(os.environ["{VARIABLE}"], sys.stdin.read(), flush=True)'
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-
-
 class Chore(Assignment):
     """One with a program that prints its mark and what it was told."""
 

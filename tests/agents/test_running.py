@@ -32,12 +32,6 @@ from tests.agents.support import (
     wait_for,
 )
 
-
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-
-
 TELL = """
 import json
 print(json.dumps({

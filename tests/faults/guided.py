@@ -64,7 +64,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     from acp_core.protocols.governed import schema as governed
     from acp_core.protocols.wire.schema import untrusted_json
     from acp_core.protocols.wire.schema.basics import WireError
-    from acp_core.protocols.workspaces.schema import returns
+    from acp_core.protocols.workspaces import schema as workspaces_schema
 
     def text(work: Callable[[str], object]) -> Callable[[bytes], object]:
         return lambda data: work(data.decode("utf-8", "replace"))
@@ -97,7 +97,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     yield wire
     yield times
     for work in (documents.scan_readiness, documents.scan_review, documents.scan_conclusion,
-                 documents.scan_decisions, markdown.headings, returns.parse, phase_result.parse,
+                 documents.scan_decisions, markdown.headings, workspaces_schema.parse_return, phase_result.parse,
                  phase_result.typed, clean, clean_line, lambda t: list(markdown.check_boxes(t))):  # fmt: skip
         yield text(work)
     yield from _streams(printed)

@@ -100,7 +100,7 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Agent workspaces": Room(
-        ("acp_core/protocols/workspaces/causes.py", "acp_core/protocols/workspaces/write"),
+        ("acp_core/protocols/workspaces/matters.py", "acp_core/protocols/workspaces/write"),
         {
             "A5": ("the manifest, the task or a journal of the run is missing or damaged", "`acp workspaces repair`"),
             "A6": ("a write was interrupted", "`acp workspaces repair`; the next write does the same"),

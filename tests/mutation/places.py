@@ -23,7 +23,7 @@ GUARDS = (
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/own_writes.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
-    "acp_core/protocols/workspaces/write/guard.py",
+    "acp_core/protocols/workspaces/write/step.py",
 )  # fmt: skip
 """The files of which every guard is taken away in every run: what stands before each write, who
 conducts and who asks, the syncs and locks that writes rely on, and what keeps a copy from being believed."""

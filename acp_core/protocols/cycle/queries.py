@@ -9,6 +9,7 @@ from pathlib import Path
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import format
 from acp_core.model.action_spec import Answer
+from acp_core.model.errors import Refused
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.sentence import sentence_case
 from acp_core.protocols.cycle import schema, state
@@ -19,7 +20,7 @@ from acp_core.protocols.cycle.schema import phase_result as results
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult
 from acp_core.protocols.cycle.schema.state_file import Decision
 from acp_core.protocols.cycle.view.status import describe_status
-from acp_core.protocols.cycle.write import Refused, guard
+from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"

@@ -21,14 +21,13 @@ from acp_core.protocols.kit.consistent_read import steadily
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import with_parts_of
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import matters, schema, state
 from acp_core.protocols.workspaces.past import tracked_files
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.read.detect import detect as detect
 from acp_core.protocols.workspaces.rules import UNSEEN
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.view import build
-from acp_core.protocols.workspaces.write import guard
+from acp_core.protocols.workspaces.write import step
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
@@ -61,7 +60,7 @@ class Workspaces(Collaboration):
         """Read the folder again; see `Collaboration.refresh`."""
         files = scan.listed(self._root)
         claimed = tuple(claims.listed(self._root, "loops"))
-        signature = files, scan.folders(self._root), guard.disk(self._root), claimed
+        signature = files, scan.folders(self._root), step.disk_problem(self._root), claimed
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
@@ -71,7 +70,7 @@ class Workspaces(Collaboration):
 
         def read() -> tuple[Run, tuple[Obstacle, ...]]:
             run = scan.scan(self._root, known.pop() if known else scan.listed(self._root), now)
-            return run, tuple(guard.obstacles(run))
+            return run, tuple(matters.obstacles(run))
 
         run, found = steadily(read, self._written)
         self._run, self._signature = run, signature
@@ -91,9 +90,11 @@ class Workspaces(Collaboration):
 
     def _others(self, run: Run) -> tuple[Obstacle, ...]:
         """Whoever else has agents at work: nobody dispatches beside them."""
-        from acp_core.protocols.workspaces.conduct.advance import others  # only beside programs
+        from acp_core.protocols.workspaces.conduct.advance import (
+            watched_by_others,  # only beside programs
+        )
 
-        return tuple(others(self.key, [agent.name for agent in run.agents]))
+        return tuple(watched_by_others(self.key, [agent.name for agent in run.agents]))
 
     def watched(self) -> frozenset[Path]:
         """The folders of the run, scratch folders included: writes there are signs of work."""
@@ -113,31 +114,31 @@ class Workspaces(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do now; see `Collaboration.actions`."""
-        from acp_core.protocols.workspaces.actions.offered import actions  # only who acts needs it
+        from acp_core.protocols.workspaces.acts.binding import actions  # only who acts needs it
 
         return actions(self.key, now)
 
     def action(self, name: str, now: datetime) -> Action | None:
         """One action without the others; see `Collaboration.action`."""
-        from acp_core.protocols.workspaces.actions.offered import action  # only who acts needs it
+        from acp_core.protocols.workspaces.acts.binding import action  # only who acts needs it
 
         return action(self.key, name, now)
 
     def cards(self, now: datetime) -> Sequence[Card]:
         """What a person has to decide in the run; see `Collaboration.cards`."""
-        from acp_core.protocols.workspaces.actions.cards import run_cards  # only who decides
+        from acp_core.protocols.workspaces.acts.cards import run_cards  # only who decides
 
         return run_cards(self.key, self.refresh(now).documents, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""
-        from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
+        from acp_core.protocols.workspaces.matters import causes  # only diagnoses need it
 
         return tuple(causes(self._run, case)) if self._run else ()
 
     def story(self) -> Story:
         """Who worked how long; see `Collaboration.story`."""
-        from acp_core.protocols.workspaces.view.story import story  # only reports need it
+        from acp_core.protocols.workspaces.view.timeline import story  # only reports need it
 
         return story(self._run) if self._run else Story()
 

@@ -17,9 +17,7 @@ from acp_core.model.derivation import Derivation, Evidence, Files, Held
 from acp_core.model.text import clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import Run, coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch
-from acp_core.protocols.workspaces.write.writing import encode
+from acp_core.protocols.workspaces.schema import Dispatch, Run, encode
 
 Object = dict[str, Any]
 
@@ -79,7 +77,9 @@ def _manifest(
     found: Files = {}
     for entry in agents:
         early = _later(entry.get("dispatched_at"), at)
-        found[f"{base}/{coord.parse(Dispatch, entry).agent}/{_EMPTY}"] = b""  # made before dispatch
+        found[f"{base}/{schema.decode_object(Dispatch, entry).agent}/{_EMPTY}"] = (
+            b""  # made before dispatch
+        )
         if early and entry.get("attempt") not in (None, 1):
             if entry.get("attempt") != 2:
                 return {}  # when its earlier reruns were is not written down
@@ -95,7 +95,7 @@ def _first_attempt(
     base: str, entry: Object, known: Mapping[str, bytes], there: Mapping[str, Held]
 ) -> Files:
     """An agent before it was run once more: what was moved into the history stood in its place."""
-    dispatch = coord.parse(Dispatch, entry)
+    dispatch = schema.decode_object(Dispatch, entry)
     agent, task = dispatch.agent, dispatch.task_id
     home, own, stamp = f"{base}/{schema.COORD}", f"{base}/{agent}/", entry.pop("stamp", "")
     moved = {
@@ -129,7 +129,7 @@ def _not_yet(
     base: str, entry: Object, early: bool, at: datetime, known: Mapping[str, bytes]
 ) -> Files:
     """The files that an agent had not written: all before it was dispatched, else its last ones."""
-    dispatch = coord.parse(Dispatch, entry)
+    dispatch = schema.decode_object(Dispatch, entry)
     agent, task = dispatch.agent, dispatch.task_id
     home, own = f"{base}/{schema.COORD}", f"{base}/{agent}/"
     found: Files = {}

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import Refused
+from acp_core.protocols.workspaces.schema import Task
 
 BRACKET = re.compile(r"\[(?:[A-Z][A-Z /-]*|may/may not)\]")
 _STATUS: dict[str, object] = {

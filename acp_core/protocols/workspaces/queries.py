@@ -14,18 +14,17 @@ from acp_core.files.records import File, moment
 from acp_core.model import Finding, Severity, format
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.spoken import mark
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
-from acp_core.protocols.workspaces.conduct.follow import note
+from acp_core.protocols.workspaces.conduct.advance import note
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
+from acp_core.protocols.workspaces.read.manifest import layout, read_manifest
 from acp_core.protocols.workspaces.rules import required_inputs
-from acp_core.protocols.workspaces.schema import Returned, Run, returns
-from acp_core.protocols.workspaces.schema.coord import Conflict, between
-from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, integrate
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import layout
+from acp_core.protocols.workspaces.schema import Conflict, Returned, Run, named_pair
+from acp_core.protocols.workspaces.write import dispatch, integration
 
 _NAMED = 8  # agents of whom a line tells
 Object = dict[str, Any]
@@ -102,10 +101,10 @@ def _step_lines(run: Run) -> list[str]:
 def steps(values: Values) -> Answer:
     """The seven steps of integration, and in which order outputs are read."""
     place = layout(values.folder)
-    run, manifest = dispatch.read_run(place, utc_now()), manifests.read(place)
+    run, manifest = dispatch.read_run(place, utc_now()), read_manifest(place)
     order = [
         {"agent": name, "file": str(path), "bytes": size}
-        for name, path, size in integrate.reading(run, manifest)
+        for name, path, size in integration.reading(run, manifest)
     ]
     lines = [f"{place.root.name}: {state.of_run(run)}", *_step_lines(run)]
     lines += [
@@ -154,9 +153,13 @@ def _decision_line(row: Object) -> str:
 def list_conflicts(values: Values) -> Answer:
     """The conflicts that are written down, and what a machine finds now."""
     place = layout(values.folder)
-    recorded = conflicts.recorded(place)
-    known = {conflicts.about(each) for each in recorded}
-    new = [each for each in conflicts.current_hints(place) if conflicts.about(each) not in known]
+    recorded = integration.recorded_conflicts(place)
+    known = {integration.conflicts_about(each) for each in recorded}
+    new = [
+        each
+        for each in integration.current_hints(place)
+        if integration.conflicts_about(each) not in known
+    ]
     waiting = [each for each in recorded if each.is_open and not each.is_hint]
     lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflicts",)
     data = {"conflicts": [each.raw for each in recorded], "hints": [each._asdict() for each in new]}
@@ -172,7 +175,7 @@ def _conflict_line(conflict: Conflict) -> str:
 
 
 def _hint_line(hint: Hint) -> str:
-    pair = between(hint.agents)
+    pair = named_pair(hint.agents)
     return f"not recorded: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
 
 
@@ -248,7 +251,7 @@ def returned(text: str, path: Path) -> Answer:
         text: what an agent answered.
         path: the file in which that stands.
     """
-    value, prose = returns.parse(text)
+    value, prose = schema.parse_return(text)
     if value is None:
         raise Refused("no object with a status in this text")
     run = Run(

@@ -24,11 +24,21 @@ from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.findings import UNSEEN_TEXT, advice, error, warning
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.read import scan, trespasses
-from acp_core.protocols.workspaces.schema import DEEPEST, Agent, Listed, Returned, Run, coord
-from acp_core.protocols.workspaces.schema.act_names import AGAIN, FINISH, REPAIR, RESOLVE, TRIAGE
-from acp_core.protocols.workspaces.schema.coord import Dispatch, Report
-from acp_core.protocols.workspaces.write import guard
+from acp_core.protocols.workspaces.read import manifest, scan
+from acp_core.protocols.workspaces.schema import (
+    DEEPEST,
+    FINISH_ACT,
+    REPAIR_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    TRIAGE_ACT,
+    Agent,
+    Dispatch,
+    Listed,
+    Report,
+    Returned,
+    Run,
+)
 
 _RECORD = re.compile(
     r"Conflict between ([^\n]+?) and ([^\n]+?) on ([^\n]+?)\. Resolved by ([^\n]+?)\."
@@ -126,7 +136,7 @@ def b68(run: Run) -> Findings:
     """Only the orchestrator writes into integration/."""
     for trespass in run.trespasses:
         if trespass.file in run.planted:
-            who = trespasses.who([trespass])
+            who = state.trespassers([trespass])
             yield error("B68", f"{who} wrote {trespass.file.name}", trespass.file)
     for agent in run.agents:
         listed = (*agent.outputs, *(agent.returned.listed if agent.returned else ()))
@@ -262,7 +272,7 @@ def b25(run: Run) -> Findings:
     for value, returned in _read_return(run):
         if "summary" not in value:
             continue
-        summary = coord.parse(Report, value).summary.strip()
+        summary = schema.decode_object(Report, value).summary.strip()
         if not summary:
             yield warning("B25", "the summary is empty", returned.file)
         elif len(_SENTENCE.findall(summary)) > 3:
@@ -324,7 +334,7 @@ def b30(run: Run) -> Findings:
 def b31(run: Run) -> Findings:
     """The task is called by its role and a short description."""
     for value, returned in _read_return(run):
-        task = coord.parse(Report, value).task_id
+        task = schema.decode_object(Report, value).task_id
         if task and not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_.]+)+", task):
             yield warning("B31", f"the task_id {task!r} is not role-description", returned.file)
 
@@ -359,21 +369,21 @@ _STAMPED = re.compile(r"-\d{8}-\d{4}\.")
 
 def b36(run: Run) -> Findings:
     """The manifest says of each agent what it must say."""
-    wrong = guard.unlawful(run)
+    wrong = manifest.manifest_problem(run)
     if wrong:
         yield error("B36", f"the manifest cannot be used: {wrong}", _file(run))
 
 
 def b37(run: Run) -> Findings:
     """The manifest is there where a run was prepared."""
-    if guard.is_lost(run):
+    if manifest.is_manifest_lost(run):
         yield error("B37", "the manifest is missing, but its prompts exist")
 
 
 def b38(run: Run) -> Findings:
     """No writing was interrupted."""
-    fault = guard.unfollowable(run)
-    left = guard.interrupted(run)
+    fault = manifest.journal_fault(run)
+    left = manifest.interrupted_write(run)
     if fault:
         yield error("B38", f"a write was interrupted, and cannot be finished: {fault}")
     elif left is not None:
@@ -384,7 +394,7 @@ def b38(run: Run) -> Findings:
 def b39(run: Run) -> Findings:
     """What the orchestrator keeps of the run can be read."""
     for record in run.coordination:
-        problem = guard.unreadable(record, run)
+        problem = manifest.why_unreadable(record, run)
         if problem:
             yield error("B39", f"{record.file.name} {problem}", record.file)
 
@@ -407,7 +417,7 @@ def b40(run: Run) -> Findings:
 
 def b41(run: Run) -> Findings:
     """No two dispatches share an agent or an output path without a stamp."""
-    items = [coord.parse(Dispatch, item) for item in dispatches(run)]
+    items = [schema.decode_object(Dispatch, item) for item in dispatches(run)]
     for key in ("agent", "output"):
         counted = Counter(getattr(item, key) for item in items)
         for value, number in counted.items():
@@ -843,11 +853,11 @@ UNSEEN = "B69"
 CODES = _FILES | _RUN | _INTEGRATION | {UNSEEN: UNSEEN_TEXT}
 
 ACTIONS = {
-    **dict.fromkeys((code for code, (_, remedy) in CODES.items() if remedy == _AGAIN), AGAIN),
-    **dict.fromkeys(("B24", "B44", "B60"), TRIAGE),
-    **dict.fromkeys(("B61", "B62", "B63"), FINISH),
-    "B65": RESOLVE,
-    **dict.fromkeys(("B36", "B37", "B38", "B39"), REPAIR),
+    **dict.fromkeys((code for code, (_, remedy) in CODES.items() if remedy == _AGAIN), RERUN_ACT),
+    **dict.fromkeys(("B24", "B44", "B60"), TRIAGE_ACT),
+    **dict.fromkeys(("B61", "B62", "B63"), FINISH_ACT),
+    "B65": RESOLVE_ACT,
+    **dict.fromkeys(("B36", "B37", "B38", "B39"), REPAIR_ACT),
 }
 
 """The action that mends it; its form begins with the agent that is asked about first."""

@@ -95,52 +95,6 @@ def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: 
     assert "already accepted" in conducting.refused(tmp_path, "accept")
 
 
-def test_a_decision_waits_for_its_answer(tmp_path: Path) -> None:
-    cycle(tmp_path, "paused", coordination=coordination(pending_decisions=[decision()]))
-    (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy, dict(cause.given)) == (
-        "E7",
-        "decide",
-        {"decision": "DEC-001"},
-    )
-    assert cause.headline == "Decide DEC-001: Large exports (1. Stream; 2. Refuse)"
-    assert cause.evidence == ("1. Stream", "2. Refuse")
-    needs = Cycles(str(tmp_path)).refresh(NOW).needs
-    assert cause.explains == (needs[0].key,), "the same need is counted once"
-    made = decision(status="made", made_by="user", chosen_option="Stream")
-    cycle(tmp_path, coordination=coordination(pending_decisions=[made]))
-    assert codes(tmp_path) == []
-
-
-def test_a_blocker_waits_for_somebody(tmp_path: Path) -> None:
-    nobody = agents(cd=agent("waiting"))
-    cycle(tmp_path, agents=nobody, coordination=coordination(blockers=[blocker()]))
-    (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy, dict(cause.given)) == (
-        "E7",
-        "resolve",
-        {"blocker": "BLK-001"},
-    )
-    assert cause.participant == "cd"
-    cycle(tmp_path, coordination=coordination(blockers=[blocker()]))
-    assert codes(tmp_path) == [], "cd is at work"
-    asked = blocker(routed_to="ra")
-    cycle(tmp_path, agents=nobody, coordination=coordination(blockers=[asked]))
-    assert ("E7", "resolve") not in codes(tmp_path), "ra was asked"
-
-
-def test_an_agent_that_failed_is_run_again(tmp_path: Path) -> None:
-    cycle(tmp_path, agents=agents(cd=agent("failed", error="exit code 3")))
-    (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy, dict(cause.given)) == ("E7", "rerun", {"agent": "cd"})
-    assert cause.headline == "cd failed: exit code 3"
-    assert "vas is waiting for this result" in cause.evidence
-    asked = decision(agent="cd", kind="agent")
-    failed = agents(cd=agent("failed", error="exit code 3"))
-    cycle(tmp_path, "paused", agents=failed, coordination=coordination(pending_decisions=[asked]))
-    assert codes(tmp_path) == [("E7", "decide")], "a person was asked already"
-
-
 def test_the_limit_of_iterations_keeps_failing_tests_from_being_mended(tmp_path: Path) -> None:
     last = {"agents": DONE, "test_results": FAILING, "current_iteration": 5}
     cycle(tmp_path, **last)
@@ -179,14 +133,6 @@ def test_where_nothing_is_written_any_more_that_is_inferred(tmp_path: Path) -> N
     assert (cause.code, cause.certain) == ("B14", False)
     assert "marked as working: cd" in cause.evidence
     assert codes(tmp_path, now=NOW + timedelta(minutes=20)) == []
-
-
-def test_a_pause_is_told_and_wants_nobody(tmp_path: Path) -> None:
-    cycle(tmp_path, "paused", agents=agents(cd=agent("idle")))
-    (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy, cause.wanted) == ("E1", "resume", False)
-    cycle(tmp_path, agents=agents(cd=agent("idle")))
-    assert codes(tmp_path) == []
 
 
 def test_an_agent_that_waits_for_nobody_is_told_something(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Severity, Snapshot
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.collaboration import Cycles
-from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.store import Store
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state

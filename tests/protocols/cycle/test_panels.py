@@ -167,13 +167,6 @@ def test_the_tests_that_failed_are_named_by_their_suites(tmp_path: Path) -> None
     assert panel(tmp_path, "tests")[0][3] == "quoting"
 
 
-def test_an_iteration_says_what_was_asked_for(tmp_path: Path) -> None:
-    records = [{"number": 1, "completed_at": "x", "issues_found": ["slow"]},
-               {"number": 2, "extension": "Also as TSV"}]  # fmt: skip
-    cycle(tmp_path, iterations=records, current_iteration=2)
-    assert [row[3:] for row in panel(tmp_path, "iterations")] == [("", "slow"), ("Also as TSV", "")]
-
-
 def test_what_blocks_somebody_is_shown_where_only_its_file_tells_it(tmp_path: Path) -> None:
     row = {"ts": "2026-03-02T18:40:00+08:00", "agent": "cd", "type": "blocker",
            "data": {"issue": "No fixture data", "severity": "high", "impact": "x"}}  # fmt: skip

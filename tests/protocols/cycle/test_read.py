@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.fleet.member import nothing_at
-from acp_core.model import PhaseState, SourceState, Status, Verdict
+from acp_core.model import SourceState, Status
 from acp_core.protocols import registry
 from acp_core.protocols.cycle.collaboration import detect, open_cycles
 from tests.protocols.cycle.conducting import acp
@@ -24,10 +24,8 @@ from tests.protocols.cycle.making import (
     STATE,
     agent,
     agents,
-    blocker,
     coordination,
     cycle,
-    decision,
     read,
     state,
     task,
@@ -53,61 +51,7 @@ def test_a_cycle_is_found_and_an_ordinary_repository_is_not(tmp_path: Path) -> N
     assert not detect(tmp_path / "linked")
 
 
-def test_a_running_cycle_shows_who_is_at_work(tmp_path: Path) -> None:
-    snapshot = read(cycle(tmp_path))
-    assert (snapshot.status, snapshot.phase, snapshot.name) == (
-        Status.ACTIVE,
-        "cd",
-        "Export as CSV",
-    )
-    states = [phase.state for phase in snapshot.phases]
-    done, current, ahead = PhaseState.DONE, PhaseState.CURRENT, PhaseState.AHEAD
-    assert states == [done, done, current, ahead]
-    assert [turn.participant for turn in snapshot.turns] == ["cd"]
-    assert snapshot.needs == ()
-    assert snapshot.verdict is Verdict.VALID
-    pipeline = cells(tmp_path, "pipeline")
-    assert [row[2] for row in pipeline] == [
-        "no dependency",
-        "ra is done",
-        "ep is done",
-        "waits for cd",
-    ]
-
-
 FAILING = {"pass_rate": 90, "failed_tests": ["a", "b"], "total_tests": 20}
-
-
-@pytest.mark.parametrize(
-    ("derived", "words", "changed"),
-    [
-        ("ok", "completed", {}),
-        ("failures", "marked completed, but with failures", {"test_results": FAILING}),
-        ("not proven", "marked completed, but not proven", {"test_results": None}),
-        (
-            "not proven",
-            "marked completed, but not proven",
-            {"plan": {"tasks": [task("T1", "pending")]}},
-        ),
-        (
-            "undecided",
-            "marked completed, but a decision is open",
-            {"coordination": coordination(pending_decisions=[decision()])},
-        ),
-        (
-            "blocked",
-            "marked completed, but blocked",
-            {"coordination": coordination(blockers=[blocker()])},
-        ),
-    ],
-)
-def test_completed_is_a_claim_beside_which_the_verdict_stands(
-    tmp_path: Path, derived: str, words: str, changed: dict[str, object]
-) -> None:
-    snapshot = read(cycle(tmp_path, "completed", **changed))
-    assert snapshot.headline.startswith(f"{words};")
-    assert snapshot.status is Status.COMPLETED
-    assert cells(tmp_path, "cycles")[0][1:3] == ("completed", derived)
 
 
 def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
@@ -124,21 +68,6 @@ def test_of_two_sources_that_disagree_the_worse_counts(tmp_path: Path) -> None:
     snapshot = read(tmp_path)
     assert snapshot.headline.startswith("marked completed, but with failures;")
     assert {"A34", "A61"} <= {each.code for each in snapshot.findings}
-
-
-def test_tasks_of_which_the_plan_tells_otherwise_are_told(tmp_path: Path) -> None:
-    tasks = [task("T1"), task("T2", "pending")]
-    cycle(tmp_path, "completed", plan={"version": "1.0.0", "tasks": tasks})
-    write(
-        tmp_path,
-        f"{PROGRESS}/ep/plan.json",
-        {"version": "1.0.0", "tasks": [task("T1"), task("T2")]},
-    )
-    snapshot = read(tmp_path)
-    told = "1 of 2 tasks of the plan is not done, although ep/plan.json says otherwise"
-    assert told in snapshot.needs[0].text
-    found = [each.message for each in snapshot.findings if each.code == "A55"]
-    assert found == ["State and ep/plan.json differ on tasks: T2 (pending and completed)"]
 
 
 def test_runs_of_which_only_the_records_of_the_iterations_tell_are_counted(tmp_path: Path) -> None:
@@ -177,26 +106,6 @@ def test_a_folder_of_workflows_without_a_cycle_is_not_said_to_lack_them(tmp_path
     assert "it contains .workflow, but no collaboration" in told
 
 
-def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:
-    waiting = coordination(pending_decisions=[decision()], blockers=[blocker()])
-    cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")), coordination=waiting)
-    texts = [need.text for need in read(tmp_path).needs]
-    assert texts == [
-        "Decide DEC-001: Large exports (1. Stream; 2. Refuse)",
-        "Blocker BLK-001 is open: No limit",
-    ]
-    assert [row[:2] for row in cells(tmp_path, "decisions")] == [
-        ("DEC-001", "Large exports"),
-        ("1", "Stream"),
-        ("2", "Refuse"),
-    ]
-    answered = coordination(
-        pending_decisions=[decision(status="made", made_by="user", chosen_option="Refuse")],
-        blockers=[blocker(status="resolved", resolution="A limit")],
-    )
-    assert read(cycle(tmp_path, coordination=answered)).needs == ()
-
-
 def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> None:
     opened = open_cycles(str(cycle(tmp_path)))
     first = opened.refresh(NOW)
@@ -209,19 +118,6 @@ def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> 
 def test_a_cycle_that_failed_says_why(tmp_path: Path) -> None:
     cycle(tmp_path, "failed", agents=agents(cd=agent("failed", 15)), failure_reason="No disk")
     assert read(tmp_path).headline.startswith("failed (No disk);")
-
-
-def test_each_agent_says_what_it_does_or_waits_for(tmp_path: Path) -> None:
-    cycle(tmp_path)
-    assert [(n.participant, n.text, n.waited) for n in read(tmp_path).next_actions] == [
-        ("cd", "write the code and implementation.md, then report PHASE_RESULT", True),
-        ("vas", "waits for cd", False),
-    ]
-    done = {"cd": agent(at=15), "vas": agent("idle")}
-    assert read(cycle(tmp_path, agents=agents(**done))).next_actions[0].text == (
-        "can start: cd is done"
-    )
-    assert read(cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))).next_actions == ()
 
 
 def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
@@ -361,13 +257,6 @@ def test_deep_and_foreign_json_is_a_finding(tmp_path: Path) -> None:
         write(tmp_path, STATE, content)
         code = "A02" if content == "[]" else "A01"
         assert [finding.code for finding in read(tmp_path).findings] == [code]
-
-
-def test_an_empty_state_lacks_everything(tmp_path: Path) -> None:
-    write(tmp_path, STATE, "{}")
-    snapshot = read(tmp_path)
-    assert {finding.code for finding in snapshot.findings} == {"A02", "A03", "A05"}
-    assert snapshot.headline == f"the state file {ID}.json has no agents"
 
 
 def test_a_pipe_in_place_of_a_state_is_a_finding(tmp_path: Path) -> None:

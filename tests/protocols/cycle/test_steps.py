@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import state as states
 from acp_core.protocols.cycle.conduct import escalation, results, steps, verdict
 from acp_core.protocols.cycle.conduct.facts import Facts, open_questions
@@ -17,7 +18,7 @@ from acp_core.protocols.cycle.conduct.steps import Kind
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object, objects
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Value
 from acp_core.protocols.cycle.schema.state_file import Decision, decoder
-from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle.making import ID
 

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import steps
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused, changes, coordination, init, layout
+from acp_core.protocols.cycle.write import changes, coordination, init, layout
 from acp_core.protocols.cycle.write.found import parsed
 from acp_core.protocols.cycle.write.store import Store, encoded, finish
 from tests.protocols.cycle import conducting

@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.model import Status
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.collaboration import detect, open_cycles
+from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.schema import issues, plan_text
 from tests.protocols.cycle.making import (
     HOME,
@@ -20,7 +20,6 @@ from tests.protocols.cycle.making import (
     STATE,
     agent,
     agents,
-    coordination,
     cycle,
     panel,
     read,
@@ -267,19 +266,6 @@ def test_a_log_that_holds_lines_in_place_of_rows_is_read(tmp_path: Path) -> None
     assert ("user", "DEC-001 Stream") in {(e.actor, e.summary) for e in read(tmp_path).events}
 
 
-def test_a_progress_folder_without_a_state_is_a_cycle_that_lost_it(tmp_path: Path) -> None:
-    write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n")
-    assert detect(tmp_path)
-    snapshot = read(tmp_path)
-    said = f"the state file {ID}.json is missing; only its progress folder is there"
-    assert snapshot.headline == said
-    assert snapshot.status is Status.UNKNOWN
-    assert [finding.code for finding in snapshot.findings] == ["A01"]
-    assert [document.id for document in snapshot.documents] == [f"{PROGRESS}/ra/requirements.md"]
-    assert snapshot.started == datetime(2026, 3, 2, 10, tzinfo=UTC), "by its id"
-    assert panel(tmp_path, "cycles")[0] == ("no title", "no state file", "unreadable", "shown", ID)
-
-
 def test_a_state_that_vanishes_is_bridged_by_the_last_good_one(tmp_path: Path) -> None:
     opened = open_cycles(str(cycle(tmp_path)))
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n")
@@ -287,18 +273,6 @@ def test_a_state_that_vanishes_is_bridged_by_the_last_good_one(tmp_path: Path) -
     (tmp_path / STATE).unlink()
     gone = opened.refresh(NOW)
     assert (gone.phase, gone.source.state.value) == ("cd", "stale")
-
-
-def test_what_an_agent_depends_on_is_derived(tmp_path: Path) -> None:
-    cycle(tmp_path, coordination=coordination())
-    opened = open_cycles(str(tmp_path))
-    opened.refresh(NOW)
-    assert [row[2] for row in panel(tmp_path, "pipeline")] == [
-        "no dependency",
-        "ra is done",
-        "ep is done",
-        "waits for cd",
-    ]
 
 
 @pytest.mark.parametrize(

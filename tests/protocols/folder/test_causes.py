@@ -106,34 +106,12 @@ class TestTheLogOrTheStateIsBroken:
         assert found[0].code == "A1"
         assert (found[0].remedy, found[0].certain) == ("repair", True)
 
-    def test_a_line_in_the_middle_that_is_no_event(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "revising")
-        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-        (folder / "events.jsonl").write_bytes(b"".join([lines[0], b"<<<<\n", *lines[1:]]))
-        found = cause(folder, "A2")
-        assert found.remedy == "block"
-        assert "events.jsonl:2" in found.evidence[0]
-
     def test_numbers_that_stand_twice(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         entry = {"seq": 2, "from": "reader", "event": "review_submitted", "summary": "Me too."}
         with (folder / "events.jsonl").open("ab") as log:
             log.write(line_of(entry | {"at": "2026-01-02T04:00:00Z", "reply_to": 1}))
         assert cause(folder, "A3").remedy == "block"
-
-    def test_a_state_file_that_lags(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing")
-        change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
-        found = cause(folder, "A4")
-        assert found.remedy == "repair"
-        assert found.key.startswith("lagging:")
-        assert causes(folder)[0].code == "A4"
-
-    def test_a_state_file_that_cannot_be_read(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing")
-        (folder / "protocol.json").write_text('{"objective": ')
-        age(folder, "protocol.json")
-        assert cause(folder, "A5").remedy == "repair"
 
     def test_a_repair_is_no_remedy_where_nobody_takes_part(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "drafting")
@@ -212,11 +190,6 @@ class TestTheLogOrTheStateIsBroken:
         change_protocol(folder, schemaVersion=9)
         found = cause(folder, "A7")
         assert (found.wanted, found.remedy) == (False, None)
-
-    def test_a_missing_file(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing")
-        (folder / "decisions.md").unlink()
-        assert cause(folder, "A8").remedy == "repair"
 
     def test_one_that_was_acknowledged_hides_no_other_of_its_kind(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
@@ -307,12 +280,6 @@ class TestAHalfDoneTurn:
         age(folder)
         found = cause(folder, "C3")
         assert found.remedy == "review_submitted"
-
-    def test_the_proposal_changes_under_the_reviewers(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing")
-        self.touch(folder, "proposal.md", 1)
-        found = cause(folder, "C4")
-        assert (found.certain, found.wanted) == (False, False)
 
     def test_a_frozen_deliverable_changes(self, tmp_path: Path) -> None:
         folder = make_v2(tmp_path / "c", "passed")
@@ -476,21 +443,6 @@ CONCLUSION = "# Conclusion\n\n## Decision Outcome\n\n- [proceed] Build it.\n" + 
 )
 
 
-class TestAPersonIsAskedFor:
-    def test_blocked(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing", blocked="Who pays for it?")
-        found = cause(folder, "E1")
-        assert (found.remedy, found.participant) == ("continue", "reviewer")
-        assert "Who pays for it?" in found.evidence[1]
-        assert found.key == "blocked:3"
-
-    def test_blocked_and_gone_on_elsewhere(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "reviewing", blocked="Who pays for it?")
-        make_v1(tmp_path / "c-2", "drafting")
-        change_protocol(folder, continued_by={"path": "../c-2"})
-        assert codes(folder) == ["E2"]
-
-
 def test_how_long_turns_took(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "c", "revising", rounds=2)
     opened = FolderCollaboration(str(folder))
@@ -539,15 +491,6 @@ def test_a_second_blocker_does_not_hide_the_first(tmp_path: Path) -> None:
     assert "Nobody knows the budget. (and 1 more)" in found.headline
     said = [line for line in found.evidence if line.startswith("summary: ")]
     assert said == ["summary: Nobody knows the budget.", "summary: The tests are gone, too."]
-
-
-def test_a_blocked_folder_that_was_continued_names_the_new_one(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing", blocked="No budget.")
-    to = tmp_path / "next one"
-    assert acp("continue", folder, "--to", to, "--answer", "There is.").code == 0
-    found = cause(folder, "E2")
-    assert found.headline == f"it was continued in {to}" and not found.wanted
-    assert f"acp why '{to}'" in found.advice
 
 
 @pytest.mark.parametrize(

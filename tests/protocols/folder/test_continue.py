@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import documents
 from tests.protocols.folder.running import acp, append
@@ -20,11 +18,6 @@ from tests.protocols.folder.support import (
 )
 
 VALID = ["ACP validation passed"]
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
 
 
 def files(folder: Path) -> dict[str, bytes]:

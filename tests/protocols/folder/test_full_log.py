@@ -23,11 +23,6 @@ Fill = Callable[[Path, pytest.MonkeyPatch], None]
 REACHED = "events.jsonl has reached acp's limit"
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
-
-
 def last_line(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """The last line that is read is taken."""
     limits.setattr(schema, "MAX_LINES", 2)

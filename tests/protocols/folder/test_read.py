@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from acp_core.model import (
-    PhaseState,
-    Severity,
-    Snapshot,
-    Source,
-    SourceState,
-    Status,
-    Tone,
-    Verdict,
-)
+from acp_core.model import PhaseState, Severity, Snapshot, Status, Tone, Verdict
 from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.view.timeline import EventLog
 from tests.protocols.folder.support import (
     GATES,
     PRIMARY,
     START,
-    UPTO,
     age,
     change_protocol,
     edit,
@@ -49,76 +38,6 @@ def opened(folder: Path, *humans: str) -> FolderCollaboration:
 
 def shown(folder: Path, *humans: str) -> Snapshot:
     return opened(folder, *humans).refresh(NOW)
-
-
-def test_a_collaboration_under_review(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "cache-invalidation", "reviewing")
-    snapshot = shown(folder)
-    assert snapshot.key == str(folder)
-    assert (snapshot.protocol, snapshot.dialect, snapshot.name) == (
-        "folder",
-        "v1",
-        "cache-invalidation",
-    )
-    assert snapshot.objective == "Choose how the cache is invalidated"
-    assert snapshot.headline == "reviewing. Waiting for reader and reviewer."
-    assert (snapshot.status, snapshot.phase, snapshot.round) == (Status.ACTIVE, "reviewing", 1)
-    assert (snapshot.verdict, snapshot.source, snapshot.doubt) == (Verdict.VALID, Source(), "")
-    assert (snapshot.started, snapshot.changed) == (START, START + timedelta(minutes=10))
-    assert snapshot.since == snapshot.changed
-    assert [(t.participant, t.what, t.since, t.since_event) for t in snapshot.turns] == [
-        ("reader", "review the proposal", START + timedelta(minutes=10), "2"),
-        ("reviewer", "review the proposal", START + timedelta(minutes=10), "2"),
-    ]
-    assert [(p.id, p.kind, p.role, p.last_event) for p in snapshot.participants] == [
-        ("server", "unknown", "proposal owner", "2"),
-        ("reader", "unknown", "reviewer", None),
-        ("reviewer", "unknown", "reviewer", None),
-    ]
-    assert [(a.participant, a.waited) for a in snapshot.next_actions] == [
-        ("server", False),
-        ("reader", True),
-        ("reviewer", True),
-    ]
-    assert snapshot.next_actions[0].text.startswith("wait for the listed reviewer(s); do not edit")
-    assert (snapshot.findings, snapshot.needs, snapshot.notices, snapshot.recheck_at) == (
-        (),
-        (),
-        (),
-        None,
-    )
-
-
-@pytest.mark.parametrize("make", [make_v1, make_v2])
-def test_every_phase_in_its_turn(tmp_path: Path, make: Callable[..., Path]) -> None:
-    before = -1.0
-    for upto in UPTO:
-        snapshot = shown(make(tmp_path / upto, upto))
-        assert snapshot.verdict is Verdict.VALID
-        assert snapshot.progress is not None and snapshot.progress > before
-        before = snapshot.progress
-        phases = {"classified": "decision_review", "passed": "readiness_check"}
-        assert snapshot.phase == phases.get(upto, upto)
-        current = [phase.id for phase in snapshot.phases if phase.state is PhaseState.CURRENT]
-        assert current == [snapshot.phase]
-        assert all(phase.state is not PhaseState.SKIPPED for phase in snapshot.phases)
-    assert before == 1.0
-    assert (snapshot.status, snapshot.headline) == (Status.COMPLETED, "completed: proceed.")
-    assert snapshot.turns == ()
-
-
-def test_a_second_round_is_a_second_visit(tmp_path: Path) -> None:
-    snapshot = shown(make_v1(tmp_path / "run", "reviewing", rounds=2))
-    assert snapshot.headline == "reviewing, round 2. Waiting for reader and reviewer."
-    assert [phase.label for phase in snapshot.phases] == [
-        "drafting", "reviewing", "revising", "decision review", "readiness", "completed",
-    ]  # fmt: skip
-    visits = {phase.id: phase.visits for phase in snapshot.phases}
-    assert [visit.round for visit in visits["reviewing"]] == [1, 2]
-    assert visits["reviewing"][0].left == visits["revising"][0].entered
-    assert visits["reviewing"][1].left is None
-    states = {phase.id: phase.state for phase in snapshot.phases}
-    assert states["revising"] is PhaseState.AHEAD
 
 
 def test_a_blocked_collaboration_stands_where_it_stopped(tmp_path: Path) -> None:
@@ -231,17 +150,6 @@ def test_a_document_is_listed_once(tmp_path: Path) -> None:
     ids = [document.id for document in shown(folder).documents]
     assert len(set(ids)) == len(ids)
     assert ids[0] == "proposal.md"
-
-
-def test_without_protocol_json_the_rest_is_shown(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "revising")
-    (folder / "protocol.json").unlink()
-    snapshot = shown(folder)
-    assert snapshot.source == Source(SourceState.STALE, "protocol.json: missing")
-    assert "participants are taken from the log" in snapshot.doubt
-    assert [person.id for person in snapshot.participants] == ["server", "reader", "reviewer"]
-    assert (snapshot.phase, len(snapshot.events)) == ("revising", 4)
-    assert [need.action for need in snapshot.needs] == ["repair"]
 
 
 def test_deliverables_are_documents(tmp_path: Path) -> None:

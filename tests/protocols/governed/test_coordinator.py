@@ -18,11 +18,6 @@ from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def kinds(root: Path) -> list[str]:
     return [line["type"] for line in ledger(root)]
 
@@ -108,28 +103,6 @@ def test_agents_that_no_run_needs_are_said_to_be_unused(
     assert "acp ignores the agents" not in capsys.readouterr().out
 
 
-def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
-    begin(tmp_path)
-    asks(tmp_path, "auth")
-    initiative_decide.step(tmp_path, NOW)
-    run = state(tmp_path, "auth")
-    assert (run["status"], run["blocked_on"]) == ("blocked", "barrier:plan-sync")
-    assert run["pending_phase_transition"] is None
-    assert run["barrier_request"]["to"] == "implementation"
-    told = state(tmp_path)
-    assert told["workstreams"]["auth"]["status"] == "blocked:barrier"
-    assert told["barriers"]["plan-sync"]["reached_by"] == ["auth"]
-    with pytest.raises(Refused, match="gateway, web not there yet"):
-        approve(tmp_path, "plan-sync")
-    asks(tmp_path, "gateway")
-    asks(tmp_path, "web")
-    assert "its gate needs your approval" in " ".join(
-        initiative_decide.step(tmp_path, NOW).messages
-    )
-    assert state(tmp_path)["barriers"]["plan-sync"]["status"] == "reached"
-    assert kinds(tmp_path)[4:] == [*["workstream_at_barrier"] * 3, "barrier_reached"]
-
-
 def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth")
@@ -162,34 +135,6 @@ def test_the_coordinator_polls_until_all_is_over(
     assert "--every: must be at most 3600" in capsys.readouterr().err
 
 
-def test_an_approval_lets_all_cross_at_once(tmp_path: Path) -> None:
-    begin(tmp_path)
-    multi.all_ask(tmp_path)
-    done = approve(tmp_path)
-    assert not done.failed
-    record = state(tmp_path)["barriers"]["plan-sync"]
-    assert (record["status"], record["approved_by"]) == ("approved", "Ann")
-    for name in NAMES:
-        run = state(tmp_path, name)
-        assert (run["status"], run["phase"]) == ("active", "implementation")
-        assert run["barrier_approvals"] == {"plan-sync": record["approved_at"]}
-        assert run["phase_entered_at"] == record["approved_at"]
-        assert run["phase_gate_status"]["planning_done"] == "passed"
-        assert "barrier_request" not in run and run["blocked_on"] is None
-        lines = (tmp_path / name / ".agentxchain/decision-ledger.jsonl").read_text().splitlines()
-        last = json.loads(lines[-1])
-        assert (last["type"], last["by"], last["comment"]) == (
-            "gate_approved",
-            "Ann",
-            "All agreed.",
-        )
-        events = (tmp_path / name / ".agentxchain/events.jsonl").read_text().splitlines()
-        assert json.loads(events[-1])["event_type"] == "phase_entered"
-    assert kinds(tmp_path)[-2:] == ["barrier_approved", "resync"]
-    with pytest.raises(Refused, match="already approved"):
-        approve(tmp_path, "plan-sync")
-
-
 def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
@@ -198,23 +143,6 @@ def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> N
     initiative_decide.step(tmp_path, NOW)
     assert state(tmp_path, "auth")["status"] == "paused"
     assert state(tmp_path)["barriers"]["ship-sync"]["reached_by"] == []
-
-
-def test_the_last_barrier_completes_the_whole(tmp_path: Path) -> None:
-    begin(tmp_path)
-    multi.all_ask(tmp_path)
-    approve(tmp_path)
-    for name in NAMES:  # their own gates let them into the last phase
-        run = state(tmp_path, name)
-        making.write(tmp_path / name / ".agentxchain/state.json", run | {"phase": "verification"})
-    multi.all_ask(tmp_path)
-    done = approve(tmp_path, "ship-sync")
-    assert "the initiative is completed" in done.messages
-    assert state(tmp_path)["status"] == "completed"
-    assert {state(tmp_path, name)["status"] for name in NAMES} == {"completed"}
-    assert state(tmp_path)["workstreams"]["web"]["status"] == "completed"
-    assert kinds(tmp_path)[-1] == "super_run_completed"
-    assert initiative_decide.step(tmp_path, NOW).messages == ("nothing new",)
 
 
 def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
@@ -240,21 +168,6 @@ def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
     asks(tmp_path, "gateway")
     assert not approve(tmp_path).failed
     assert state(tmp_path, "gateway")["phase"] == "implementation"
-
-
-def test_a_crossed_barrier_blocks_the_initiative(tmp_path: Path) -> None:
-    begin(tmp_path)
-    before = state(tmp_path, "web")
-    making.write(tmp_path / "web/.agentxchain/state.json", before | {"phase": "implementation"})
-    initiative_decide.step(tmp_path, NOW)
-    assert state(tmp_path)["status"] == "blocked:barrier_crossed"
-    for name in ("auth", "gateway"):
-        asks(tmp_path, name)
-    with pytest.raises(Refused, match="crossed the unapproved"):
-        approve(tmp_path)
-    making.write(tmp_path / "web/.agentxchain/state.json", before)
-    initiative_decide.step(tmp_path, NOW)
-    assert state(tmp_path)["status"] == "active"
 
 
 def test_a_failed_workstream_is_noted_once_and_when_it_is_well_again(tmp_path: Path) -> None:

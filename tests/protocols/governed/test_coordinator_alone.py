@@ -22,11 +22,6 @@ from tests.protocols.governed.test_engine_dashboard import dashboard, opened, re
 from tests.tui.screen import screen_lines
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 class Person:
     """Somebody at the dashboard, who has nothing but keys."""
 

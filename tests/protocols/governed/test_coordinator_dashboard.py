@@ -15,11 +15,6 @@ from tests.protocols.governed.test_engine_dashboard import act, dashboard, opene
 from tests.tui.screen import screen_lines
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 @pytest.mark.slow
 async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
     root = begin(tmp_path / "house")

@@ -17,11 +17,6 @@ from tests.protocols.governed.killing import killed_at
 from tests.protocols.governed.multi import NOW, approve, begin, ledger, state
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def phases(root: Path, names: tuple[str, ...]) -> set[str]:
     return {state(root, name)["phase"] for name in names}
 

@@ -20,11 +20,6 @@ echo "$AGENTXCHAIN_EVENT $AGENTXCHAIN_RUN_ID $AGENTXCHAIN_PHASE token=sk-ant-api
 """
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def script(root: Path, name: str, body: str = HOOK) -> str:
     path = root / "coordinator-hooks" / name
     path.parent.mkdir(parents=True, exist_ok=True)

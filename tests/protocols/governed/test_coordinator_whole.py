@@ -14,11 +14,6 @@ from tests.protocols.governed.multi import NAMES, ledger, state
 YES = ("--as", "olga", "--yes")
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def ok(*words: str) -> str:
     """Run ``acp governed`` in a process of its own; it must succeed."""
     done = playing.acp(*words)

@@ -268,15 +268,6 @@ def test_a_rejected_gate_tells_the_next_agent_what_is_missing(tmp_path: Path) ->
     assert "No switch is planned." in context.read_text(encoding="utf-8")
 
 
-def test_a_turn_that_needs_a_human_blocks_until_it_is_resolved(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp", pm="asks")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
-    assert state(root)["blocked_on"] == "human:Which lamp?"
-    assert governed(["unblock", str(root), "--comment", "The green one", *YES]) == 0
-    assert state(root)["status"] == "active"
-
-
 def test_a_program_that_comes_to_nothing_can_be_started_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

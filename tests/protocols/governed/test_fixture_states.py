@@ -293,27 +293,6 @@ def test_where_it_stands_is_read_and_what_holds_it_is_named(name: str, tmp_path:
     assert stuck == place.stuck
 
 
-NINE = {
-    "a shared human gate that nothing asks for": "D5:BARRIER_NO_GATE",
-    "a workstream whose state is corrupt": "A3:CHILD_STATE",
-    "a barrier that counts a blocked workstream as done": "D4:BARRIER_FALSE",
-    "a barrier half satisfied with no work left": "D6:BARRIER_STUCK",
-    "a turn that was assigned and never dispatched": "B2:TURN_NO_BUNDLE",
-    "a run blocked by a turn that nobody took": "B1:TURN_GHOST",
-    "a request that was dropped silently": "D2:REQUEST_DROPPED",
-    "an initiative that is completed before its runs": "D3:COMPLETED_EARLY",
-}
-"""Where the existing program itself says nothing of it: which cause tells."""
-
-
-@pytest.mark.parametrize("name", list(NINE))
-def test_what_no_file_tells_of_is_a_cause(name: str, tmp_path: Path) -> None:
-    test_stuck.STORIES[name].stuck(tmp_path / "stuck")
-    test_stuck.STORIES[name].sound(tmp_path / "sound")
-    assert NINE[name] in looked(tmp_path / "stuck")[1]
-    assert NINE[name] not in looked(tmp_path / "sound")[1]
-
-
 def test_context_that_tells_agents_nothing_is_a_cause_while_they_work(tmp_path: Path) -> None:
     test_stuck.context(EMPTY)(tmp_path / "stuck")
     test_stuck.context("DEC-001 One lamp.")(tmp_path / "sound")

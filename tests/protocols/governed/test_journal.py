@@ -60,12 +60,6 @@ def commit(root: Path) -> None:
         held.commit("accept a turn", wanted(root))
 
 
-def test_all_files_are_written_and_no_journal_stays(tmp_path: Path) -> None:
-    commit(make(tmp_path))
-    assert stand(tmp_path) == AFTER
-    assert own_writes.interrupted(tmp_path) is None
-
-
 @pytest.mark.slow
 def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: Path) -> None:
     number, seen = 1, set()
@@ -113,34 +107,6 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> N
     assert stand(tmp_path) == BEFORE | {"bundle": b"in the way"}
 
 
-def test_a_file_that_somebody_changed_in_between_takes_everything_back(tmp_path: Path) -> None:
-    make(tmp_path)
-    number = 1
-    while not (found := own_writes.interrupted(tmp_path)) or found.done:
-        killed_at(number, tmp_path, lambda: commit(tmp_path))
-        number += 1
-        assert number < 20
-    (tmp_path / "staged.json").write_bytes(b"somebody else")
-    with journal.held(tmp_path) as held:
-        assert held.recovered and not held.recovered.completed
-        assert "staged.json was changed" in held.recovered.reason
-    assert stand(tmp_path) == BEFORE | {"staged.json": b"somebody else"}
-
-
-def test_a_line_of_somebody_else_is_kept(tmp_path: Path) -> None:
-    make(tmp_path)
-    number = 1
-    while not (found := own_writes.interrupted(tmp_path)) or found.done:
-        killed_at(number, tmp_path, lambda: commit(tmp_path))
-        number += 1
-    with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
-        log.write(b'{"other": 1}\n')
-    with journal.held(tmp_path):
-        pass
-    held = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
-    assert held == b'{"n": 1}\n{"other": 1}\n' + LINE
-
-
 def interrupt(root: Path, done: int) -> None:
     """Leave a writing of which so many files are written."""
     number = 1
@@ -158,19 +124,6 @@ def test_a_log_that_somebody_shortened_in_between_takes_everything_back(tmp_path
         assert held.recovered and not held.recovered.completed
         assert "was shortened" in held.recovered.reason
     assert stand(tmp_path) == BEFORE | {".agentxchain/ledger.jsonl": b""}
-
-
-def test_nothing_is_cut_off_behind_which_somebody_wrote(tmp_path: Path) -> None:
-    """It can be neither completed nor taken back: everything stays, and what to do is said."""
-    interrupt(make(tmp_path), 2)
-    with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
-        log.write(b'{"other": 1}\n')
-    (tmp_path / "staged.json").write_bytes(b"somebody else")
-    with pytest.raises(Refused, match="written to by another program"), journal.held(tmp_path):
-        pass
-    ledger = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
-    assert ledger == b'{"n": 1}\n' + LINE + b'{"other": 1}\n'
-    assert own_writes.interrupted(tmp_path)
 
 
 def test_a_torn_last_line_gets_its_newline_first(tmp_path: Path) -> None:

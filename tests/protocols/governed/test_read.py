@@ -27,11 +27,6 @@ PENDING = {
         "requested_by_turn": making.TURN,
     },
 }
-AT_BARRIER = {
-    "status": "blocked",
-    "blocked_on": "barrier:plan-sync",
-    "blocked_reason": {"category": "barrier", "recovery": {"detail": "waits at plan-sync"}},
-}
 
 
 def seen(root: Path, now: datetime = NOW) -> model.Snapshot:
@@ -57,26 +52,6 @@ def test_an_ordinary_project_is_no_run(tmp_path: Path) -> None:
     assert detect(tmp_path)  # a damaged run is a run
 
 
-def test_you_are_waited_for_at_a_gate_and_see_its_evidence(tmp_path: Path) -> None:
-    making.make_run(tmp_path, of_state=making.state(**PENDING), history=(making.accepted(),))
-    (tmp_path / ".planning").mkdir()
-    (tmp_path / ".planning/PM_SIGNOFF.md").write_text("# Signoff\n\nApproved: NO\n")
-    snapshot = seen(tmp_path)
-    assert [turn.participant for turn in snapshot.turns] == ["you"]
-    assert [need.code for need in snapshot.needs] == ["GATE"]
-    evidence = {row.cells[0]: row.cells[1] for row in rows(snapshot, "gate")}
-    assert evidence["gate"] == "planning_done"
-    assert evidence["requested by"] == f"pm {making.TURN}"
-    assert evidence["open objections"] == "OBJ-001"
-    assert [(gate.met, gate.document) for gate in snapshot.gates] == [
-        (False, ".planning/PM_SIGNOFF.md"),
-        (False, None),
-    ]
-    (tmp_path / ".planning/PM_SIGNOFF.md").write_text("# Signoff\n\nApproved: YES\n")
-    assert seen(tmp_path).gates[0].met
-    assert [phase.state.value for phase in snapshot.phases] == ["current", "ahead", "ahead"]
-
-
 def test_what_is_written_while_it_is_read_contradicts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,19 +71,6 @@ def test_what_is_written_while_it_is_read_contradicts_nothing(
     assert reads.count(tmp_path / schema.HISTORY) == 2, "it was read again, once"
     assert "ACCEPTED_ACTIVE" not in codes(snapshot)
     assert "turn_accepted" in {event.kind for event in snapshot.events}
-
-
-def test_an_objection_stands_where_its_latest_mention_left_it(tmp_path: Path) -> None:
-    resolved = making.result()["objections"][0] | {"status": "resolved"}
-    other = {"id": "OBJ-002", "severity": "low", "statement": "Dim.", "status": "escalated"}
-    later = making.accepted(turn_id="turn_2", role="dev", objections=[resolved, other])
-    making.make_run(tmp_path, history=(making.accepted(), later))
-    told = {row.cells[0]: (row.cells[2], row.cells[4], row.cells[6], row.checked)
-            for row in rows(seen(tmp_path), "objections")}  # fmt: skip
-    assert told == {
-        "OBJ-001": ("resolved", "pm", "dev", True),
-        "OBJ-002": ("escalated", "dev", "dev", False),
-    }
 
 
 def test_a_turn_is_waited_for_until_its_result_is_staged_then_you_are(tmp_path: Path) -> None:
@@ -133,45 +95,6 @@ def test_a_turn_is_waited_for_until_its_result_is_staged_then_you_are(tmp_path: 
     assert [need.code for need in after.needs] == ["STAGED"]
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [("conflicted", "TURN_CONFLICTED"), ("failed_start", "TURN_GHOST"), ("stalled", "TURN_GHOST"),
-     ("failed_acceptance", "TURN_FAILED")],
-)  # fmt: skip
-def test_a_turn_that_needs_you_is_named(tmp_path: Path, status: str, code: str) -> None:
-    turns = {making.TURN: making.turn(status=status)}
-    making.make_run(tmp_path, of_state=making.state(active_turns=turns))
-    snapshot = seen(tmp_path)
-    assert codes(snapshot) == {code}
-    assert snapshot.turns[0].participant == "you"
-
-
-def test_a_turn_without_its_bundle_is_named(tmp_path: Path) -> None:
-    making.make_run(tmp_path)
-    turns = {making.TURN: making.turn(status="assigned")}
-    making.write(tmp_path / ".agentxchain/state.json", making.state(active_turns=turns))
-    assert codes(seen(tmp_path)) == {"TURN_NO_BUNDLE"}
-
-
-def test_a_blocked_run_says_by_what_and_what_to_do(tmp_path: Path) -> None:
-    reason = {"category": "needs_human", "blocked_at": making.AT,
-              "recovery": {"recovery_action": "Buy a bulb.", "detail": "no bulb"}}  # fmt: skip
-    blocked = making.state(status="blocked", blocked_on="human:bulb", blocked_reason=reason)
-    making.make_run(tmp_path, of_state=blocked)
-    snapshot = seen(tmp_path)
-    assert snapshot.status is model.Status.BLOCKED
-    assert snapshot.turns[0].what == "buy a bulb."
-    assert "no bulb" in snapshot.needs[0].text
-
-
-def test_a_gate_that_is_not_met_and_a_dropped_request_are_named(tmp_path: Path) -> None:
-    failure = {"gate_id": "planning_done", "phase": "planning", "reasons": ["No signoff."]}
-    making.make_run(tmp_path, of_state=making.state(last_gate_failure=failure))
-    event = {"event_type": "gate_transition_request_auto_stripped", "timestamp": making.AT}
-    making.write_lines(tmp_path / ".agentxchain/events.jsonl", event)
-    assert codes(seen(tmp_path)) == {"GATE_FAILED", "REQUEST_DROPPED"}
-
-
 def test_paths_that_lead_out_are_never_read(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("Approved: YES")
     root = making.make_run(tmp_path / "run")
@@ -184,45 +107,6 @@ def test_paths_that_lead_out_are_never_read(tmp_path: Path) -> None:
     making.write(tmp_path / "house/agentxchain-multi.json", streams)
     outside = seen(tmp_path / "house")
     assert "PATH" in codes(outside) and not outside.parts
-
-
-def test_a_barrier_waits_for_the_last_then_for_you(tmp_path: Path) -> None:
-    at_work = making.state(active_turns={making.TURN: making.turn()})
-    making.make_initiative(tmp_path, hall=making.state(**AT_BARRIER), attic=at_work)
-    snapshot = seen(tmp_path)
-    assert [(turn.participant, turn.what) for turn in snapshot.turns] == [
-        ("attic", "take its turn and stage the result")
-    ]
-    assert [(row.cells[0], row.cells[1]) for row in rows(snapshot, "board")] == [
-        ("planning", ""), ("attic", "active, behind"), ("═ plan-sync", "1 of 2 there"),
-        ("hall", "blocked (barrier)"), ("implementation", ""), ("verification", ""),
-    ]  # fmt: skip
-    both = making.state(**AT_BARRIER)
-    making.make_initiative(tmp_path, "reached", hall=both, attic=both)
-    reached = seen(tmp_path)
-    assert reached.turns[0].participant == "you"
-    assert [need.code for need in reached.needs] == ["GATE"]
-    assert reached.parts == (str(tmp_path / "hall"), str(tmp_path / "attic"))
-
-
-def test_a_crossed_barrier_and_an_unreadable_workstream_are_named(tmp_path: Path) -> None:
-    ahead = making.state(phase="implementation")
-    making.make_initiative(tmp_path, hall=ahead, attic=making.state())
-    (tmp_path / "attic/.agentxchain/state.json").write_text('{"run_id": "ru')
-    snapshot = seen(tmp_path)
-    assert codes(snapshot) == {"BARRIER_CROSSED", "CHILD_STATE"}
-    assert ("you", "repair the state of attic") in [(t.participant, t.what) for t in snapshot.turns]
-
-
-def test_the_existing_layout_is_read_and_its_dead_end_is_named(tmp_path: Path) -> None:
-    making.make_existing(tmp_path, "shared_human_gate", hall=making.state(), attic=making.state())
-    snapshot = seen(tmp_path)
-    assert codes(snapshot) == {"BARRIER_NO_GATE"}
-    assert "no step is left" in snapshot.turns[0].what
-    home = tmp_path / ".agentxchain/multirepo"
-    told = {"status": "completed", "phase": "planning"}
-    making.write(home / "state.json", told)
-    assert codes(seen(tmp_path)) == {"COMPLETED_EARLY"}
 
 
 def test_a_repository_that_ended_or_stopped_by_itself_is_named(tmp_path: Path) -> None:
@@ -251,13 +135,6 @@ def test_a_repository_that_stands_as_the_coordinator_knows_is_not(tmp_path: Path
     over = making.state(status="completed", phase="verification")
     making.write(tmp_path / "repos/hall/.agentxchain/state.json", over)
     assert codes(seen(tmp_path)) == set(), "runs are completed first in the last phase"
-
-
-def test_text_from_the_files_is_safe_to_show(tmp_path: Path) -> None:
-    summary = "red\x1b[31m\nalert\u202e"
-    making.make_run(tmp_path, history=(making.accepted(summary=summary),))
-    shown = [event.summary for event in seen(tmp_path).events]
-    assert not any("\x1b" in text or "\n" in text or "\u202e" in text for text in shown)
 
 
 values = st.recursive(

@@ -104,21 +104,6 @@ def test_every_wait_is_somebodys_turn_and_ends_with_an_event(tmp_path: Path) -> 
     assert all(since in known and (event is None or event in known) for since, event in named)
 
 
-def test_counts_of_a_run(tmp_path: Path) -> None:
-    counts = {count.what: count.value for count in opened(tmp_path, *EVENTS).story().counts}
-    assert counts == {
-        "accepted turns": 1, "rejected turns": 1, "gates approved": 1, "gates rejected": 0,
-        "gates not met": 0, "decisions": 2, "objections": 2, "open objections": 1, "blocks": 1,
-    }  # fmt: skip
-
-
-def test_a_phase_lasts_until_the_next_is_entered(tmp_path: Path) -> None:
-    first, second, third = opened(tmp_path, *EVENTS).refresh(NOW).phases
-    assert first.visits[0].left == second.visits[0].entered == datetime(2026, 3, 1, 10, 50, tzinfo=UTC)  # fmt: skip
-    assert second.visits[0].left is None
-    assert third.visits == ()
-
-
 def test_nobody_is_waited_for_at_a_barrier_nor_after_the_end(tmp_path: Path) -> None:
     barrier = (*EVENTS[:5], event(20, "run_blocked", blocked_on="barrier:plan-sync"))
     waits = opened(

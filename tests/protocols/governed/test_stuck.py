@@ -168,6 +168,9 @@ STORIES = {
     "a turn that was rejected and not given out again": Story(
         "TURN_RETRY", run(turns(status="retrying")), run(turns(status="dispatched")), "step",
     ),
+    "a turn whose program stalled": Story(
+        "TURN_GHOST", run(turns(status="stalled")), run(turns(status="dispatched")),
+    ),
     "a turn whose last attempt failed, in a run that is active": Story(
         "TURN_HELD", run(turns(status="failed")), run(turns(status="running")), "reject_turn",
     ),
@@ -212,11 +215,3 @@ def test_what_keeps_it_from_going_on_is_named_and_only_then(name: str, tmp_path:
     if story.remedy:
         assert stuck[story.code] == story.remedy
     assert story.code not in found(tmp_path / "sound")
-
-
-def test_context_documents_that_tell_nothing_are_found(tmp_path: Path) -> None:
-    context("[object Object]")(tmp_path / "stuck")
-    context("DEC-001 One lamp.")(tmp_path / "sound")
-    for place, expected in (("stuck", True), ("sound", False)):
-        snapshot = open_folder(str(tmp_path / place)).refresh(NOW)
-        assert ("CONTEXT_EMPTY" in {f.code for f in snapshot.findings}) is expected

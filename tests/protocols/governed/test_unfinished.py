@@ -27,11 +27,6 @@ PREPARED = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
-
-
 def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
     """A run with a turn under way, and a note that was left."""
     making.make_run(root, of_state=making.state(active_turns={making.TURN: making.turn()}))
@@ -44,22 +39,6 @@ def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
     snapshot = opened.refresh(now)
     found = opened.causes(Case(snapshot, Clock(now)))
     return [cause for cause in found if cause.remedy == "set_aside"]
-
-
-def test_a_note_that_is_left_is_a_finding_and_a_cause(tmp_path: Path) -> None:
-    left(tmp_path)
-    [cause] = causes(tmp_path)
-    assert cause.code == "A6" and cause.root and cause.wanted
-    said = "The agentxchain program did not finish “accept turn” (turn_00000000000000aa)"
-    assert cause.headline == said
-    assert cause.evidence == (
-        f"{NOTE} exists with state prepared",
-        f"the history does not record {making.TURN}: its result may exist only in that file",
-    )
-    snapshot = open_folder(str(tmp_path)).refresh(NOW)
-    [finding] = [each for each in snapshot.findings if each.code == "TRANSACTION"]
-    assert finding.document == NOTE and "set it aside (a copy is kept)" in finding.remedy
-    assert snapshot.document(NOTE) is not None, "it can be looked at"
 
 
 def test_it_shows_when_it_comes_and_goes(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values, completed, require
 from acp_core.protocols.kit.wording import DIFFERENCE, difference
 from acp_core.protocols.wire.acts import table
-from acp_core.protocols.workspaces.actions.table import COMMANDS
+from acp_core.protocols.workspaces.acts.table import COMMANDS
 from tests.hygiene.sources import PROTOCOLS, protocol_names
 
 TEXTS = st.text("ab-= '\"é", max_size=6).filter(lambda text: text != "--")  # see below

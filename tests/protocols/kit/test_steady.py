@@ -16,7 +16,7 @@ from acp_core.protocols.cycle.actions.table import COMMANDS as CYCLE
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.read import scan as cycle_scan
 from acp_core.protocols.kit.consistent_read import READINGS, steadily
-from acp_core.protocols.workspaces.actions.table import COMMANDS as WORKSPACES
+from acp_core.protocols.workspaces.acts.table import COMMANDS as WORKSPACES
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.read import scan as workspaces_scan
 from tests.golden.states import all_states

@@ -9,11 +9,14 @@ import signal
 import threading
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 
+from acp_core.model import Outcome, Snapshot
+from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.wire.conduct.agent import Agent, Config
 from acp_core.protocols.wire.serving.process import bind, listening, open_agent
 from tests.support import forked
@@ -195,3 +198,23 @@ def refused(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
     assert content["error"] == content["message"] != ""
     assert response.headers["content-type"] == "application/json; charset=utf-8"
     return content
+
+
+def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
+    """POST JSON to an agent that must take it; what it answers."""
+    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
+    assert response.is_success, response.text
+    return response.json()
+
+
+def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
+    """The cells of a panel."""
+    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
+
+
+def do(agent: Collaboration, name: str, **inputs: object) -> Outcome:
+    """Perform an action that is offered now, and is not refused beforehand."""
+    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
+    given = action.inputs(**inputs)
+    assert not action.preview(given).refused
+    return action.perform(given)

@@ -7,7 +7,6 @@ import os
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -23,7 +22,7 @@ from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.bridge.serving import Asked, carry_out
 from acp_core.protocols.wire.collaboration import RemoteAgent
 from tests.loops import support as loops
-from tests.protocols.wire.support import PATIENCE, ROOT, until
+from tests.protocols.wire.support import PATIENCE, ROOT, do, until
 from tests.protocols.wire.test_bridge import Bridge, propose
 from tests.support import forked
 
@@ -87,9 +86,7 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
                 agent.action("continue", datetime.now(UTC))
             with pytest.raises(Refused, match="allows reading and these actions: block, continue"):
                 agent.action("append", datetime.now(UTC))
-            assert (
-                done(agent, "block", reason="Wait for the \x1b[31mboss").state is OutcomeState.DONE
-            )
+            assert do(agent, "block", reason="Wait for the \x1b[31mboss").state is OutcomeState.DONE
             until(lambda: "blocked" in look(agent).events[-1].kind, "the event")
             with pytest.raises(KeyError):
                 agent.load("no-such.md")
@@ -191,13 +188,6 @@ def test_what_a_person_notes_for_themselves_is_not_there_for_others(tmp_path: Pa
             await watched.close()
 
     asyncio.run(look())
-
-
-def done(agent: RemoteAgent, name: str, **inputs: Any) -> Any:
-    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
-    given = action.inputs(**inputs)
-    assert not action.preview(given).refused
-    return action.perform(given)
 
 
 def test_who_has_the_link_of_a_bridge_sees_no_tokens_of_others(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.screens.card import CardScreen
-from tests.protocols.wire.support import Process, acp, until
-from tests.protocols.wire.test_remote import OPTIONS, post
+from tests.protocols.wire.support import Process, acp, post, until
+from tests.protocols.wire.test_remote import OPTIONS
 from tests.tui import stage
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen

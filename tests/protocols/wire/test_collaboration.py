@@ -25,7 +25,7 @@ from acp_core.protocols.wire.rules import RULES
 from acp_core.protocols.wire.write.database import connect
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.panel_view import items
-from tests.protocols.wire.support import OWNER, Process, until
+from tests.protocols.wire.support import OWNER, Process, do, panel, post, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
@@ -38,12 +38,6 @@ def two() -> Iterator[tuple[Process, Process]]:
         yield a, b
 
 
-def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
-    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
-    assert response.is_success, response.text
-    return response.json()
-
-
 def get(agent: Process, path: str) -> Any:
     return httpx.get(f"{agent.url}{path}", trust_env=False, auth=OWNER).json()
 
@@ -54,17 +48,6 @@ def opened(name: str) -> AgentFolder:
 
 def look(agent: AgentFolder, after: float = 0.0) -> Snapshot:
     return agent.refresh(datetime.now(UTC) + timedelta(seconds=after))
-
-
-def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
-    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
-
-
-def do(agent: AgentFolder, name: str, **inputs: object) -> Any:
-    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
-    given = action.inputs(**inputs)
-    assert not action.preview(given).refused
-    return action.perform(given)
 
 
 def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process]) -> None:
@@ -115,56 +98,6 @@ def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process])
     assert (refusal.state, "own link" in refusal.sentence) == (OutcomeState.REFUSED, True)
     for one in (here, there):
         one.close()
-
-
-def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process]) -> None:
-    a, b = two
-    here = opened("A")
-    task = post(a, "/tasks", {"text": "slow", "delegate": True})["id"]
-    until(
-        lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False, auth=OWNER).is_success,
-        "arrival",
-    )
-    b.kill()
-    until(lambda: panel(look(here), "peers")[0][2] == "away", "the end of the connection")
-    for n in range(2):
-        post(a, "/message:send", {"text": f"{n}"})
-
-    def causes(hours: float) -> dict[str, str]:
-        snapshot = look(here, hours * 3600)
-        case = Case(snapshot, Clock(snapshot.as_of))
-        return {cause.code: cause.headline for cause in here.causes(case)}
-
-    assert causes(0) == {}
-    later = causes(1)
-    assert later["wire-peer-away"] == "2 messages wait for B, which is away"
-    assert task in later["wire-task-still"]
-    a.kill()
-    stopped = look(here, 2 * 3600)
-    assert (stopped.status, stopped.phase) == (Status.BLOCKED, "stopped")
-    assert stopped.headline == "the agent is not running"
-    assert causes(3)["wire-stopped"] == (
-        "2 messages and 1 open task wait until the agent runs again"
-    )
-    assert list(here.actions(datetime.now(UTC))) == []
-    here.close()
-
-
-def test_a_wrong_signature_is_seen() -> None:
-    with Process("A", *OPTIONS, "--secret", "s") as a:
-        body = {
-            "role": "user",
-            "parts": [{"type": "text", "content": "x"}],
-            "from": "Eve",
-            "sig": "00",
-        }
-        post(a, "/message:send", body)
-        here = opened("A")
-        snapshot = look(here)
-        assert snapshot.events[0].problem == "the shared secret's signature is wrong"
-        (cause,) = here.causes(Case(snapshot, Clock(snapshot.as_of)))
-        assert (cause.code, cause.event) == ("wire-signature", snapshot.events[0].id)
-        here.close()
 
 
 @pytest.mark.parametrize(

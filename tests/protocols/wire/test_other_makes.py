@@ -18,8 +18,8 @@ from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import session
 from acp_core.protocols.wire.schema import shapes
 from tests.protocols.wire.others import First, Newest, running
-from tests.protocols.wire.support import until
-from tests.protocols.wire.test_remote import do, look, opened, panel
+from tests.protocols.wire.support import do, panel, until
+from tests.protocols.wire.test_remote import look, opened
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.history.past import Past, Then
-from acp_core.model import Snapshot, Status
+from acp_core.model import Status
 from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.wire import PROTOCOL
 from acp_core.protocols.wire.collaboration import open_agent
@@ -19,6 +19,7 @@ from acp_core.protocols.wire.schema.basics import Json
 from acp_core.protocols.wire.write import records
 from acp_core.protocols.wire.write.database import Tx, connect
 from tests.cli.support import Acp
+from tests.protocols.wire.support import panel
 
 START = datetime(2026, 3, 21, 7, 0, tzinfo=UTC)
 
@@ -100,10 +101,6 @@ def past(folder: Path) -> Past:
     return Past(DiscoveredCollaboration(str(folder), PROTOCOL), datetime.now(UTC))
 
 
-def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
-    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
-
-
 def moments(folder: Path) -> list[Then]:
     opened = past(folder)
     try:
@@ -151,28 +148,6 @@ def test_what_the_log_does_not_tell_is_said_to_be_unknown(agent: Path) -> None:
         assert (between.phase, between.status) == ("not known", Status.UNKNOWN)
     finally:
         opened.close()
-
-
-def test_who_was_waited_for_and_how_much_was_said_is_told(agent: Path) -> None:
-    here = open_agent(str(agent))
-    here.refresh(datetime.now(UTC))
-    told = here.story()
-    here.close()
-    turns = [
-        (turn.participant, turn.since_event, turn.event, turn.kind, turn.ended)
-        for turn in told.turns
-    ]
-    assert [turn[:4] for turn in turns] == [
-        ("A", "3", "5", "task input_required"),
-        ("B", "5", "6", "task working"),
-        ("A", "6", "8", "task completed"),
-    ]
-    assert turns[2][4] == START + timedelta(minutes=12)
-    counts = {count.what: count.value for count in told.counts}
-    assert counts == {
-        "messages sent": 1, "messages that arrived": 1, "messages wrongly signed": 0,
-        "tasks": 1, "tasks completed": 1,
-    }  # fmt: skip
 
 
 def test_a_canceled_task_ends_the_turn_without_an_event(tmp_path: Path) -> None:

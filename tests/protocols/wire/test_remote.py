@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -27,7 +26,7 @@ from acp_core.protocols.locations import BadLocation
 from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
 from acp_core.protocols.wire.read.known import recording_folder
-from tests.protocols.wire.support import OWNER, ROOT, Process, until
+from tests.protocols.wire.support import OWNER, ROOT, Process, do, panel, post, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
@@ -49,12 +48,6 @@ def two() -> Iterator[tuple[Process, Process]]:
         yield a, b
 
 
-def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
-    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
-    assert response.is_success, response.text
-    return response.json()
-
-
 @contextlib.contextmanager
 def opened(location: str) -> Iterator[RemoteAgent]:
     agent = RemoteAgent(locations.resolve(location))
@@ -66,17 +59,6 @@ def opened(location: str) -> Iterator[RemoteAgent]:
 
 def look(agent: RemoteAgent, after: float = 0.0) -> Snapshot:
     return agent.refresh(datetime.now(UTC) + timedelta(seconds=after))
-
-
-def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
-    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
-
-
-def do(agent: RemoteAgent, name: str, **inputs: object) -> Any:
-    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
-    given = action.inputs(**inputs)
-    assert not action.preview(given).refused
-    return action.perform(given)
 
 
 def test_all_that_an_agent_does_is_seen_and_steered_from_elsewhere(
@@ -305,27 +287,3 @@ def test_what_is_known_survives_a_line_that_was_cut_short(two: tuple[Process, Pr
     with opened(a.url) as again:
         assert len(look(again).events) == count
     assert file.read_bytes().endswith(b"\n")
-
-
-def test_causes_are_told_of_agents_elsewhere(two: tuple[Process, Process]) -> None:
-    a, b = two
-    with opened(a.url) as here:
-        b.kill()
-        until(lambda: panel(look(here), "peers")[0][2] == "away", "the end of the connection")
-        task = post(a, "/tasks", {"text": "slow", "delegate": True, "peer_id": "peer_001"})["id"]
-        until(lambda: panel(look(here), "peers")[0][6] != "-", "the queue")
-        until(lambda: panel(look(here), "tasks"), "the task")
-
-        def causes(hours: float) -> dict[str, str]:
-            snapshot = look(here)
-            at = snapshot.as_of + timedelta(hours=hours)
-            return {each.code: each.headline for each in here.causes(Case(snapshot, Clock(at)))}
-
-        assert causes(0) == {}
-        later = causes(1)
-        assert later["wire-peer-away"].endswith("for B, which is away")
-        assert task in later["wire-task-still"]
-        a.kill()
-        until(lambda: look(here).phase == "unreachable", "its end")
-        assert causes(0) == {}
-        assert causes(1).keys() == {"wire-unreachable"}  # of the rest nothing is known any more

@@ -20,8 +20,8 @@ from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
-from tests.protocols.wire.support import OWNER, Process
-from tests.protocols.wire.test_remote import OPTIONS, free, panel, post
+from tests.protocols.wire.support import OWNER, Process, panel, post
+from tests.protocols.wire.test_remote import OPTIONS, free
 from tests.tui.cards import open_card
 from tests.tui.stage import screen_text, until
 

@@ -18,8 +18,8 @@ from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network import client as network_client
 from acp_core.protocols.wire.read import known, session
 from tests.protocols.wire.rogue import HOSTILE, Rogue, begin, event, plain, reply, rogue, told
-from tests.protocols.wire.support import until
-from tests.protocols.wire.test_remote import look, opened, panel
+from tests.protocols.wire.support import panel, until
+from tests.protocols.wire.test_remote import look, opened
 
 ODD: list[Any] = [
     [], "x", 7, None, True, {"a": [[[]]]}, {"peers": 5, "tasks": "x", "server_seq": "y"},

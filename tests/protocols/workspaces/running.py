@@ -11,7 +11,7 @@ from typing import Any
 
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.actions.table import COMMANDS
+from acp_core.protocols.workspaces.acts.table import COMMANDS
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.workspaces import scripted
 

@@ -12,7 +12,7 @@ from acp_core.model import OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.schema import Run
-from acp_core.protocols.workspaces.write.adding import free_name
+from acp_core.protocols.workspaces.write.setup import free_name
 from tests.protocols.workspaces import making
 from tests.protocols.workspaces.running import acp, begun, entries, now, prepare, program, states
 

@@ -17,7 +17,7 @@ from acp_core.model import Cause
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.actions.offered import actions
+from acp_core.protocols.workspaces.acts.binding import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.protocols.workspaces.making import (
     NOW,
@@ -242,13 +242,6 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
     triage = next(each for each in offered(opened, seen) if each.name == "triage")
     done = triage.perform(triage.inputs(agent="ann", decision="accept", reason="enough"))
     assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."
-
-
-def test_what_is_next_is_said_when_no_conflict_is_open(tmp_path: Path) -> None:
-    resolved(run(tmp_path))
-    (found,) = causes(tmp_path)
-    assert found.headline == "No open conflicts: ready to synthesise"
-    assert found.advice == "let a program write the draft, or write it yourself"
 
 
 def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.collaboration import open_workspaces
-from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT
 from tests.agents.support import end_what_runs, is_gone, wait_for
 from tests.protocols.workspaces.running import acp, begun, prepare, program, states
 
@@ -55,7 +55,7 @@ def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_on
     wait_for(lambda: open_workspaces(str(root)).refresh(utc_now()).obstacles, "it to be seen")
     (obstacle,) = open_workspaces(str(root)).refresh(utc_now()).obstacles
     assert obstacle.sentence.startswith(f"{owners.account(os.getuid())} plays ann (pid ")
-    assert EVERY - obstacle.allowed == {DISPATCH} and not obstacle.wanted
+    assert EVERY_ACT - obstacle.allowed == {DISPATCH_ACT} and not obstacle.wanted
     assert acp_main(["why", str(root)], lambda paths, settings: 99) in (0, 1)
     said = " ".join(capsys.readouterr().out.split())
     assert "plays ann (pid " in said and "take over after it has ended" in said, said

@@ -31,7 +31,7 @@ from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.queries import status as query
-from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY, REPAIR, STOP
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT, REPAIR_ACT, STOP_ACT
 from tests.support.examples import MANY, PATIENT
 
 BASE, COORD = "agent-workspaces", "agent-workspaces/.coord"
@@ -285,14 +285,14 @@ def check(root: Path) -> None:
     _, snapshot = look(root)
     agree(root, snapshot)
     offered = {each.name for each in acts.actions(*look(root), utc_now()) if not each.personal}
-    assert offered <= EVERY
+    assert offered <= EVERY_ACT
     for cause in snapshot.causes:
         for name in (cause.remedy, *cause.others):
             assert name is None or name in offered, (cause.code, name, offered)
-        if cause.remedy and cause.remedy not in (DISPATCH, STOP):
+        if cause.remedy and cause.remedy not in (DISPATCH_ACT, STOP_ACT):
             cures(root, snapshot, cause)
         for other in cause.others:
-            if other not in (DISPATCH, STOP, cause.remedy):
+            if other not in (DISPATCH_ACT, STOP_ACT, cause.remedy):
                 command = act_command(snapshot, other, fitting(snapshot, other, cause.given))
                 assert carry_out(root, command) == [], (cause.code, command)
 
@@ -322,7 +322,7 @@ def agree(root: Path, snapshot: Snapshot) -> None:
         answer = query(Values(folder=str(root)))
         lines = "\n".join(answer.lines)
         assert all(each.code in lines for each in snapshot.findings)
-    for name in EVERY - {DISPATCH, STOP, REPAIR}:
+    for name in EVERY_ACT - {DISPATCH_ACT, STOP_ACT, REPAIR_ACT}:
         if guard.blocking(snapshot.obstacles, name):
             with pytest.raises(Exception, match=r".+"):
                 guard.check(snapshot.obstacles, name)

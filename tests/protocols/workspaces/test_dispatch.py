@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import presets
-from acp_core.protocols.workspaces.conduct import agent_choice, returned
-from acp_core.protocols.workspaces.conduct import follow as following
+from acp_core.protocols.workspaces.conduct import advance as conduct_advance
+from acp_core.protocols.workspaces.conduct import agent
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
 from tests.protocols.workspaces.running import (
@@ -193,14 +193,14 @@ def test_whom_a_watcher_starts_just_before_is_waited_for(
 ) -> None:
     """Somebody else dispatched everybody a moment ago: whoever follows finds nobody to begin."""
     root = prepare(tmp_path / "run", "ann", "ben")
-    teams.save(agent_choice.team(root, words=program(tmp_path / "own")))
+    teams.save_team(teams.team_of(root, words=program(tmp_path / "own")))
 
     def a_moment_ago(folder: Path, now: datetime) -> Advanced:
         advance(folder, now)
         return Advanced()
 
-    monkeypatch.setattr(following, "advance", a_moment_ago)
-    last = {news.agent: news.state for news in following.follow(root)}
+    monkeypatch.setattr(conduct_advance, "advance", a_moment_ago)
+    last = {news.agent: news.state for news in conduct_advance.follow(root)}
     assert last == {"ann": "success", "ben": "success"}
 
 
@@ -208,7 +208,7 @@ def test_a_program_that_is_gone_is_told(tmp_path: Path) -> None:
     root, gone = prepare(tmp_path / "run", "ann"), tmp_path / "gone"
     gone.write_text("#!/bin/sh\n")
     gone.chmod(0o755)
-    teams.save(agent_choice.team(root, words=[str(gone)]))
+    teams.save_team(teams.team_of(root, words=[str(gone)]))
     gone.unlink()
     ended = acp("dispatch", root)
     assert ended.code == 1
@@ -260,6 +260,6 @@ def test_the_last_message_of_a_stream_is_what_is_returned(tmp_path: Path) -> Non
     ]
     path = tmp_path / "out"
     path.write_text("\n".join(json.dumps(each) for each in records))
-    assert returned.read_return(path, "claude") == value
-    assert returned.read_return(tmp_path / "none", "claude") == ""
+    assert agent.read_return(path, "claude") == value
+    assert agent.read_return(tmp_path / "none", "claude") == ""
     assert "claude" in presets.bundled()

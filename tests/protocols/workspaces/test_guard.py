@@ -19,8 +19,9 @@ from acp_core.files.transaction import JOURNAL, interrupted
 from acp_core.model import Cause, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.collaboration import open_workspaces
-from acp_core.protocols.workspaces.write import triage
-from acp_core.protocols.workspaces.write.layout import Layout, layout
+from acp_core.protocols.workspaces.read.manifest import layout
+from acp_core.protocols.workspaces.schema import Layout
+from acp_core.protocols.workspaces.write import dispatch
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.workspaces.making import agent as agent_that_ended
 from tests.protocols.workspaces.making import status, write
@@ -241,7 +242,7 @@ def decided_and_killed(tmp_path: Path) -> Path:
         place = layout(root)
 
         def again(place: Layout = place) -> None:
-            triage.again(place, "ann", "More.")
+            dispatch.rerun(place, "ann", "More.")
 
         assert killed_at(number, root, again)
         left = interrupted(root, COORD)

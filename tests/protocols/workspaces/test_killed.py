@@ -20,12 +20,12 @@ from acp_core.agents import registry
 from acp_core.files.atomic import is_leftover
 from acp_core.files.transaction import interrupted
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
+from acp_core.protocols.workspaces.conduct import synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.write import dispatch, guard, triage
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, Layout, layout, locked
-from acp_core.protocols.workspaces.write.writing import carry_out
+from acp_core.protocols.workspaces.read.manifest import layout, read_manifest
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR, Layout
+from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write.step import carry_out, carry_out_act, change_entry, locked
 from tests.agents.support import ROOT, wait_for
 from tests.faults.shim import KILLED, Faults, Run
 from tests.protocols.governed.killing import killed_at
@@ -46,12 +46,12 @@ def faults() -> Iterator[Faults]:
 def dispatched(root: Path, own: Path, how: str) -> None:
     """One agent, dispatched as it is written down, and nobody who watches it."""
     prepare(root, "ann")
-    teams.save(agent_choice.team(root, words=program(own, ann=how)))
+    teams.save_team(teams.team_of(root, words=program(own, ann=how)))
     place = layout(root)
-    manifest = manifests.read(place)
+    manifest = read_manifest(place)
     with locked(place) as transaction:
         run = dispatch.read_run(place, utc_now())
-        carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
+        carry_out(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
 
 
 def watched(faults: Faults, root: Path, at: int, agent: str = "ann") -> Run:
@@ -182,10 +182,10 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(
     draft = root / COORD / "draft/final-output.md"
     for at in range(4, 44, 3):
         log(own).unlink(missing_ok=True)
-        choice = agent_choice.choice("", words, str(root))
+        choice = teams.program_choice("", words, str(root))
         assert choice is not None
-        teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
-        guard.act(place, "synthesise", lambda: synthesis.begin(place))
+        teams.save_team(teams.merged_team(root, own={ORCHESTRATOR: choice}))
+        carry_out_act(place, "synthesise", lambda: synthesis.begin(place))
         watched(faults, root, at, ORCHESTRATOR)
         again = acp("integrate", root, "--synthesise")
         assert again.code == 0, (at, again)
@@ -288,21 +288,24 @@ def test_what_an_agent_wrote_before_is_put_away_with_its_new_dispatch_or_not_at_
         prepare(root, "ann")
         place = layout(root)
         agent_that_ended(root, "ann", "partial")
-        triage.decide(place, "ann", "rerun", "once more")
+        dispatch.decide(place, "ann", "rerun", "once more")
         before = {path.name for path in place.workspace("ann").iterdir()}
 
         def again(place: Layout = place) -> None:
             with locked(place) as transaction:
-                run, manifest = dispatch.read_run(place, utc_now()), manifests.read(place)
-                carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
+                run, manifest = (
+                    dispatch.read_run(place, utc_now()),
+                    read_manifest(place),
+                )
+                carry_out(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
 
         if not killed_at(number, root, again):
             break
         left = interrupted(root, COORD)
-        manifests.change(place, "ann", lambda entry: None)
+        change_entry(place, "ann", lambda entry: None)
         history = place.coord / "history/ann/1"
         moved = {path.name for path in history.iterdir()} if history.is_dir() else set()
-        attempt = manifests.read(place).entries["ann"]["attempt"]
+        attempt = read_manifest(place).entries["ann"]["attempt"]
         assert (attempt, bool(moved)) == ((2, True) if left or moved else (1, False)), number
         assert {path.name for path in place.workspace("ann").iterdir()} | moved == before, number
         assert interrupted(root, COORD) is None

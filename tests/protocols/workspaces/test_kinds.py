@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema.returns import parse
-from acp_core.protocols.workspaces.write.drafting import TO_WRITE
+from acp_core.protocols.workspaces.schema import TO_WRITE, parse_return
 from tests.protocols.workspaces.making import (
     NOW,
     ORIGIN,
@@ -111,7 +110,7 @@ def test_what_contradicts_itself_is_said_once_for_each(tmp_path: Path) -> None:
     ],
 )
 def test_whatever_was_returned_is_understood_or_said_not_to_be(said: str, how: str | None) -> None:
-    value, _ = parse(said)
+    value, _ = parse_return(said)
     assert (schema.outcome(value["status"]) if value else None) == how
 
 

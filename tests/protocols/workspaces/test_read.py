@@ -11,16 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.model import PhaseState, Status
-from acp_core.protocols.workspaces.collaboration import detect, open_workspaces
-from acp_core.protocols.workspaces.schema.returns import parse
+from acp_core.protocols.workspaces.collaboration import open_workspaces
+from acp_core.protocols.workspaces.read.scan import detect
+from acp_core.protocols.workspaces.schema import parse_return
 from tests.protocols.workspaces.making import (
-    MOVED,
     NOW,
     ORIGIN,
     agent,
     codes,
-    integrate,
     read,
     returned,
     run,
@@ -44,21 +42,6 @@ def test_a_run_is_found_and_an_ordinary_repository_is_not(tmp_path: Path) -> Non
     assert detect(tmp_path / "other")
     write(tmp_path / "planned", "agent-workspaces/.coord/manifest.json", {"agents": []})
     assert detect(tmp_path / "planned")
-
-
-def test_the_other_names_and_a_rerun_are_read(tmp_path: Path) -> None:
-    first, second = "ann-output-20260301-0900.md", "ann-output-20260301-1000.md"
-    for name in (first, second):
-        write(tmp_path, f"{OWN}/{name}", "# x\n")
-    write(tmp_path, f"{OWN}/ann-status.json", status("ann", file=second), 3599)
-    snapshot = read(tmp_path)
-    assert codes(tmp_path) == {MOVED}
-    assert snapshot.panels[0].rows[0].cells[1:3] == ("success", "2")
-    outputs = [each.id for each in snapshot.documents if each.group == "deliverable"]
-    assert outputs == [f"{OWN}/{second}"]
-    earlier = snapshot.panels[0].rows[1]
-    assert earlier.cells[:3] == ("ann", "superseded", "1")
-    assert earlier.target.document == f"{OWN}/{first}"
 
 
 def test_the_newer_of_two_status_files_holds(tmp_path: Path) -> None:
@@ -93,34 +76,6 @@ def test_a_moved_run_finds_its_files_and_reads_nothing_outside(tmp_path: Path) -
     assert link.path is None
 
 
-def test_where_agents_stand(tmp_path: Path) -> None:
-    run(tmp_path)
-    write(tmp_path, "agent-workspaces/cat/notes.md", "x", 60)
-    write(tmp_path, "agent-workspaces/dan/notes.md", "x", 3600)
-    write(tmp_path, "agent-workspaces/eve/.gitkeep", "")
-    agent(tmp_path, "fay", "partial")
-    agent(tmp_path, "gus", "failure")
-    plan = [{"agent": "hal", "task_id": "hal-part"}]
-    write(tmp_path, "agent-workspaces/.coord/manifest.json", {"agents": plan})
-    assert states(tmp_path) == {
-        "ann": "success",
-        "ben": "success",
-        "cat": "working",
-        "dan": "stalled",
-        "eve": "dispatched",
-        "fay": "partial",
-        "gus": "failure",
-        "hal": "not dispatched",
-    }
-    snapshot = read(tmp_path)
-    assert [need.code for need in snapshot.needs] == ["undecided", "undecided", "stalled"]
-    assert snapshot.recheck_at == NOW + timedelta(minutes=19)
-    running = [each.participant for each in snapshot.next_actions]
-    assert running == ["cat", "dan", "eve"]
-    assert all("takes no messages" in each.text for each in snapshot.next_actions)
-    assert snapshot.phases[0].state is PhaseState.CURRENT
-
-
 def test_a_status_file_that_is_being_written_is_no_error_yet(tmp_path: Path) -> None:
     write(run(tmp_path), f"{OWN}/status.json", '{"agent": "ann", "sta', 1)
     opened = open_workspaces(str(tmp_path))
@@ -132,61 +87,19 @@ def test_a_status_file_that_is_being_written_is_no_error_yet(tmp_path: Path) -> 
     assert [finding.code for finding in late.findings] == ["B01", "B17"]
 
 
-def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
-    opened = open_workspaces(str(run(tmp_path)))
-    first = opened.refresh(NOW)
-    assert first.headline == "ready to integrate: 2 success"
-    assert [need.code for need in first.needs] == ["ready"]
-    assert opened.refresh(NOW + timedelta(seconds=9)) is first
-    integrate(tmp_path)
-    last = opened.refresh(NOW)
-    assert last.status is Status.COMPLETED
-    assert last.headline == "integrated: 2 success"
-    assert {phase.state for phase in last.phases} == {PhaseState.DONE}
-    assert opened.load("integration/final-output.md").text == "# All\n"
-    with pytest.raises(KeyError):
-        opened.load("../outside.md")
-
-
-def test_the_timeline_says_where_its_times_come_from(tmp_path: Path) -> None:
-    run(tmp_path)
-    write(tmp_path, f"{OWN}/status.json", status("ann", "partial", completed_at=None), 10)
-    integrate(tmp_path)
-    told = [(event.kind, event.actor, event.at_source) for event in read(tmp_path).events]
-    assert told == [
-        ("success", "ben", "recorded"),
-        ("dispatched", "orchestrator", "file time"),
-        ("dispatched", "orchestrator", "file time"),
-        ("integrated", "orchestrator", "file time"),
-        ("partial", "ann", "file time"),
-    ]
-
-
-def test_a_failure_stops_the_integration_until_it_is_decided(tmp_path: Path) -> None:
-    run(tmp_path)
-    agent(tmp_path, "ann", "failure")
-    assert read(tmp_path).phase == "verify"
-    entry = {"task_id": "ann-part", "decision": "gap"}
-    write(tmp_path, "agent-workspaces/.coord/triage.json", {"decisions": [entry]})
-    assert read(tmp_path).headline.startswith("ready to integrate")
-    entry["decision"] = "accept"  # nothing of a failure can be accepted
-    write(tmp_path, "agent-workspaces/.coord/triage.json", {"decisions": [entry]}, 5)
-    assert read(tmp_path).phase == "verify"
-
-
 def test_a_return_is_found_in_what_was_said() -> None:
     one, other = json.dumps(returned("ann")), json.dumps(returned("ann", "partial"))
-    assert parse(one) == (returned("ann"), False)
-    assert parse(f"```json\n{one}\n```") == (returned("ann"), False)
-    assert parse(f"Use {{braces}}.\n```json\n{one}\n```\nBye.") == (returned("ann"), True)
-    assert parse(f"{one}\n{other}")[0] == returned("ann", "partial")
-    assert parse("STATUS: DONE\nTASK_ID: 3\nAGENT: ann\n\nText")[0] == {
+    assert parse_return(one) == (returned("ann"), False)
+    assert parse_return(f"```json\n{one}\n```") == (returned("ann"), False)
+    assert parse_return(f"Use {{braces}}.\n```json\n{one}\n```\nBye.") == (returned("ann"), True)
+    assert parse_return(f"{one}\n{other}")[0] == returned("ann", "partial")
+    assert parse_return("STATUS: DONE\nTASK_ID: 3\nAGENT: ann\n\nText")[0] == {
         "status": "DONE",
         "task_id": "3",
         "agent": "ann",
     }
-    assert parse("All is fine.") == (None, False)
-    assert parse("{" * 100_000)[0] is None
+    assert parse_return("All is fine.") == (None, False)
+    assert parse_return("{" * 100_000)[0] is None
 
 
 _JSON = st.recursive(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.actions.offered import actions
+from acp_core.protocols.workspaces.acts.binding import actions
 from tests.agents.support import ROOT
 from tests.protocols.workspaces.making import run, write
 from tests.protocols.workspaces.running import acp, begun, prepare, program, states

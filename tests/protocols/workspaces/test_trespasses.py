@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from acp_core.protocols.workspaces.write import integrate as integrate_step
-from acp_core.protocols.workspaces.write.layout import layout
+from acp_core.protocols.workspaces.read.manifest import layout
+from acp_core.protocols.workspaces.write import integration
 from tests.protocols.workspaces.making import integrate, read, run, states, status, write
 from tests.protocols.workspaces.running import acp, entries, now, prepare, program
 from tests.protocols.workspaces.test_causes import causes, manifest
@@ -125,7 +125,7 @@ def test_finishing_once_more_keeps_what_a_person_changed(tmp_path: Path) -> None
     root = run(tmp_path)
     assert acp("compare", root).code == 0
     assert acp("draft", root).code == 0
-    drafted = integrate_step.draft_file(layout(root))
+    drafted = integration.draft_file(layout(root))
     assert acp("finish", root).code == 0
     final = root / "integration/final-output.md"
     history = root / f"{BASE}/.coord/history/integration"
@@ -133,7 +133,7 @@ def test_finishing_once_more_keeps_what_a_person_changed(tmp_path: Path) -> None
     drafted.write_text(final.read_text())  # a person goes on with it
     assert acp("finish", root, "--gap", "x" * 9_000).code == 0  # it is what acp wrote
     assert max(map(len, final.read_text().splitlines())) == 8_000
-    assert final.read_text().count(integrate_step.METADATA) == 1
+    assert final.read_text().count(integration.METADATA) == 1
     assert final.read_text().startswith(drafted.read_text().partition("\n## ")[0])
     assert not history.exists()
     final.write_text("Better.\n")

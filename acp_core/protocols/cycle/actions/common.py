@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.read import scan, selected
 from acp_core.protocols.cycle.schema import Cycle, Project
 from acp_core.protocols.cycle.state import damage
-from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.kit.binding import Context, Location
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions import programs
@@ -23,7 +24,7 @@ from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS, text
 from acp_core.protocols.cycle.schema.act_names import EXTEND, RESUME, RUN
-from acp_core.protocols.cycle.write import Refused, guard
+from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from acp_core.files import modes
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions import programs
@@ -23,7 +24,7 @@ from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import preparation
 from acp_core.protocols.cycle.read.preparation import Preparation
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.write import Refused, changes, init
+from acp_core.protocols.cycle.write import changes, init
 from acp_core.protocols.cycle.write.store import encoded
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.values import Values

@@ -17,12 +17,13 @@ from acp_core.files.claims import CONDUCT
 from acp_core.files.run_folder import ClaimError
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused, asked, guard
+from acp_core.protocols.cycle.write import asked, guard
 from acp_core.protocols.cycle.write.store import Store, Written, encoded, finish
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values

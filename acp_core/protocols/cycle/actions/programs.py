@@ -14,11 +14,11 @@ from typing import Any
 from acp_core.agents import presets
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset
+from acp_core.model.errors import Refused
 from acp_core.person.settings import load as load_settings
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import AT_MOST, Spec
 from acp_core.protocols.cycle.schema import AGENTS
-from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.kit.values import Values
 
 Presets = Mapping[str, Preset]

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
 from acp_core.protocols.cycle.actions.perform import state_change
 from acp_core.protocols.cycle.actions.table_conducting import REBUILDING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.schema.act_names import REBUILD
-from acp_core.protocols.cycle.write import Refused, guard, kept
+from acp_core.protocols.cycle.write import guard, kept
 from acp_core.protocols.cycle.write import rebuild as rebuild_state
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.found import read_state_file

@@ -23,6 +23,7 @@ from acp_core.files.claims import CONDUCT
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.requests import Request
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import prompts, schema
 from acp_core.protocols.cycle.conduct import (
     delivery,
@@ -41,7 +42,7 @@ from acp_core.protocols.cycle.conduct.tasks import TaskRuns
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import parse
-from acp_core.protocols.cycle.write import Refused, asked, changes, layout
+from acp_core.protocols.cycle.write import asked, changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, Written
 

@@ -20,7 +20,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import NotStarted
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.obstacle import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols import processes
@@ -28,7 +28,7 @@ from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS, act_names
 from acp_core.protocols.cycle.schema.act_names import RUN
-from acp_core.protocols.cycle.write import Refused, layout
+from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit import guard
 

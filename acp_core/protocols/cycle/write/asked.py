@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.schema import Object, act_names
-from acp_core.protocols.cycle.write import Refused, changes
+from acp_core.protocols.cycle.write import changes
 
 _TEXT = 20_000  # characters of a text
 _NUMBERS = ("limit", "iterations")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.schema.state_file import (
@@ -20,7 +21,6 @@ from acp_core.protocols.cycle.schema.state_file import (
     parse,
 )
 from acp_core.protocols.cycle.state import ACCEPTED
-from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
 
 KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")

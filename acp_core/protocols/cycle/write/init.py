@@ -8,10 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files import modes
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.schema.act_names import START
-from acp_core.protocols.cycle.write import Refused, changes, guard, layout
+from acp_core.protocols.cycle.write import changes, guard, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, finish, stamp
 from acp_core.protocols.kit.guard import check

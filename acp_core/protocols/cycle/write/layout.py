@@ -18,8 +18,8 @@ from pathlib import Path
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.write import Refused
 
 DOCUMENTS = {
     "ra": ("requirements.md", "edge-cases.md"),

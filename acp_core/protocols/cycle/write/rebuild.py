@@ -9,13 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.facts import failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.state_file import agent_in, iteration, plan
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.view import timeline
-from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.init import first_state
 from acp_core.protocols.cycle.write.layout import DOCUMENTS

@@ -22,18 +22,12 @@ from pathlib import Path
 from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.schema.act_names import REBUILD
-from acp_core.protocols.cycle.write import (
-    Refused,
-    coordination,
-    guard,
-    kept,
-    last_written,
-    ownership,
-)
+from acp_core.protocols.cycle.write import coordination, guard, kept, last_written, ownership
 from acp_core.protocols.cycle.write.found import LIMIT, StateFile, read_state_file
 from acp_core.protocols.kit.guard import check, refusal
 

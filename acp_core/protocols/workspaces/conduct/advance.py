@@ -10,6 +10,7 @@ begun.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -19,19 +20,25 @@ from acp_core.agents.conductor import Conductor, strangers
 from acp_core.agents.ending import GRACE, Stopped
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
-from acp_core.model.errors import NotStarted
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
+from acp_core.protocols.workspaces import rules, state
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.schema import Run
-from acp_core.protocols.workspaces.schema.act_names import DISPATCH, EVERY
-from acp_core.protocols.workspaces.write import Refused, dispatch, guard
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
-from acp_core.protocols.workspaces.write.manifest import Manifest
-from acp_core.protocols.workspaces.write.writing import carry_out
+from acp_core.protocols.workspaces.read import manifest
+from acp_core.protocols.workspaces.read.manifest import (
+    Manifest,
+    attempt_of,
+    is_running,
+    layout,
+    read_manifest,
+)
+from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT, Layout, Run
+from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write.step import carry_out, locked, require_unobstructed
 
 _DISPATCHING = "dispatch"  # the name of the claim to start agents of a run
 
@@ -73,16 +80,16 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
         OSError: something cannot be written.
     """
     place = layout(folder)
-    team = teams.load(place.root)
+    team = teams.load_team(place.root)
     if team is None:
         raise Refused(f"{place.root}: no program was chosen on this machine")
-    with dispatching(place):
+    with dispatching_alone(place):
         _refuse_second(place)
         return _advance(place, team, now)
 
 
 @contextlib.contextmanager
-def dispatching(place: Layout) -> Iterator[None]:
+def dispatching_alone(place: Layout) -> Iterator[None]:
     """Be the only one, of all accounts, who starts watchers of a run.
 
     Raises:
@@ -103,28 +110,28 @@ def _advance(place: Layout, team: Team, now: datetime) -> Advanced:
     begun, held = [], []
     with locked(place) as transaction:
         run = dispatch.read_run(place, now)
-        guard.require(place, DISPATCH, run)
-        manifest = manifests.read(place)
+        require_unobstructed(place, DISPATCH_ACT, run)
+        manifest = read_manifest(place)
         lost = _lost(manifest)
-        running = sum(manifests.is_open(entry) for entry in manifest.entries.values())
-        for name in dispatch.waiting(manifest, run):
+        running = sum(is_running(entry) for entry in manifest.entries.values())
+        for name in dispatch.waiting_agents(manifest, run):
             why = _why_not(manifest, name, team, run, running)
             if not why:
                 try:
-                    step = dispatch.begin(manifest, name, run, now)
+                    step = dispatch.begin_attempt(manifest, name, run, now)
                     carry_out(transaction, step)
                 except Refused as error:
                     why = str(error)
-            manifest = manifests.read(place)
+            manifest = read_manifest(place)
             if why:
                 held.append(f"{name}: {why}")
                 continue
             running += 1
-            begun.append((name, manifests.attempt(manifest.entries[name])))
+            begun.append((name, attempt_of(manifest.entries[name])))
     failed = []
     for name, attempt in (*lost, *begun):  # one that cannot be started keeps no other back
         try:
-            start(place, name, attempt)
+            start_watcher(place, name, attempt)
         except Refused as error:
             held.append(f"{name}: {error}")
             failed.append(name)
@@ -141,10 +148,10 @@ def _refuse_second(place: Layout) -> None:
         Refused: agents of it are watched by another one.
     """
     for seen in strangers(str(place.root)):
-        check((_obstacle(seen),), DISPATCH)
+        check((_obstacle(seen),), DISPATCH_ACT)
 
 
-def others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
+def watched_by_others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
     """Agents of a run that another account watches: nobody else dispatches beside it."""
     for name in agents:
         seen = watcher(root, name).other()
@@ -153,30 +160,30 @@ def others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
 
 
 def _obstacle(seen: Seen) -> Obstacle:
-    return conductor(seen, EVERY - {DISPATCH})
+    return conductor(seen, EVERY_ACT - {DISPATCH_ACT})
 
 
 def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:
     place, entry = manifest.place, manifest.entries[name]
-    if manifests.is_open(entry):
-        if entry.get("host") not in (dispatch.here(), "?"):  # "?": nobody knows where
+    if is_running(entry):
+        if entry.get("host") not in (dispatch.this_host(), "?"):  # "?": nobody knows where
             return f"its earlier attempt is running on {entry.get('host')}"
         if watcher_alive(place, name) or program_alive(place, name):
             return "its earlier attempt is stopping"
-    if running >= team.limit and not manifests.is_open(entry):
+    if running >= team.limit and not is_running(entry):
         return f"limit reached: {running} working"
     if team.choice(name) is None:
         return "no program was chosen for it"
-    return dispatch.obstacle(manifest, name, run)
+    return dispatch.why_not_dispatched(manifest, name, run)
 
 
 def _lost(manifest: Manifest) -> list[tuple[str, int]]:
     """Whoever was dispatched on this machine, did not end, and is watched by nobody."""
     return [
-        (name, manifests.attempt(entry))
+        (name, attempt_of(entry))
         for name, entry in manifest.entries.items()
-        if manifests.is_open(entry)
-        and entry.get("host") == dispatch.here()
+        if is_running(entry)
+        and entry.get("host") == dispatch.this_host()
         and not watcher_alive(manifest.place, name)
     ]
 
@@ -196,7 +203,7 @@ def program_alive(place: Layout, agent: str) -> bool:
     return watcher(place.root, agent).program_runs()
 
 
-def start(place: Layout, agent: str, attempt: int) -> None:
+def start_watcher(place: Layout, agent: str, attempt: int) -> None:
     """Start the watcher of one attempt, and wait until it watches.
 
     Raises:
@@ -208,10 +215,96 @@ def start(place: Layout, agent: str, attempt: int) -> None:
         raise Refused(str(error)) from None
 
 
-def stop(folder: str | Path, agent: str, *, grace: float = GRACE) -> Stopped:
+def stop_agent(folder: str | Path, agent: str, *, grace: float = GRACE) -> Stopped:
     """Stop the program of an agent that runs on this machine, with its watcher; what came of it.
 
     Raises:
         OSError: what it left cannot be written down.
     """
     return watcher(folder, agent).stop(grace)
+
+
+STEP = 0.25  # seconds between two looks
+
+_AGAIN = 3  # times that a watcher who was killed is replaced
+
+
+class News(NamedTuple):
+    """One agent's state changed."""
+
+    agent: str
+    state: str
+    note: str = ""
+
+
+def agent_states(run: Run) -> dict[str, str]:
+    """The state of each agent."""
+    found = rules.check(run)
+    return {agent.name: state.of_agent(agent, run, found) for agent in run.agents}
+
+
+def follow(folder: str | Path) -> Iterator[News]:
+    """Everything that changes, until nobody works and nobody can begin.
+
+    A watcher that was killed is replaced, as long as that does not happen again and again.
+
+    Raises:
+        Refused: the manifest can no longer be read.
+    """
+    place = layout(folder)
+    known: dict[str, str] = {}
+    replaced: dict[str, int] = {}
+    while True:
+        news = list(_state_changed(place, known))
+        known |= {each.agent: each.state for each in news}
+        yield from news
+        going = _going(place)
+        lost = [name for name in going if not watcher_alive(place, name)]
+        lost = [name for name in lost if replaced.get(name, 0) < _AGAIN]
+        if lost:
+            again = _advanced(place)
+            for name in (*again.watched, *again.failed) if again else ():
+                replaced[name] = replaced.get(name, 0) + 1
+        elif not any(watcher_alive(place, name) for name in manifest.read_manifest(place).tasks):
+            if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
+                return
+            if not _going(place):
+                again = _advanced(place)
+                over = again is not None and not again.started
+                if over and not _going(place):  # nor did a watcher start anybody just before us
+                    yield from _state_changed(place, known)
+                    return
+        time.sleep(STEP)
+
+
+def _advanced(place: Layout) -> Advanced | None:
+    """What came of going on with the run; None where another process does that just now."""
+    try:
+        return advance(place.root, utc_now())
+    except Busy:
+        return None
+
+
+def _state_changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
+    """What changed since the last look."""
+    run = dispatch.read_run(place, utc_now())
+    for name, each in agent_states(run).items():
+        if known.get(name) != each:
+            yield News(name, each, note(run, name))
+
+
+def _going(place: Layout) -> list[str]:
+    """Who was dispatched on this machine and has not ended."""
+    entries = manifest.read_manifest(place).entries
+    host = dispatch.this_host()
+    return [n for n, e in entries.items() if manifest.is_running(e) and e.get("host") == host]
+
+
+def note(run: Run, name: str) -> str:
+    """Why an agent stands as it does, as far as somebody said it."""
+    agent = next((each for each in run.agents if each.name == name), None)
+    if agent is None:
+        return ""
+    if agent.errors:
+        return agent.errors[0]
+    return agent.plan.exit if agent.is_over and not agent.outcome else ""

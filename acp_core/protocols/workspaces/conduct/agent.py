@@ -8,10 +8,12 @@ there. A program whose work is done is not started again.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import time
 from pathlib import Path
 
-from acp_core.agents import streams
+from acp_core.agents import output, streams
 from acp_core.agents.assignment import Assignment, perform
 from acp_core.agents.live.state import TurnScope
 from acp_core.agents.program import Program
@@ -19,25 +21,37 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Run
 from acp_core.files import atomic
-from acp_core.files.reading import Stamp, stamp
+from acp_core.files.atomic import is_leftover
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.discovery import IGNORED
 from acp_core.protocols.kit.tool_names import tools_in
-from acp_core.protocols.workspaces.conduct import guard, returned
+from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch, Triage
-from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import Refused
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, read_json
-from acp_core.protocols.workspaces.write.manifest import Object
-from acp_core.protocols.workspaces.write.writing import iso
+from acp_core.protocols.workspaces.read.manifest import (
+    Object,
+    attempt_of,
+    is_running,
+    layout,
+    prompt_file,
+    read_json,
+    read_manifest,
+    return_file,
+    stored_return,
+)
+from acp_core.protocols.workspaces.schema import Dispatch, Layout, Task, Triage, iso
+from acp_core.protocols.workspaces.write import step
+from acp_core.protocols.workspaces.write.step import locked
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
+
 _LOOK = 0.5  # seconds between two looks at what people decided
+
 VARIABLE = "ACP_WORKSPACES_TASK"  # tells a program, and whoever looks for it, what it is for
+
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
 
 
@@ -56,7 +70,7 @@ class AgentAttempt(Assignment):
         self._agent = agent
         self._place: Layout = layout(team.folder)
         self._entry, self._task = _entry(self._place, agent)
-        self._dispatch = coord.parse(Dispatch, self._entry)
+        self._dispatch = schema.decode_object(Dispatch, self._entry)
         self._looked = 0.0
         self._triage: Stamp | None = None
         self._decision = ""
@@ -81,7 +95,7 @@ class AgentAttempt(Assignment):
             Refused: the run's files do not allow it.
             OSError: something cannot be written.
         """
-        if manifests.attempt(self._entry) != self.attempt or not manifests.is_open(self._entry):
+        if attempt_of(self._entry) != self.attempt or not is_running(self._entry):
             return
         try:
             run = perform(self._session, self)
@@ -91,11 +105,11 @@ class AgentAttempt(Assignment):
             return
         self._keep(run)
         others = self._others()
-        before = guard.load(self._tree())
+        before = load_tree(self._tree())
         outside: list[str] = []
         if before is not None:
-            outside = guard.changed(
-                before, guard.tree(self._place, self._agent), self._place, others
+            outside = changed_files(
+                before, file_tree(self._place, self._agent), self._place, others
             )
         how = run.exit or "ended unseen"
         self._close(f"{how} ({run.stopped})" if run.stopped else how, outside, others)
@@ -105,7 +119,7 @@ class AgentAttempt(Assignment):
 
     def begin(self) -> None:
         """Keep what the run's folder holds, to see later what changed outside of the workspace."""
-        guard.save(self._tree(), guard.tree(self._place, self._agent))
+        save_tree(self._tree(), file_tree(self._place, self._agent))
 
     def program(self) -> Program:
         """The program that was chosen for the agent."""
@@ -125,7 +139,7 @@ class AgentAttempt(Assignment):
     def prompt(self) -> str:
         """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
         written = Path(self._dispatch.prompt_file)
-        inside = manifests.prompt_file(self._place, self._entry, self._task)
+        inside = prompt_file(self._place, self._entry, self._task)
         if written != inside:
             raise SpawnError(f"the manifest names a prompt that is not {self._agent}'s")
         return inside.read_text(encoding="utf-8", errors="replace")
@@ -176,11 +190,11 @@ class AgentAttempt(Assignment):
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
-        text = returned.read_return(Path(run.out), self._stream(run)) if run.out else ""
-        path = manifests.return_file(self._place, self._entry, self._task)
-        if not returned.is_object(text):
+        text = read_return(Path(run.out), self._stream(run)) if run.out else ""
+        path = return_file(self._place, self._entry, self._task)
+        if not is_return(text):
             path = path.with_name(f"{path.stem}.txt")
-        stored = manifests.stored_return(self._place, self._entry, self._task)
+        stored = stored_return(self._place, self._entry, self._task)
         if text.strip() and stored is None:
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
@@ -195,8 +209,8 @@ class AgentAttempt(Assignment):
         """Who may have worked at the same time."""
         began = self._dispatch.dispatched_at
         found = set()
-        for name, entry in manifests.read(self._place).entries.items():
-            other = coord.parse(Dispatch, entry)
+        for name, entry in read_manifest(self._place).entries.items():
+            other = schema.decode_object(Dispatch, entry)
             over = other.ended_at and began and other.ended_at < began
             alone = not other.is_dispatched or over
             if name != self._agent and not alone:
@@ -211,13 +225,13 @@ class AgentAttempt(Assignment):
         now = utc_now()
 
         def alter(entry: Object) -> None:
-            if manifests.attempt(entry) != self.attempt:
+            if attempt_of(entry) != self.attempt:
                 return
             entry |= {"ended_at": iso(now), "exit": how, "outside": outside}
             if outside:
                 entry["outside_while"] = sorted(others)
 
-        manifests.change(self._place, self._agent, alter)
+        step.change_entry(self._place, self._agent, alter)
         with contextlib.suppress(OSError):
             self._tree().unlink(missing_ok=True)
         self._session.say(f"ended: {how}")
@@ -227,15 +241,117 @@ def decided(value: Object | None, task_id: str, attempt: int) -> str:
     """What was decided last on an attempt; "" for nothing."""
     about = [
         each.decision
-        for each in coord.parse(Triage, value).decisions
+        for each in schema.decode_object(Triage, value).decisions
         if each.task_id == task_id and each.attempt in (None, attempt)
     ]
     return about[-1] if about else ""
 
 
 def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
-    manifest = manifests.read(place)
+    manifest = read_manifest(place)
     entry = manifest.entries.get(agent)
     if entry is None:
         raise Refused(f"{place.manifest} does not list {agent}")
     return entry, manifest.tasks[agent]
+
+
+GUARDED_FILES = 20_000  # files of a tree that are compared
+
+MOST_CHANGES = 50  # changes that are told of
+
+_BYTES = 32 << 20
+
+Tree = dict[str, list[int]]
+
+"""Name relative to the run -> size, time of the last change in ns, inode."""
+
+
+def file_tree(place: Layout, agent: str) -> Tree:
+    """Every file of the run but those of the agent's workspace and those that orchestrators keep."""
+    found: Tree = {}
+    left_out = {str(place.base / agent), str(place.coord)}
+    pending = [str(place.root)]
+    while pending and len(found) < GUARDED_FILES:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.path in left_out or entry.name in IGNORED or is_leftover(entry.name):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                        continue
+                    stat = entry.stat(follow_symlinks=False)
+                    name = os.path.relpath(entry.path, place.root)
+                    found[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        except OSError:
+            continue
+    return found
+
+
+def changed_files(before: Tree, after: Tree, place: Layout, others: set[str]) -> list[str]:
+    """What differs, safe to keep as JSON; the workspaces of ``others``, who work too, do not count."""
+    own = tuple(os.path.join(place.base.name, other) + os.sep for other in others)
+    names = before.keys() | after.keys()
+    differs = sorted(n for n in names if before.get(n) != after.get(n) and not n.startswith(own))
+    return [_plain(name) for name in differs[:MOST_CHANGES]]
+
+
+def _plain(name: str) -> str:
+    return name.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
+
+
+def save_tree(path: Path, found: Tree) -> None:
+    """Keep a tree, so that whoever takes a run over can compare with it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    data = json.dumps(found).encode(errors="surrogateescape")
+    atomic.replace(path, data, sync=False, private=True)
+
+
+def load_tree(path: Path) -> Tree | None:
+    """A tree that was kept; None where there is none."""
+    try:
+        value = json.loads(read_bounded(path, _BYTES))
+    except (Unreadable, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def nobody_else_could(outside: list[str], others: set[str]) -> bool:
+    """Whether nobody else can have made the changes."""
+    return bool(outside) and not others - {schema.SHARED}
+
+
+RETURN_BYTES = 512 << 10  # bytes that are kept of what was said
+
+
+def read_return(out: Path, stream: str) -> str:
+    """What the program of a run said, as it is kept: all of a plain text, else its last messages.
+
+    Args:
+        out: the file into which it printed.
+        stream: the form of what it printed, one of `streams.NAMES`.
+    """
+    data = output.read_end(out)
+    text = data.decode(errors="replace") if stream == "text" else _messages(data, stream)
+    encoded = text.encode(errors="backslashreplace")
+    return encoded[-RETURN_BYTES:].decode(errors="replace")
+
+
+def is_return(text: str) -> bool:
+    """Whether a text is one object of JSON, and nothing else."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _messages(data: bytes, stream: str) -> str:
+    """The last message, and before it the last one with an object, where it has none itself."""
+    messages = output.parse(data, stream).messages
+    for message in reversed(messages[-50:]):
+        if schema.parse_return(message)[0] is not None:
+            return message
+    return messages[-1] if messages else ""

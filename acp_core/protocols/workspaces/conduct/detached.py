@@ -17,13 +17,14 @@ from acp_core.agents.presets import PresetError
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Busy, advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
-from acp_core.protocols.workspaces.write import Refused
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, layout, read_json
+from acp_core.protocols.workspaces.read.manifest import layout, read_json
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR
 
 
 def main(arguments: list[str]) -> int:
@@ -63,7 +64,7 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
         PresetError: the chosen preset is not what it should be.
         OSError: something cannot be written.
     """
-    team = teams.load(folder)
+    team = teams.load_team(folder)
     if team is None or team.choice(agent) is None:
         raise Refused(f"no program was chosen for {agent} on this machine")
     run_id = schema.run_id(read_json(layout(folder).manifest))

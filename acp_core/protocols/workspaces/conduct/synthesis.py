@@ -20,19 +20,15 @@ from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.conduct import returned
+from acp_core.model.errors import Refused
+from acp_core.protocols.workspaces.conduct import agent
 from acp_core.protocols.workspaces.conduct.advance import watcher_alive
 from acp_core.protocols.workspaces.conduct.agent import VARIABLE
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.write import Refused, integrate
-from acp_core.protocols.workspaces.write.layout import (
-    ORCHESTRATOR,
-    Layout,
-    layout,
-    locked,
-    read_json,
-)
-from acp_core.protocols.workspaces.write.writing import Step, encode, iso
+from acp_core.protocols.workspaces.read.manifest import layout, read_json
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR, Layout, encode, iso
+from acp_core.protocols.workspaces.write import integration
+from acp_core.protocols.workspaces.write.step import Step, locked
 
 
 def begin(place: Layout) -> Step:
@@ -43,8 +39,8 @@ def begin(place: Layout) -> Step:
     """
     if is_running(place):
         raise Refused("a program is already writing the final output")
-    text = integrate.prompt(place)
-    path = integrate.draft_file(place)
+    text = integration.synthesis_prompt(place)
+    path = integration.draft_file(place)
     writes = []
     if os.path.lexists(path):
         kept = place.coord / "history" / "drafts"
@@ -112,9 +108,9 @@ class Synthesis(Assignment):
         except SpawnError as error:
             self._close(f"could not be started: {error}")
             return
-        draft = integrate.draft_file(self._place)
+        draft = integration.draft_file(self._place)
         if not draft.exists():
-            said = returned.read_return(Path(run.out), self._stream(run)).strip() if run.out else ""
+            said = agent.read_return(Path(run.out), self._stream(run)).strip() if run.out else ""
             if said:
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
@@ -134,7 +130,7 @@ class Synthesis(Assignment):
 
     def prompt(self) -> str:
         """What it is told: the orchestrator's integration prompt."""
-        return integrate.prompt(self._place)
+        return integration.synthesis_prompt(self._place)
 
     def _stream(self, run: Run) -> str:
         if run.live:

@@ -7,22 +7,22 @@ no program is started for that.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from acp_core.agents import codec
+from acp_core.agents import codec, presets
 from acp_core.agents.live.binding import offered
 from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
+from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.person.paths import key_of
-from acp_core.protocols.workspaces.write import Refused
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
+from acp_core.protocols.workspaces.schema import ORCHESTRATOR
 
-LIMIT = 4  # sub-agents that work at the same time
+AT_ONCE = 4  # sub-agents that work at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Team:
     folder: str
     usual: Choice | None = None
     own: dict[str, dict[str, object]] = field(default_factory=dict)
-    limit: int = LIMIT
+    limit: int = AT_ONCE
     workdir: str = ""
     timeout: float | None = None
     once: bool = False
@@ -116,7 +116,7 @@ class Team:
         return replace(self, own={**self.own, agent: table})
 
 
-def choose(preset: Preset, workdir: str, model: str = "") -> Choice:
+def choose_program(preset: Preset, workdir: str, model: str = "") -> Choice:
     """The choice of a preset's program.
 
     Raises:
@@ -129,7 +129,7 @@ def choose(preset: Preset, workdir: str, model: str = "") -> Choice:
     return Choice(preset.name, preset.as_table(), program, model)
 
 
-def save(team: Team) -> None:
+def save_team(team: Team) -> None:
     """Keep a team.
 
     Raises:
@@ -140,7 +140,7 @@ def save(team: Team) -> None:
     codec.write(where.folder / "team.json", team)
 
 
-def load(folder: str | Path) -> Team | None:
+def load_team(folder: str | Path) -> Team | None:
     """The team of a run; None where no program was chosen on this machine, or not properly."""
     where = place(str(folder), ORCHESTRATOR)
     try:
@@ -153,14 +153,14 @@ def load(folder: str | Path) -> Team | None:
     return team if team.folder == key_of(str(folder)) else None
 
 
-def merged(folder: str | Path, **changes: object) -> Team:
+def merged_team(folder: str | Path, **changes: object) -> Team:
     """The team that a run has, or a new one, with what a person chose just now.
 
     ``own`` is added to what was chosen before; a value that is None changes nothing. A run for which
     no limit was chosen gets the one that the person's settings name for every turn.
     """
     key = key_of(str(folder))
-    team = load(folder) or Team(key, workdir=key)
+    team = load_team(folder) or Team(key, workdir=key)
     if team.timeout is None:
         team = replace(team, timeout=60 * settings.load().loops.get("turn_minutes", 0) or None)
     own = changes.pop("own", None)
@@ -171,3 +171,78 @@ def merged(folder: str | Path, **changes: object) -> Team:
     if "workdir" in known:
         known["workdir"] = os.path.realpath(str(known["workdir"]))
     return replace(team, **known)  # type: ignore[arg-type]
+
+
+def known_presets() -> dict[str, Preset]:
+    """Every preset by name.
+
+    Raises:
+        PresetError: an own preset is not what it should be.
+    """
+    return presets.load(settings.load().presets)
+
+
+def program_choice(name: str, words: Sequence[str], workdir: str, model: str = "") -> Choice | None:
+    """The program that is meant by a preset's name, or by a command's words; None for neither.
+
+    Raises:
+        Refused: there is no such program.
+        PresetError: there is no such preset, or the words are no command.
+    """
+    if words:
+        return choose_program(presets.command_here(list(words)), workdir, model)
+    if not name:
+        return None
+    preset = presets.named(name, known_presets())
+    return choose_program(preset, workdir, model)
+
+
+def team_of(
+    folder: str | Path,
+    name: str = "",
+    words: Sequence[str] = (),
+    *,
+    model: str = "",
+    own: Sequence[tuple[str, str]] = (),
+    limit: int | None = None,
+    workdir: str | None = None,
+    timeout: float | None = None,
+    once: bool = False,
+    permissions: str | None = None,
+) -> Team:
+    """The team of a run with what was chosen now; nothing is kept yet.
+
+    Args:
+        folder: the run.
+        name, words, model: the program of everybody for whom none is named.
+        own: agents, and the names of their presets.
+        limit: how many work at the same time.
+        workdir: where the programs run; the run's folder by default.
+        timeout: seconds after which an agent is stopped whose plan names no limit.
+        once: start each program for its attempt, without a live session; where a program is chosen
+            without that, the choice of before is forgotten.
+        permissions: the policy for live sessions; None for the one of before.
+
+    Raises:
+        Refused: a program is not there, or none was ever chosen.
+        PresetError: a preset is not what it should be.
+    """
+    where = str(workdir or key_of(str(folder)))
+    singles = {agent: program_choice(preset, (), where) for agent, preset in own}
+    found = merged_team(
+        folder,
+        usual=program_choice(name, words, where, model),
+        own={agent: each for agent, each in singles.items() if each},
+        limit=limit,
+        workdir=workdir,
+        timeout=timeout,
+        once=once if once or name or words or own else None,
+        permissions=permissions or None,
+    )
+    if found.usual is None and not found.own:
+        raise Refused(f"no program was chosen: name a preset, or give a command ({_hint()})")
+    return found
+
+
+def _hint() -> str:
+    return f"--agent {next(name for name, each in known_presets().items() if each.program)}, or -- COMMAND"

@@ -14,20 +14,35 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files.atomic import is_leftover
+from acp_core.files.reading import read_bounded
 from acp_core.files.records import File, Record, entries, moment, read_record, read_text
-from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.read import trespasses
-from acp_core.protocols.workspaces.read.detect import level
-from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run, coord
-from acp_core.protocols.workspaces.schema.coord import Dispatch, Manifest, Output, Report, Triage
-from acp_core.protocols.workspaces.schema.returns import parse
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.schema import (
+    Agent,
+    Dispatch,
+    Listed,
+    ManifestDispatches,
+    Output,
+    Prompt,
+    Report,
+    Returned,
+    Run,
+    Triage,
+    parse_return,
+)
 
 LIMIT = 1 << 20  # bytes of one file that are read
+
 FILES = 5_000  # files of a run that are looked at
+
 _STAMP = re.compile(r"-output-(\d{8}-\d{4})\.[^/]*$")
+
 _NAMED = re.compile(r"^AGENT NAME:[ \t]*(.+?)[ \t]*$", re.M)
+
 _TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
+
 _KEPT = re.compile(r"-(\d{8}-\d{4})$")
+
 Decisions = dict[str, list[tuple[int | None, str]]]
 
 
@@ -94,7 +109,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         )
         for name in names
     )
-    strayed = trespasses.of(agents, files, base.name)
+    strayed = state.find_trespasses(agents, files, base.name)
     not_ours = {each.file.name for each in strayed}
     planted = tuple(each for each in finals if each.name in not_ours)
     finals = tuple(each for each in finals if each.name not in not_ours)
@@ -117,7 +132,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         tuple(f for f in files if f.name.startswith(f"{coord}draft/final-output.") and f.size),
         record(f"{coord}draft/synthesis.json"),
         len(files) >= FILES,
-        level(root),
+        nesting_level(root),
         planted,
         strayed,
     )
@@ -203,7 +218,7 @@ def _agent(
     value = (status.value if status else None) or {}
     items = value.get("outputs")
     outputs = tuple(
-        _listed(coord.output(item), name, root, base, by_name)
+        _listed(schema.one_output(item), name, root, base, by_name)
         for item in (items if isinstance(items, list) else [])[:500]
     )
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
@@ -267,7 +282,7 @@ def _is_own(record: Record, agent: str) -> bool:
 
 
 def _newest(record: Record) -> tuple[bool, datetime, datetime]:
-    at = coord.decode(Report, record).completed_at
+    at = schema.decode_record(Report, record).completed_at
     oldest = datetime.min.replace(tzinfo=UTC)
     return record.value is not None, at or oldest, record.file.changed
 
@@ -280,7 +295,7 @@ def _rank(file: File) -> str:
 
 def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
     for each in reversed(returns):
-        if coord.parse(Report, each.value).agent == name:
+        if schema.decode_object(Report, each.value).agent == name:
             return each
     for each in reversed(returns):
         if any(listed.owner == name for listed in each.listed):
@@ -297,10 +312,10 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
     text, problem = read_text(file, LIMIT)
     if problem:
         return Returned(file, None, problem)
-    value, prose = parse(text)
+    value, prose = parse_return(text)
     if value is None:
         return Returned(file, None, "contains no object with a status")
-    report = coord.parse(Report, value)
+    report = schema.decode_object(Report, value)
     agent = report.agent
     safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED
     listed = tuple(
@@ -321,7 +336,7 @@ def prompt_of(file: File, text: str) -> Prompt:
 
 
 def _plans(manifest: Record | None) -> dict[str, Dispatch]:
-    agents = coord.decode(Manifest, manifest).agents
+    agents = schema.decode_record(ManifestDispatches, manifest).agents
     return {each.agent: each for each in agents if each.agent}
 
 
@@ -339,7 +354,7 @@ def _folders(base: Path) -> list[str]:
 def _decisions(triage: Record | None) -> Decisions:
     """What was decided, by task or agent: each with the attempt that it is about, where it says."""
     decided: Decisions = {}
-    for each in coord.decode(Triage, triage).decisions:
+    for each in schema.decode_record(Triage, triage).decisions:
         key = each.task_id or each.agent
         decided.setdefault(key, []).append((each.attempt, each.decision))
     return decided
@@ -369,3 +384,51 @@ def _files(root: Path, base: Path) -> Iterator[File]:
             path = Path(entry.path)
             name = relative_name(path, root)
             yield File(name, path, stat.st_size, changed, not entry.is_file(follow_symlinks=False))
+
+
+_MOST_FOLDERS = 200  # folders that detection looks into
+
+_STATUS_BYTES = 1 << 20  # bytes of a status file
+
+_SIGN = re.compile(rb'"(?:agent|task_id)"')
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether a run of agent workspaces stands in ``folder``.
+
+    A folder ``agent-workspaces`` (or ``workspaces``) is not enough: it must hold a manifest, a
+    task specification or an agent's status file.
+    """
+    root = Path(folder)
+    return any(_holds_run(root / name) for name in schema.FOLDERS)
+
+
+def nesting_level(root: Path) -> int:
+    """In how many other runs' workspaces a folder stands: 0 where no agent's workspace holds it."""
+    return sum(folder.name in schema.FOLDERS and _holds_run(folder) for folder in root.parents[:-1])
+
+
+def _holds_run(base: Path) -> bool:
+    if base.is_symlink() or not base.is_dir():
+        return False
+    if (base / schema.COORD / "manifest.json").is_file():
+        return True
+    if (base / schema.SHARED / "task-spec.json").is_file():
+        return True
+    try:
+        with os.scandir(base) as entries:
+            names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return False
+    return any(
+        _is_status_file(base / name / file)
+        for name in names[:_MOST_FOLDERS]
+        for file in ("status.json", f"{name}-status.json")
+    )
+
+
+def _is_status_file(path: Path) -> bool:
+    try:
+        return path.is_file() and _SIGN.search(read_bounded(path, _STATUS_BYTES)) is not None
+    except OSError:
+        return False

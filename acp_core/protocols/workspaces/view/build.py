@@ -21,13 +21,13 @@ from acp_core.model import (
 )
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.documents import document
-from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces import matters, rules, schema, state
+from acp_core.protocols.workspaces.matters import States
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.read.detect import detect
-from acp_core.protocols.workspaces.schema import Agent, Run, coord
-from acp_core.protocols.workspaces.schema.coord import RunInfo
-from acp_core.protocols.workspaces.view import needs, panels
-from acp_core.protocols.workspaces.view.panels import NO_CHANNEL, States
+from acp_core.protocols.workspaces.read.scan import detect
+from acp_core.protocols.workspaces.schema import Agent, Run, RunInfo
+from acp_core.protocols.workspaces.view import panels
+from acp_core.protocols.workspaces.view.panels import NO_CHANNEL
 from acp_core.protocols.workspaces.view.timeline import timeline
 
 _DOCUMENTS = 1_000
@@ -68,7 +68,7 @@ def snapshot(
         events=timeline(run),
         documents=_documents(run),
         findings=findings,
-        needs=needs.needs(run, states, stage),
+        needs=matters.needs(run, states, stage),
         panels=panels.panels(run, states, findings, passed),
         outcome=(*(clean_line(file.name) for file in run.finals), "triage", "conflicts"),
         parts=_parts(run),
@@ -96,7 +96,7 @@ def _manages(agent: Agent) -> bool:
 
 def _objective(run: Run) -> str:
     specification = read_record(run.spec, scan.LIMIT) if run.spec else None
-    return clean_line(coord.decode(RunInfo, specification).scope)
+    return clean_line(schema.decode_record(RunInfo, specification).scope)
 
 
 def _headline(run: Run, stage: str, states: States) -> str:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from acp_core.files.records import File
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+from acp_core.files.records import File, read_text
 from acp_core.model import Finding, Panel, Row, Target, Tone, format
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.read import conflict_hints
-from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.schema.act_names import (
-    AGAIN,
-    DISPATCH,
-    FIND,
-    FINISH,
-    RESOLVE,
-    SYNTHESISE,
-    TRIAGE,
+from acp_core.protocols.workspaces.matters import States, display_name, why
+from acp_core.protocols.workspaces.read import conflict_hints, scan
+from acp_core.protocols.workspaces.read.conflict_hints import Output
+from acp_core.protocols.workspaces.schema import (
+    COMPARE_ACT,
+    FINISH_ACT,
+    RESOLVE_ACT,
+    SYNTHESISE_ACT,
+    TRIAGE_ACT,
+    Agent,
+    Conflict,
+    Run,
 )
-from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.view import comparison
 
 NO_CHANNEL = "A running sub-agent takes no messages: it reads feedback only in its next prompt."
-States = dict[str, str]
+
 _TONES = {
     "success": Tone.DONE,
     "partial": Tone.REVISE,
@@ -32,7 +36,9 @@ _TONES = {
     state.OVERWRITTEN: Tone.BLOCKED,
     "working": Tone.START,
 }
+
 _WRITTEN = 3  # the column of the last write
+
 _EARLIER = 5  # earlier attempts of an agent that are shown
 
 
@@ -45,13 +51,8 @@ def panels(
         _checklist(run, passed),
         _triage(run),
         _conflicts(run),
-        *comparison.panels(run, passed),
+        *comparison_panels(run, passed),
     )
-
-
-def display_name(agent: Agent) -> str:
-    """An agent's name as it is shown everywhere."""
-    return clean_name(agent.name, 200)
 
 
 def named(conflict: Conflict) -> str:
@@ -109,24 +110,14 @@ def _earlier_files(agent: Agent, number: int, run: Run) -> list[File]:
     return [file for file in agent.files if f"-{agent.attempts[number - 1]}." in file.name]
 
 
-def why(agent: Agent, run: Run) -> str:
-    """Why an agent ended as it did; a status file alone does not say it."""
-    if agent.errors:
-        return agent.errors[0]
-    how = state.ending(agent, run)
-    if how == schema.MISSING:
-        return agent.plan.exit or "no status file"
-    return "reason unknown" if how in schema.DECISIONS else ""
-
-
 def _checklist(run: Run, passed: tuple[bool, ...]) -> Panel:
-    acts = (None, TRIAGE, None, FIND, SYNTHESISE, FINISH, FINISH)
+    acts = (None, TRIAGE_ACT, None, COMPARE_ACT, SYNTHESISE_ACT, FINISH_ACT, FINISH_ACT)
     first = passed.index(False) if False in passed else len(passed)
     rows = []
     for number, ((_, label), ok) in enumerate(zip(state.STEPS, passed, strict=True), 1):
         act = acts[number - 1] if number == first + 1 else None
-        if number == first + 1 and act == SYNTHESISE and state.open_conflicts(run):
-            act = RESOLVE
+        if number == first + 1 and act == SYNTHESISE_ACT and state.open_conflicts(run):
+            act = RESOLVE_ACT
         cells = (str(number), label, _step_note(number, run))
         rows.append(Row(cells, checked=ok, target=Target(action=act)))
     return Panel("steps", "Integration", "checklist", ("step", "what", "now"), tuple(rows))
@@ -173,7 +164,7 @@ def _triage(run: Run) -> Panel:
         reason = why(agent, run) if waits else state.reason(agent, run)
         word = agent.decision or "undecided"
         cells = (agent.name, how or "not finished", word, reason, agent.task_id)
-        act = TRIAGE if waits else None
+        act = TRIAGE_ACT if waits else None
         target = Target(action=act, given=(("agent", display_name(agent)),) if act else ())
         rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
     empty = f"No pending decisions. {NO_CHANNEL}"
@@ -189,7 +180,7 @@ def _conflicts(run: Run) -> Panel:
             outcome = f"dismissed: {each.reason}"
         elif each.is_open:
             outcome = f"{'hint, blocks nothing: ' if each.is_hint else ''}{each.why}"
-        act = RESOLVE if each.is_open and each.id else None
+        act = RESOLVE_ACT if each.is_open and each.id else None
         given = (("conflict", clean_line(each.id, 200)),) if act else ()
         cells = (each.between, each.topic, each.category, outcome)
         target = Target(action=act, given=given)
@@ -200,11 +191,80 @@ def _conflicts(run: Run) -> Panel:
     )
 
 
-ACTS = {
-    "inconsistent": AGAIN,
-    state.OVERWRITTEN: AGAIN,
-    "undecided": TRIAGE,
-    "stalled": TRIAGE,
-    "waiting": DISPATCH,
-}
 """By what a need of this code is answered."""
+
+_COMPARED = 4  # outputs of which the topics are shown
+
+_TOPICS = 60  # topics that are shown
+
+_LINES = 400  # lines of a text that are compared
+
+Lines = list[str]
+
+
+def comparison_panels(run: Run, passed: tuple[bool, ...]) -> tuple[Panel, ...]:
+    """Both; none where fewer than two outputs can be compared."""
+    if not passed[1]:
+        return ()
+    found = conflict_hints.outputs(run, [agent.name for agent in run.agents])
+    if len(found) < 2:
+        return ()
+    return (_topics(found[:_COMPARED]), *_texts(run, found))
+
+
+def _topics(found: list[Output]) -> Panel:
+    """What each says to the same key, and which headings it has."""
+    titles: dict[str, str] = {}
+    for each in found:
+        titles |= {key: key for key in each.values}
+        titles |= {key: title for key, title in each.headings.items() if key not in titles}
+    rows = []
+    for key, title in titles.items():
+        cells = [
+            each.values.get(key) or ("heading" if key in each.headings else "") for each in found
+        ]
+        values = {each for each in cells if each}
+        several = sum(bool(each) for each in cells) > 1
+        tone = Tone.BLOCKED if len(values) > 1 else Tone.OTHER
+        if several:
+            rows.append(Row(tuple(clean_line(c, 200) for c in (title, *cells)), tone=tone))
+    rows.sort(key=lambda row: row.tone is not Tone.BLOCKED)
+    columns = ("topic", *(clean_name(each.agent, 60) for each in found))
+    empty = "The outputs have no common heading or key."
+    return Panel("compare", "Side by side", "comparison", columns, tuple(rows[:_TOPICS]), empty)
+
+
+def _texts(run: Run, found: list[Output]) -> tuple[Panel, ...]:
+    """Two outputs in full, line by line: those of the first open conflict, else the first two."""
+    first: dict[str, Output] = {}
+    for each in found:
+        first.setdefault(each.agent, each)
+    pairs = [each.agents[:2] for each in state.open_conflicts(run)]
+    known = [[first[name] for name in pair if name in first] for pair in pairs]
+    pair = next((both for both in known if len(both) == 2), list(first.values())[:2])
+    if len(pair) < 2:
+        return ()
+    rows = tuple(_rows(*(_lines(run, each) for each in pair)))
+    columns = ("", *(clean_name(each.agent, 60) for each in pair))
+    return (Panel("texts", "Two texts", "comparison", columns, rows, "Both are empty."),)
+
+
+def _lines(run: Run, output: Output) -> Lines:
+    file = next((each for each in run.files if each.path == output.path), None)
+    text, problem = read_text(file, scan.LIMIT) if file else ("", "is missing")
+    if problem:
+        return [f"({output.path.name} {problem})"]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    more = [f"… {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+    return [*lines[:_LINES], *more]
+
+
+def _rows(left: Lines, right: Lines) -> Iterator[Row]:
+    """The lines of two texts, equal ones beside each other; a sign stands where they differ."""
+    number = 0
+    for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        tone = Tone.OTHER if tag == "equal" else Tone.REVISE
+        for here, there in zip_longest(left[a:b], right[c:d], fillvalue=""):
+            number += 1
+            cells = (str(number), clean_line(here, 200), clean_line(there, 200))
+            yield Row(cells, tone=tone)

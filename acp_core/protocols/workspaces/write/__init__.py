@@ -3,9 +3,3 @@
 Source: agent workspaces specification, "Directory Structure for Agent Workspaces" and
 "Integration Step Protocol".
 """
-
-from __future__ import annotations
-
-from acp_core.model.errors import Refused
-
-__all__ = ["Refused"]

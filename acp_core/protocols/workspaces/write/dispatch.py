@@ -5,26 +5,43 @@ Source: agent workspaces specification, "File-Based Handoffs" and "Timestamped O
 
 from __future__ import annotations
 
+import getpass
 import os
 import platform
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.files.transaction import MOVE, REPLACE, Write
-from acp_core.protocols.workspaces import prompts, schema, state
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.workspaces import prompts, rules, schema, state
 from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.schema import Agent, Run, coord
-from acp_core.protocols.workspaces.schema import plan as planning
-from acp_core.protocols.workspaces.schema.coord import Dispatch
-from acp_core.protocols.workspaces.schema.plan import Task
-from acp_core.protocols.workspaces.write import Refused, levels
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, require_folder
-from acp_core.protocols.workspaces.write.manifest import Manifest, Object
-from acp_core.protocols.workspaces.write.writing import Step, iso
+from acp_core.protocols.workspaces.read.manifest import (
+    Manifest,
+    Object,
+    attempt_of,
+    prompt_file,
+    read_json,
+    read_manifest,
+    stamp_of,
+    stored_return,
+)
+from acp_core.protocols.workspaces.schema import (
+    RERUN_ACT,
+    TRIAGE_ACT,
+    Agent,
+    Dispatch,
+    Layout,
+    Run,
+    Task,
+    encode,
+    iso,
+    require_folder,
+)
+from acp_core.protocols.workspaces.write.step import Step, carry_out_act, require_shallow
 
 
-def here() -> str:
+def this_host() -> str:
     """This machine, as entries of the manifest name it."""
     return platform.node() or "?"
 
@@ -34,7 +51,7 @@ def read_run(place: Layout, now: datetime) -> Run:
     return scan.scan(place.root, scan.listed(place.root), now)
 
 
-def waiting(manifest: Manifest, run: Run) -> list[str]:
+def waiting_agents(manifest: Manifest, run: Run) -> list[str]:
     """Who is to be dispatched, ready or not: never dispatched, or to be run once more."""
     agents = {agent.name: agent for agent in run.agents}
     return [
@@ -51,7 +68,7 @@ def _is_wanted(entry: Object, agent: Agent | None, run: Run) -> bool:
     return not entry.get("dispatched_at") and not ended
 
 
-def obstacle(manifest: Manifest, name: str, run: Run) -> str:
+def why_not_dispatched(manifest: Manifest, name: str, run: Run) -> str:
     """What an agent must wait for, "" where it may begin.
 
     An earlier agent is through when it has a status that may be used; one that was given up on
@@ -70,7 +87,7 @@ def obstacle(manifest: Manifest, name: str, run: Run) -> str:
     return ""
 
 
-def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
+def begin_attempt(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     """What is written when an agent is dispatched: its prompt, then its entry; the manifest is changed.
 
     A status and a return of an earlier attempt are moved away before.
@@ -80,7 +97,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
             where none may.
     """
     place, entry, task = manifest.place, manifest.entries[name], manifest.tasks[name]
-    levels.require(place.root, [name] if task.may_launch else [])
+    require_shallow(place.root, [name] if task.may_launch else [])
     own = place.workspace(name)
     require_folder(own)
     if not place.spec.is_file():
@@ -89,19 +106,19 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     writes = []
     if agent is not None and agent.decision == "rerun":
         writes += _put_away(manifest, agent)
-        number = manifests.attempt(entry) + 1
+        number = attempt_of(entry) + 1
         entry |= {"attempt": number, "stamp": _stamp(manifest, task, now)}
-    output, status = planning.paths(place, task, manifest.naming, manifests.stamp_of(entry))
+    output, status = schema.result_paths(place, task, manifest.naming, stamp_of(entry))
     for path in (output, status):
         if path.is_symlink():
             raise Refused(f"{path} is a symbolic link: acp does not dispatch it")
-    dispatch = coord.parse(Dispatch, entry)
+    dispatch = schema.decode_object(Dispatch, entry)
     text = prompts.render(
         prompts.Dispatch(
             task,
             len(manifest.tasks),
             manifest.project,
-            inputs(manifest, task, run),
+            inputs_of(manifest, task, run),
             output,
             status,
             task.others or _others(manifest, task),
@@ -109,7 +126,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
             dispatch.continue_from,
         )
     )
-    path = manifests.prompt_file(place, entry, task)
+    path = prompt_file(place, entry, task)
     entry |= {
         "output": str(output),
         "status_file": str(status),
@@ -118,15 +135,15 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
         "ended_at": None,
         "exit": None,
         "outside": [],
-        "host": here(),
+        "host": this_host(),
     }
     writes.append(Write(path, REPLACE, text.encode()))
     writes.append(manifest.write())
-    sentence = f"Dispatch {name} (attempt {manifests.attempt(entry)})."
+    sentence = f"Dispatch {name} (attempt {attempt_of(entry)})."
     return Step(sentence, tuple(writes), folders=() if own.is_dir() else (own,))
 
 
-def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], ...]:
+def inputs_of(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], ...]:
     """What an agent reads: the task specification, its inputs, and what those before it wrote.
 
     Raises:
@@ -159,9 +176,9 @@ def _others(manifest: Manifest, task: Task) -> str:
 def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
     """The status and the return of the attempt that ended, moved into the history."""
     entry, task = manifest.entries[agent.name], manifest.tasks[agent.name]
-    history = manifest.place.coord / "history" / agent.name / str(manifests.attempt(entry))
+    history = manifest.place.coord / "history" / agent.name / str(attempt_of(entry))
     files = [record.file.path for record in agent.records]
-    stored = manifests.stored_return(manifest.place, entry, task)
+    stored = stored_return(manifest.place, entry, task)
     if stored is not None:
         files.append(stored)
     found = []
@@ -172,11 +189,11 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
         )
         if inside and os.path.lexists(path):
             name = f"return-{path.name}" if path == stored else path.name
-            found.append(Write(free(history / name), MOVE, source=path))
+            found.append(Write(free_path(history / name), MOVE, source=path))
     return found
 
 
-def free(path: Path) -> Path:
+def free_path(path: Path) -> Path:
     """A name that nothing has yet: an earlier try to put it away may have got so far."""
     number, free = 1, path
     while os.path.lexists(free):
@@ -189,8 +206,159 @@ def _stamp(manifest: Manifest, task: Task, now: datetime) -> str:
     at = now
     while True:
         stamp = at.strftime("%Y%m%d-%H%M")
-        output, _ = planning.paths(manifest.place, task, manifest.naming, stamp)
+        output, _ = schema.result_paths(manifest.place, task, manifest.naming, stamp)
         prompt = manifest.place.coord / "prompts" / f"{task.task_id}-{stamp}.md"
         if not os.path.lexists(output) and not os.path.lexists(prompt):
             return stamp
         at += timedelta(minutes=1)
+
+
+RERUN_DECISION = "rerun"
+
+_LONGEST = 4_000
+
+
+def this_person() -> str:
+    """Who decides, where nobody says it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "?"
+
+
+def plan_decision(
+    place: Layout, name: str, decision: str, reason: str, by: str = "", now: datetime | None = None
+) -> Step:
+    """What a decision would write.
+
+    Raises:
+        Refused: there is no such agent, it cannot be decided so, or no reason is given.
+    """
+    at = now or utc_now()
+    run = read_run(place, at)
+    agent = find_agent(run, name)
+    possible = state.choices(agent, run)
+    if decision not in possible:
+        how = state.of_agent(agent, run, rules.check(run)) if agent.outcome else "not finished"
+        how = state.ending(agent, run) or how if how not in state.DOUBTFUL else how
+        raise Refused(f"{name} is {how}: decide {', '.join(possible)}, not {decision}")
+    reason = " ".join(reason.split())[:_LONGEST]
+    if not reason:
+        raise Refused("give a reason for the decision")
+    value = read_json(place.triage)
+    value = value or {}
+    entries = value.get("decisions")
+    entry = {
+        "agent": name,
+        "task_id": agent.task_id or name,
+        "attempt": agent.attempt,
+        "decision": decision,
+        "by": by or this_person(),
+        "at": iso(at),
+        "reason": reason,
+    }
+    value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
+    warnings = []
+    if not state.ending(agent, run) and agent.plan.is_dispatched:
+        warnings.append(f"{name} is still working: acp stops its program if it started it")
+    if state.of_run(run).startswith("integrated"):
+        warnings.append("the run is already integrated: finish the integration again after this")
+    return Step(
+        f"Decide on {name} (attempt {agent.attempt}): {decision}.",
+        (Write(place.triage, REPLACE, encode(value)),),
+        tuple(warnings),
+    )
+
+
+def decide(place: Layout, name: str, decision: str, reason: str, by: str = "") -> Step:
+    """Decide on an agent. One that still works is stopped by its watcher.
+
+    Raises:
+        Refused: as `plan`.
+        OSError: it cannot be written.
+    """
+    return carry_out_act(
+        place, TRIAGE_ACT, lambda: plan_decision(place, name, decision, reason, by)
+    )
+
+
+def rerun(
+    place: Layout, name: str, feedback: str = "", *, go_on: bool = False, by: str = ""
+) -> None:
+    """Have an agent run once more, with something said to it; who dispatches next starts it.
+
+    Raises:
+        Refused: there is no such agent, or it was never dispatched.
+        OSError: it cannot be written.
+    """
+    reason = " ".join(feedback.split()) or "rerun"
+
+    def step() -> Step:
+        manifest = read_manifest(place)
+        entry = manifest.entries.get(name)
+        if entry is None:
+            raise Refused(f"{name} is not in the manifest")
+        run = read_run(place, utc_now())
+        agent = find_agent(run, name)
+        earlier = _earlier(agent) if go_on else ""
+        entry |= {"feedback": feedback.strip()[:_LONGEST], "continue_from": earlier}
+        decided = plan_decision(place, name, RERUN_DECISION, reason, by)
+        return Step(decided.sentence, (manifest.write(), *decided.writes), decided.warnings)
+
+    def due() -> Step:  # it is decided already: only what is said to it is new
+        manifest = read_manifest(place)
+        agent = find_agent(read_run(place, utc_now()), name)
+        earlier = _earlier(agent) if go_on else ""
+        manifest.entries[name] |= {
+            "feedback": feedback.strip()[:_LONGEST],
+            "continue_from": earlier,
+        }
+        return Step(f"Rerun {name}.", (manifest.write(),))
+
+    carry_out_act(place, RERUN_ACT, lambda: due() if _is_due(place, name) else step())
+
+
+def _is_due(place: Layout, name: str) -> bool:
+    run = read_run(place, utc_now())
+    return find_agent(run, name).decision == RERUN_DECISION
+
+
+def _earlier(agent: Agent) -> str:
+    """The file from which to go on: what it listed, else the output that is there."""
+    listed = [str(each.path) for each in agent.results if each.file and each.owner == agent.name]
+    listed = [each for each in listed if schema.is_one_line(each)]
+    if listed:
+        return listed[0]
+    said = agent.plan.output
+    there = [str(file.path) for file in agent.files if not file.link]
+    if said in there:
+        return said
+    raise Refused(f"{agent.name} wrote no output to continue from")
+
+
+def require_all(run: Run) -> None:
+    """See to it that nobody is waited for any more.
+
+    Raises:
+        Refused: an agent is not through, or not decided on; the message names each.
+    """
+    if state.steps(run)[1]:
+        return
+    left = [a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)]
+    raise Refused(
+        f"agents without a final result or decision: {', '.join(left)}"
+        " (see `acp workspaces triage`)"
+    )
+
+
+def find_agent(run: Run, name: str) -> Agent:
+    """An agent of the run.
+
+    Raises:
+        Refused: there is none of that name.
+    """
+    agent = next((each for each in run.agents if each.name == name), None)
+    if agent is None:
+        known = ", ".join(each.name for each in run.agents) or "none"
+        raise Refused(f"no agent {name!r} (agents: {known})")
+    return agent

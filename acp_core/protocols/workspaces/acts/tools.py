@@ -13,15 +13,17 @@ from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import queries
+from acp_core.protocols.workspaces.read.manifest import layout
 from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.write import dispatch
-from acp_core.protocols.workspaces.write.layout import layout
 
-_HERE = "acp_core.protocols.workspaces.actions.tools"
+_HERE = "acp_core.protocols.workspaces.acts.tools"
+
 READ = tools.READ._replace(
     sentence="Read your prompt, a required input of it, or a file of your workspace. Without a document: list them.",
     answer=f"{_HERE}:read",
 )
+
 CHECK_RETURN = QuerySpec(
     "check_return",
     "Check the object that you are about to return.",
@@ -34,6 +36,7 @@ CHECK_RETURN = QuerySpec(
     ),
     by=By.PARTICIPANT,
 )  # fmt: skip
+
 TOOLS = (READ, CHECK_RETURN)
 
 

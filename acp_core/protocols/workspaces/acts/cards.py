@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from acp_core.files.decode import moment
 from acp_core.files.records import File, read_text
 from acp_core.model import Finding, Severity, format
-from acp_core.model.card import CardSection
-from acp_core.model.snapshot import Row, Target, Tone
+from acp_core.model.card import Card, CardSection, CardVerdict
+from acp_core.model.errors import Refused
+from acp_core.model.format import count
+from acp_core.model.snapshot import Document, Row, Target, Tone
+from acp_core.protocols.kit.binding import Location
 from acp_core.protocols.kit.cards import COMPARED, MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
-from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.common import OpenRun
-from acp_core.protocols.workspaces.read import conflict_hints, trespasses
-from acp_core.protocols.workspaces.schema import Agent, Listed
-from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.write import integrate
+from acp_core.protocols.workspaces import matters, rules, schema, state
+from acp_core.protocols.workspaces.acts import binding
+from acp_core.protocols.workspaces.acts.binding import OpenRun, open_run, shown_name
+from acp_core.protocols.workspaces.acts.table import ALONE, PROGRAM
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.read.manifest import read_bytes
+from acp_core.protocols.workspaces.schema import (
+    DISMISS_ACT,
+    FINISH_ACT,
+    ORCHESTRATOR,
+    ORDER_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    SYNTHESISE_ACT,
+    TRIAGE_ACT,
+    Agent,
+    Conflict,
+    Listed,
+)
+from acp_core.protocols.workspaces.write import integration
 
 _PLACES = 3  # lines of one output that speak of a topic
 
@@ -56,7 +76,7 @@ class Facts(Evidence):
     def disagreement(self, agent: Agent, findings: Iterable[Finding]) -> CardSection:
         """Where the agent's status, its return and its files do not agree, or were written over."""
         run = self.run.run
-        done = trespasses.done_to(agent, run.trespasses)
+        done = state.trespasses_on(agent, run.trespasses)
         rows = [
             Row((safe(e.how),), checked=False, tone=Tone.REVISE, target=self.target(e.file.name))
             for e in done
@@ -169,7 +189,7 @@ class Facts(Evidence):
         files = {str(each.path): each for each in self.run.run.files}
         rows = []
         for number, (name, path, size) in enumerate(
-            integrate.reading(self.run.run, self.run.manifest), 1
+            integration.reading(self.run.run, self.run.manifest), 1
         ):
             file = files.get(str(path))
             how = agents[name].decision or state.ending(agents[name], self.run.run)
@@ -184,13 +204,13 @@ class Facts(Evidence):
 
     def gaps(self) -> CardSection:
         """What the final output will lack."""
-        told = [*integrate.gaps(self.run.run), *integrate.added_gaps(self.run.run)]
+        told = [*integration.gaps(self.run.run), *integration.added_gaps(self.run.run)]
         return texts("Gaps", told, Tone.REVIEW)
 
     def decided(self) -> CardSection:
         """What was decided on agents and conflicts, and by whom."""
-        settled = [each.sentence for each in integrate.resolved(self.run.run)]
-        return texts("Decided", [*integrate.decisions(self.run.run), *settled])
+        settled = [each.sentence for each in integration.resolved(self.run.run)]
+        return texts("Decided", [*integration.decisions(self.run.run), *settled])
 
     def unsettled(self) -> CardSection:
         """Where outputs may contradict each other, and nobody said whether they do."""
@@ -250,3 +270,230 @@ def _plain(file: File, agent: Agent) -> str:
     for each in agent.attempts:
         name = name.replace(f"-{each}", "")
     return name
+
+
+_MOST = 50  # cards of a kind
+
+_SIDES = 5  # versions of which one can be kept
+
+_LABELS = {
+    "accept": "Accept the result as it is",
+    "rerun": "Rerun",
+    "skip": "Skip",
+    "orchestrator-does": "Do the task yourself",
+    "gap": "Note a gap",
+}
+
+_RULES = {
+    "factual": "one version is kept, never an average of both",
+    "coverage": "both are merged, and the more detailed version is kept",
+    "format": "both are converted to the form of the final output",
+}
+
+
+def run_cards(folder: str, known: Sequence[Document], now: datetime) -> tuple[Card, ...]:
+    """What waits for a person's decision in a run now.
+
+    Args:
+        folder: the run.
+        known: the documents of its latest Snapshot, to which rows may point.
+        now: the time as of which it is read.
+    """
+    try:
+        run = open_run(Location(folder), now)
+    except (Refused, OSError):  # nothing can be decided before that is repaired
+        return ()
+    if run.is_integrated:
+        return ()
+    by_id = {each.id: each for each in known}
+    findings = rules.check(run.run)
+    return (
+        *_agents(run, by_id, findings),
+        *_conflicts(run, by_id, state.open_conflicts(run.run)),
+        *_synthesis(run, by_id, findings),
+        *_draft(run, by_id, findings),
+        *_conflicts(run, by_id, state.open_hints(run.run) if state.steps(run.run)[1] else []),
+    )
+
+
+Known = dict[str, Document]
+
+Findings = tuple[Finding, ...]
+
+
+# --- what an agent returned -------------------------------------------------------------------
+
+
+def _agents(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
+    """Results in doubt first, then what is not decided, then agents that are silent."""
+    how = {each.name: state.of_agent(each, run.run, findings) for each in run.run.agents}
+    doubtful, undecided, silent = [], [], []
+    for each in run.run.agents:
+        if how[each.name] in state.DOUBTFUL and not each.decision:
+            doubtful.append(each)
+        elif state.undecided(each, run.run):
+            undecided.append(each)
+        elif how[each.name] == "stalled" and each.active and not each.decision:
+            silent.append(each)
+    for agent in (*doubtful, *undecided, *silent)[:_MOST]:
+        facts = Facts(run, known=known)
+        yield facts.card(
+            f"agent:{agent.name}:{agent.attempt}",
+            _ended(agent, run, how[agent.name]),
+            (
+                facts.errors(agent),
+                facts.disagreement(agent, findings),
+                texts("Notes", [facts.says(agent, "notes")]),
+                facts.written(agent) if agent in silent else facts.outputs(agent),
+                facts.changed(agent),
+                facts.waiting(agent),
+                facts.task(agent),
+            ),
+            _judgements(agent, run),
+            claim=facts.says(agent, "summary"),
+            by=shown_name(agent.name),
+            since=agent.plan.ended_at or agent.active,
+        )
+
+
+def _ended(agent: Agent, run: OpenRun, how: str) -> str:
+    """How an agent ended, in a line."""
+    name = shown_name(agent.name)
+    if how == state.OVERWRITTEN:
+        who = state.trespassers(state.trespasses_on(agent, run.run.trespasses))
+        return f"{who} wrote into the workspace of {name}"
+    told = {
+        "inconsistent": f"{name}'s status and files disagree",
+        "stalled": f"{name} is silent and has returned nothing",
+        schema.PARTIAL: f"{name} returned a partial result",
+        schema.FAILURE: f"{name} failed",
+    }
+    again = f" (attempt {agent.attempt})" if agent.attempt > 1 else ""
+    ending = how if how in told else state.ending(agent, run.run)
+    return f"{told.get(ending, f'{name} ended without a result')}{again}"
+
+
+def _judgements(agent: Agent, run: OpenRun) -> Iterator[CardVerdict]:
+    """What can become of a result, each with its reason; feedback is what the next attempt reads."""
+    who = ("agent", shown_name(agent.name))
+    for word in state.choices(agent, run.run):
+        label = _LABELS.get(word, word)
+        if word == "rerun" and agent.name in run.manifest.tasks:
+            yield CardVerdict(f"{label}, with feedback", RERUN_ACT, (who,), ("feedback",))
+        else:
+            yield CardVerdict(label, TRIAGE_ACT, (who, ("decision", word)), ("reason",))
+
+
+# --- where outputs contradict each other ------------------------------------------------------
+
+
+def _conflicts(run: OpenRun, known: Known, waiting: Sequence[Conflict]) -> Iterator[Card]:
+    for each in [each for each in waiting if each.id][:_MOST]:
+        facts = Facts(run, known=known)
+        claim = "" if each.why.startswith(f"{each.topic}: ") else each.why
+        by = "" if each.found_by == "acp" else each.found_by
+        category = (safe(each.category), _RULES.get(each.category, "unknown category"))
+        alike = sum(o.topic.lower() == each.topic.lower() for o in waiting if o is not each)
+        more = f"{count(alike, 'other conflict')} on the same topic" if alike else ""
+        yield facts.card(
+            f"conflict:{each.id}",
+            f"{each.between} {'may contradict' if each.is_hint else 'contradict'} each other "
+            f"on {each.topic or 'something'} ({each.id})",
+            (
+                facts.versions(each),
+                facts.compared(each),
+                CardSection("Kind", (Row(category),)),
+                texts("Found by", [by]),
+                texts("Also", [more]),
+            ),
+            _settlements(each),
+            claim=claim,
+            since=moment(each.raw.get("at")),
+        )
+
+
+def _settlements(conflict: Conflict) -> Iterator[CardVerdict]:
+    """How a conflict can be settled, by the rule of its category."""
+    which, category = ("conflict", shown_name(conflict.id)), conflict.category
+    sides = [(which, ("keep", shown_name(each))) for each in conflict.agents[:_SIDES]]
+    if len(conflict.agents) < 2:
+        sides = []
+    elif category == "factual":
+        for given in sides:
+            yield CardVerdict(f"{given[1][1]}'s version holds", RESOLVE_ACT, given, ("because",))
+    elif category == "coverage":
+        yield CardVerdict("Merge both", RESOLVE_ACT, (which,))
+        for given in sides:
+            yield CardVerdict(f"Merge, {given[1][1]}'s is more detailed", RESOLVE_ACT, given)
+    elif category == "format":
+        yield CardVerdict("Convert both to the final form", RESOLVE_ACT, (which,))
+    else:
+        yield CardVerdict("Resolve", RESOLVE_ACT, (which,), ("category", "keep", "because"))
+    yield CardVerdict("Not a conflict", DISMISS_ACT, (which,), ("reason",))
+
+
+# --- the final output -------------------------------------------------------------------------
+
+
+def _synthesis(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
+    """The outputs were compared, and nothing holds the draft up: who writes it, in which order."""
+    passed = state.steps(run.run)
+    if state.of_run(run.run) != "ready to integrate" or not all(passed[:4]):
+        return
+    if state.open_conflicts(run.run) or run.run.writing:
+        return
+    facts = Facts(run, known=known)
+    team = teams.load_team(run.place.root)
+    before = team.choice(ORCHESTRATOR) if team else None
+    usual = binding.program_choices(before)["program"]["default"]
+    asks = ("program", "command") if usual == binding.COMMAND else ("program",)
+    yield facts.card(
+        "synthesis",
+        "The outputs are ready to be synthesised",
+        (
+            facts.order(),
+            facts.notes(),
+            facts.gaps(),
+            facts.unsettled(),
+            facts.decided(),
+            facts.problems(findings),
+        ),
+        (
+            CardVerdict("Let a program write the draft", SYNTHESISE_ACT, (("how", PROGRAM),), asks),
+            CardVerdict("Write it yourself", SYNTHESISE_ACT, (("how", ALONE),)),
+            CardVerdict("Change the order", ORDER_ACT, (), ("order",)),
+        ),
+        since=run.run.recorded.looked_at,
+    )
+
+
+def _draft(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
+    """A draft that can become the final output."""
+    passed = state.steps(run.run)
+    if state.of_run(run.run) != "integrating" or not run.run.drafts or not all(passed[:5]):
+        return
+    try:
+        draft = integration.draft_file(run.place)
+    except (Refused, OSError):
+        return
+    if matters.draft_problem(read_bytes(draft), run.manifest.form):
+        return
+    facts = Facts(run, known=known)
+    yield facts.card(
+        "draft",
+        "The draft of the final output is ready",
+        (
+            facts.drafts(),
+            facts.gaps(),
+            facts.unsettled(),
+            facts.decided(),
+            facts.notes(),
+            facts.order(),
+            facts.problems(findings),
+        ),
+        (
+            CardVerdict("Approve", FINISH_ACT),
+            CardVerdict("Approve, and note gaps", FINISH_ACT, (), ("gaps",)),
+        ),
+        since=run.run.drafts[0].changed,
+    )

@@ -1,0 +1,649 @@
+"""How a run of sub-agents gets stuck: what its files tell, and what this machine's watchers say.
+
+The order is that in which a person's attention is due: contradictions, what is undecided, what is
+silent, what waits to begin, integration. Source: agent workspaces specification, "Integration Step
+Protocol".
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.agents.state import RunnerState
+from acp_core.files.records import Record
+from acp_core.files.transaction import JOURNAL
+from acp_core.model import Cause, Need, Severity, format
+from acp_core.model.errors import Refused
+from acp_core.model.format import dated
+from acp_core.model.obstacle import Obstacle
+from acp_core.model.text import clean_line, clean_name
+from acp_core.protocols.kit import guard
+from acp_core.protocols.kit.diagnosis import Case, mark
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.read import manifest
+from acp_core.protocols.workspaces.read.manifest import (
+    is_manifest_lost,
+    journal_fault,
+    manifest_problem,
+    read_bytes,
+    why_unreadable,
+)
+from acp_core.protocols.workspaces.schema import (
+    COMPARE_ACT,
+    DISMISS_ACT,
+    DISPATCH_ACT,
+    EVERY_ACT,
+    FINISH_ACT,
+    NAME,
+    ORCHESTRATOR,
+    REPAIR_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    STOP_ACT,
+    SYNTHESISE_ACT,
+    TO_WRITE,
+    TRIAGE_ACT,
+    Agent,
+    Conflict,
+    Layout,
+    Run,
+)
+
+_LINES = 5  # lines of a program's output that are told
+
+
+def causes(run: Run, case: Case) -> Iterator[Cause]:
+    """Every cause."""
+    if not any(each.wanted for each in case.snapshot.obstacles):
+        yield from _left_behind(run)
+    needs = {(need.code, need.participant): need for need in case.snapshot.needs}
+    for agent in run.agents:
+        need = needs.get((state.OVERWRITTEN, display_name(agent)))
+        if need is not None:
+            yield _cause_of_overwriting(run, agent, need)
+    for agent in run.agents:
+        need = needs.get(("inconsistent", display_name(agent)))
+        if need is not None:
+            yield _cause_of_contradiction(run, case, agent, need)
+    for agent in run.agents:
+        need = needs.get(("undecided", display_name(agent)))
+        if need is not None:
+            yield _cause_of_indecision(run, case, agent, need)
+    for agent in run.agents:
+        lost = _unwatched(run, case, agent)
+        need = needs.get(("stalled", display_name(agent)))
+        if lost is not None:
+            yield lost
+        elif need is not None:
+            yield _cause_of_silence(run, case, agent, need)
+    for need in case.snapshot.needs:
+        if need.code in _LATER:
+            yield _later(run, need)
+    yield from _interrupted_synthesis(run, case)
+
+
+def _left_behind(run: Run) -> Iterator[Cause]:
+    """A writing was interrupted: until it is finished, the files do not agree."""
+    left = manifest.interrupted_write(run)
+    if left is None:
+        return
+    yield Cause(
+        "A6",
+        f"a write was interrupted: {left.what}",
+        advice="repair the run; the next write does so, too",
+        evidence=(f"{left.done} of {left.total} files were written",),
+        remedy=REPAIR_ACT,
+        since=left.at,
+        key=f"A6:{left.at}",
+        root=True,
+    )
+
+
+def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
+    """What becomes of an agent's result: run once more, where acp can do that, or decided on."""
+    named = bool(NAME.fullmatch(agent.name)) and not agent.name.endswith(".")
+    known = agent.is_planned if run.manifest else agent.folder is not None
+    return (RERUN_ACT, TRIAGE_ACT) if named and known else (TRIAGE_ACT,)
+
+
+def _cause_of_overwriting(run: Run, agent: Agent, need: Need) -> Cause:
+    """Another agent wrote into its workspace: its result is not what it wrote."""
+    done = state.trespasses_on(agent, run.trespasses)
+    who = state.trespassers(done)
+    return Cause(
+        "E50",
+        need.text,
+        advice=f"check what is left of the work of {display_name(agent)}: put back what was changed and accept "
+        f"it, or rerun {display_name(agent)}; name in the next prompt of {who} where it may write",
+        evidence=tuple(clean_line(each.how) for each in done),
+        certain=any(each.certain for each in done),
+        remedy=_judged(agent, run)[0],
+        given=(("agent", display_name(agent)),),
+        others=_judged(agent, run)[1:],
+        participant=clean_line(done[0].by, 200),
+        since=max(each.file.changed for each in done),
+        key=need.key,
+        document=clean_line(done[0].file.name),
+    )
+
+
+def _cause_of_contradiction(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """Its status, its return and its files do not agree."""
+    own = clean_line(f"{run.base.name}/{agent.name}/")
+    back = clean_line(agent.returned.file.name) if agent.returned else "-"
+    about = [
+        finding
+        for finding in case.snapshot.findings
+        if finding.severity is Severity.ERROR
+        and ((finding.document or "").startswith(own) or finding.document == back)
+    ]
+    return Cause(
+        "E51",
+        need.text
+        if is_unreadable(agent)
+        else f"the status and files of {display_name(agent)} disagree",
+        advice="check its files, then rerun it or decide on it",
+        evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
+        remedy=_judged(agent, run)[0],
+        given=(("agent", display_name(agent)),),
+        others=_judged(agent, run)[1:],
+        participant=display_name(agent),
+        since=agent.last_write,
+        key=need.key,
+        document=about[0].document if about else _status_name(agent),
+    )
+
+
+def _cause_of_indecision(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """A partial, a failure or no result holds the integration up until somebody decides."""
+    how, name = state.ending(agent, run), display_name(agent)
+    missing = how == schema.MISSING
+    said = clean_line(why(agent, run))
+    evidence = [f"reported reason: {said}" if not missing else f"program: {said}"] if said else []
+    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
+    if missing:
+        evidence += _last_lines(case.loop(name))
+    elif agent.status:
+        evidence.append(_changed(agent.status.file.changed, clean_line(agent.status.file.name)))
+    return Cause(
+        "E53" if missing else "E52",
+        f"{name} {how_it_ended(agent, run)}; it needs your decision",
+        advice=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
+        evidence=tuple(evidence),
+        remedy=TRIAGE_ACT,
+        given=(("agent", name),),
+        others=_judged(agent, run)[:-1],
+        participant=name,
+        since=agent.plan.ended_at or agent.last_write,
+        key=need.key,
+        document=_status_name(agent),
+    )
+
+
+_CHOICES = {
+    "accept": "accept the result as it is",
+    "rerun": "rerun it",
+    "skip": "skip it",
+    "orchestrator-does": "do the task yourself (orchestrator-does)",
+    "gap": "note a gap",
+}
+
+
+def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
+    """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
+    loop = case.loop(display_name(agent))
+    dispatched = agent.plan.is_dispatched and not agent.is_over
+    if loop is None or not dispatched or not loop.died or agent.decision:
+        return None
+    alive = loop.program_alive
+    return Cause(
+        "E55",
+        f"the process supervising {display_name(agent)} has exited",
+        advice="dispatch again: acp resumes the supervision and repeats no work",
+        evidence=(
+            f"process {loop.pid} exited without recording a result",
+            "the supervised program is still running"
+            if alive
+            else "the supervised program has exited, too",
+            *_last_lines(loop),
+        ),
+        remedy=DISPATCH_ACT,
+        participant=display_name(agent),
+        since=loop.last_output or loop.started,
+        key=f"E55:{display_name(agent)}:{loop.pid}",
+        explains=tuple(
+            need.key
+            for need in case.snapshot.needs
+            if need.code == "stalled" and need.participant == display_name(agent)
+        ),
+    )
+
+
+def _cause_of_silence(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
+    loop, name = case.loop(display_name(agent)), display_name(agent)
+    runs = loop is not None and loop.program_alive
+    known = (
+        "its program is running on this machine"
+        if runs
+        else f"no program of {name} is known on this machine"
+    )
+    evidence = [f"no status file, last write {dated(agent.last_write)}", known]
+    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
+    return Cause(
+        "E54",
+        f"{name} has written nothing for a long time and has no status file",
+        advice="keep waiting, stop it, or decide without its result; a running sub-agent takes no messages",
+        evidence=(*evidence, *_last_lines(loop)),
+        certain=False,
+        remedy=TRIAGE_ACT,
+        given=(("agent", name),),
+        others=(*_judged(agent, run)[:-1], *([STOP_ACT] if runs else [])),
+        participant=name,
+        since=agent.active,
+        key=need.key,
+    )
+
+
+_LATER = {
+    "waiting": ("E56", "dispatch it: the run cannot proceed without it"),
+    "ready": ("E57", "compare the outputs: acp records possible contradictions"),
+    "conflict": ("E58", "resolve it by the rule of its category, or dismiss it"),
+    "draft": ("E59", "read the draft, then finish"),
+}
+
+
+def _later(run: Run, need: Need) -> Cause:
+    """A step of the integration, or a dispatch, that only a person takes."""
+    code, advice = _LATER[need.code]
+    if need.action == SYNTHESISE_ACT:
+        advice = "let a program write the draft, or write it yourself"
+    if need.code == "draft" and need.action is None:
+        advice = "write the draft: `acp workspaces edit` opens it in your editor"
+    if need.code == "conflict":
+        advice = _settled(run, need)
+    passed = sum(state.steps(run))
+    return Cause(
+        code,
+        need.text,
+        advice=advice,
+        evidence=(f"{passed} of {len(state.STEPS)} integration steps are done",),
+        remedy=need.action,
+        given=need.given,
+        others=(DISMISS_ACT,) if need.action == RESOLVE_ACT else (),
+        participant=need.participant,
+        since=need.since,
+        key=need.key,
+        document=clean_line(run.drafts[0].name) if need.code == "draft" and run.drafts else None,
+    )
+
+
+def _settled(run: Run, need: Need) -> str:
+    """What is to be chosen to settle a conflict."""
+    id = dict(need.given).get("conflict")
+    if id is None:
+        name = clean_line(run.conflicts.file.name) if run.conflicts else "conflicts.json"
+        return f"give it an id in {name} to make it selectable"
+    found = next(each for each in state.open_conflicts(run) if shown_id(each) == id)
+    if need.action == DISMISS_ACT:
+        return "dismiss it: a conflict needs two agents"
+    if found.category != "factual":
+        return "resolve it by the rule of its category, or dismiss it"
+    agents = clean_line(" or ".join(found.agents), 300)
+    return f"choose whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
+
+
+def shown_id(conflict: Conflict) -> str:
+    """The id of a conflict as forms offer it."""
+    return clean_line(conflict.id, 200)
+
+
+def _interrupted_synthesis(run: Run, case: Case) -> Iterator[Cause]:
+    """The program that integrates was begun, and nobody watches it."""
+    loop = case.loop(ORCHESTRATOR)
+    if not run.writing or loop is None or not loop.died:
+        return
+    yield Cause(
+        "E59",
+        "the process supervising the draft has exited",
+        advice="synthesise again: acp resumes the started draft",
+        evidence=(
+            f"process {loop.pid} exited without recording a result",
+            "the supervised program is still running"
+            if loop.program_alive
+            else "the supervised program has exited, too",
+        ),
+        remedy=SYNTHESISE_ACT,
+        since=loop.started,
+        key=f"E59:{loop.pid}",
+    )
+
+
+def _behind(run: Run, agent: Agent) -> list[Agent]:
+    """Who is dispatched only when this one is through."""
+    return [
+        each
+        for each in run.agents
+        if agent.name in each.plan.after and state.of_agent(each, run) == "not dispatched"
+    ]
+
+
+def _last_lines(loop: RunnerState | None) -> list[str]:
+    return [f"| {line}" for line in (loop.lines if loop else ())[-_LINES:]]
+
+
+def _changed(at: datetime, name: str) -> str:
+    return f"{name} changed {dated(at)} (by its file time)"
+
+
+def _status_name(agent: Agent) -> str | None:
+    return clean_line(agent.status.file.name) if agent.status else None
+
+
+def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
+    """Contradictions, undecided agents, stalled ones, integration, conflicts, gaps: in that order."""
+    if stage.startswith("integrated") and all(state.steps(run)):
+        return _gap_needs(run, stage)
+    found = [
+        replace(_need_about(agent, state.OVERWRITTEN, ""), text=who_overwrote(agent, run))
+        for agent in run.agents
+        if states[agent.name] == state.OVERWRITTEN and not agent.decision
+    ]
+    found += [
+        _need_about(agent, "inconsistent", _contradiction(agent))
+        for agent in run.agents
+        if states[agent.name] == "inconsistent" and not agent.decision
+        if not _has_no_result(agent, run)
+    ]
+    found += [
+        _need_about(agent, "undecided", f"{how_it_ended(agent, run)}: it needs your decision")
+        for agent in run.agents
+        if state.undecided(agent, run)
+        if agent.decision or states[agent.name] not in state.DOUBTFUL or _has_no_result(agent, run)
+    ]
+    for agent in run.agents:
+        if states[agent.name] == "stalled" and agent.active and not agent.decision:
+            found.append(
+                _need_about(agent, "stalled", "has no status file and has stopped writing")
+            )
+    found += _to_dispatch(run, states)
+    found += _integration_needs(run, stage)
+    return (*found, *_gap_needs(run, stage))
+
+
+def _contradiction(agent: Agent) -> str:
+    if is_unreadable(agent):
+        return "has a status file that cannot be read"
+    return "has a status, a return and files that disagree"
+
+
+def _has_no_result(agent: Agent, run: Run) -> bool:
+    """Whether it ended without saying how: then there is nothing that it could contradict."""
+    return state.ending(agent, run) == schema.MISSING
+
+
+def is_unreadable(agent: Agent) -> bool:
+    """Whether an agent has a status file that says nothing."""
+    return agent.status is not None and agent.status.value is None
+
+
+_ENDED = {
+    schema.MISSING: "ended without a status file",
+    schema.PARTIAL: "returned a partial result",
+    schema.FAILURE: "failed",
+}
+
+
+def how_it_ended(agent: Agent, run: Run) -> str:
+    """How an agent ended, after its name."""
+    if is_unreadable(agent):
+        return "ended with a status file that cannot be read"
+    how = state.ending(agent, run)
+    return _ENDED.get(how, f"ended with {how}")
+
+
+def who_overwrote(agent: Agent, run: Run) -> str:
+    """Who changed an agent's files, in a line."""
+    done = state.trespasses_on(agent, run.trespasses)
+    files = clean_line(", ".join(each.file.path.name for each in done), 200)
+    return f"{state.trespassers(done)} wrote into the workspace of {display_name(agent)} ({files})"
+
+
+def _need_about(agent: Agent, code: str, text: str) -> Need:
+    name = display_name(agent)
+    mark = agent.status.file.changed.isoformat() if agent.status else str(agent.active)
+    key, given = f"{code}:{name}:{mark}", (("agent", name),)
+    return Need(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
+
+
+def _to_dispatch(run: Run, states: States) -> list[Need]:
+    """Somebody could begin, and nobody works through whom the run goes on by itself."""
+    if run.manifest is None or any(each in ("dispatched", "working") for each in states.values()):
+        return []
+    passed = {agent.name for agent in run.agents if state.finished(agent, run)}
+    ready = [
+        agent
+        for agent in run.agents
+        if (states[agent.name] == "not dispatched" and not agent.decision)
+        and set(agent.plan.after) <= passed
+    ]
+    ready += [a for a in run.agents if a.decision == "rerun" and state.ending(a, run)]
+    if not ready:
+        return []
+    names = ", ".join(display_name(agent) for agent in ready[:5])
+    key = f"waiting:{names}:{mark(f'{each.name} {each.attempt}' for each in ready)}"
+    return [Need(key, "waiting", f"{names}: ready to dispatch", action=ACTS["waiting"])]
+
+
+def _integration_needs(run: Run, stage: str) -> list[Need]:
+    found = []
+    waiting = state.open_conflicts(run)
+    if stage == "ready to integrate" and not waiting and not run.writing:
+        next_act = SYNTHESISE_ACT if state.steps(run)[3] else COMPARE_ACT
+        hints = len(state.open_hints(run))
+        besides = f" ({format.count(hints, 'hint')} unresolved)" if hints else ""
+        text = f"No open conflicts{besides}: ready to synthesise"
+        text = text if next_act == SYNTHESISE_ACT else "All agents ended: ready to integrate"
+        found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
+    for conflict in waiting:
+        topic = clean_line(conflict.topic or "?")
+        act = (RESOLVE_ACT if len(conflict.agents) > 1 else DISMISS_ACT) if conflict.id else None
+        given = (("conflict", clean_line(conflict.id, 200)),) if act else ()
+        key = f"conflict:{clean_line(conflict.id, 200)}:{topic}"
+        pair = clean_line(conflict.between)
+        text = f"Open conflict between {pair} on {topic}"
+        found.append(Need(key, "conflict", text, action=act, given=given))
+    if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
+        mark = run.drafts[0].changed.isoformat()
+        problem = _problem_of_draft(run)
+        act = None if problem else FINISH_ACT
+        text = problem or "The draft is ready for your approval"
+        found.append(Need(f"draft:{mark}", "draft", text, action=act))
+    return found
+
+
+def _problem_of_draft(run: Run) -> str:
+    """Why the draft cannot be approved as it stands."""
+    said = ((run.manifest.value if run.manifest else None) or {}).get("format")
+    form = said if said in schema.FINALS else schema.FINALS[0]
+    file = next((each for each in run.drafts if each.path.suffix == f".{form}"), None)
+    problem = draft_problem(read_bytes(file.path) if file else b"", str(form))
+    return f"{clean_line((file or run.drafts[0]).path.name)}: {problem}" if problem else ""
+
+
+def _gap_needs(run: Run, stage: str) -> tuple[Need, ...]:
+    """What the final output lacks, for the one who reads it; who approved it knows that already."""
+    if stage != "integrated with gaps" or run.integrated.by:
+        return ()
+    gaps = run.integrated.gaps or [f"{name} was skipped" for name in run.integrated.skipped]
+    more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+    text = clean_line(f"Integrated with gaps: {gaps[0].rstrip('.')}{more}")
+    return (Need(f"gaps:{mark(gaps)}", "gaps", text),)  # another one is another need
+
+
+States = dict[str, str]
+
+
+def display_name(agent: Agent) -> str:
+    """An agent's name as it is shown everywhere."""
+    return clean_name(agent.name, 200)
+
+
+def why(agent: Agent, run: Run) -> str:
+    """Why an agent ended as it did; a status file alone does not say it."""
+    if agent.errors:
+        return agent.errors[0]
+    how = state.ending(agent, run)
+    if how == schema.MISSING:
+        return agent.plan.exit or "no status file"
+    return "reason unknown" if how in schema.DECISIONS else ""
+
+
+ACTS = {
+    "inconsistent": RERUN_ACT,
+    state.OVERWRITTEN: RERUN_ACT,
+    "undecided": TRIAGE_ACT,
+    "stalled": TRIAGE_ACT,
+    "waiting": DISPATCH_ACT,
+}
+
+_UNREADABLE = "A5"
+
+_CURES = frozenset({REPAIR_ACT, STOP_ACT})
+
+
+def obstacles(run: Run) -> tuple[Obstacle, ...]:
+    """Everything that stands in the way now."""
+    return (
+        *_misplaced(run),
+        *_damaged(run),
+        *_journal(run),
+        *_disk_obstacle(run),
+        *_unspecified(run),
+    )
+
+
+def _damaged(run: Run) -> Iterator[Obstacle]:
+    """What orchestrators share is broken, or is gone."""
+    for record in run.coordination:
+        problem = why_unreadable(record, run)
+        if problem:
+            yield _broken(record, run, problem)
+    wrong = manifest_problem(run)
+    if wrong and run.manifest is not None:
+        yield _broken(run.manifest, run, wrong)
+    if is_manifest_lost(run):
+        name = _coordination_name(run, "manifest.json")
+        what = f"{name} is missing: only the manifest says which agent does what"
+        yield Obstacle(
+            _UNREADABLE,
+            what,
+            repair_command(run),
+            _CURES,
+            REPAIR_ACT,
+            evidence=(f"{_coordination_name(run, 'prompts')} exists, but the manifest is missing",),
+            key=f"A5:{name}:gone",
+        )
+
+
+def repair_command(run: Run) -> str:
+    """The command that mends the files which orchestrators share."""
+    return f"acp workspaces {REPAIR_ACT} {clean_line(shlex.quote(str(run.root)), 4_000)}"
+
+
+def _broken(record: Record, run: Run, problem: str) -> Obstacle:
+    name = clean_line(record.file.name)
+    said = clean_line(problem, 1_000)
+    linked = record.file.link
+    return Obstacle(
+        _UNREADABLE,
+        f"{name} {said}" if said.startswith(("is ", "holds ")) else f"{name}: {said}",
+        "move it away" if linked else repair_command(run),
+        _CURES - {REPAIR_ACT} if linked else _CURES,
+        "" if linked else REPAIR_ACT,
+        evidence=(f"{name} changed {dated(record.file.changed)} (by its file time)",),
+        document=name,
+        key=f"A5:{name}:{record.file.changed.isoformat()}",
+    )
+
+
+def _misplaced(run: Run) -> Iterator[Obstacle]:
+    """A folder of the run leads somewhere else."""
+    try:
+        Layout(run.root, run.base).check()
+    except Refused as error:
+        said = clean_line(str(error), 2_000)
+        yield Obstacle(
+            _UNREADABLE,
+            said,
+            "replace it with a folder",
+            frozenset({STOP_ACT}),
+            evidence=(said,),
+            key="A5:folder",
+        )
+
+
+def _journal(run: Run) -> Iterator[Obstacle]:
+    """A writing was interrupted, and can be neither finished nor undone."""
+    fault = journal_fault(run)
+    if fault:
+        name = _coordination_name(run, JOURNAL)
+        yield Obstacle(
+            _UNREADABLE,
+            f"the interrupted write in {name} can be neither finished nor undone",
+            repair_command(run),
+            _CURES,
+            REPAIR_ACT,
+            evidence=(f"{name}: {fault}",),
+            key=f"A5:{name}",
+        )
+
+
+def _disk_obstacle(run: Run) -> Iterator[Obstacle]:
+    """Nothing can be written there. Programs can still be stopped."""
+    folders: list[Path] = [run.root, run.base, run.base / schema.COORD]
+    found = next((each for each in map(guard.disk, folders) if each), None)
+    if found:
+        yield replace(found, allowed=frozenset({STOP_ACT}))
+
+
+def _unspecified(run: Run) -> Iterator[Obstacle]:
+    """What every agent reads first is gone: nobody is dispatched without it."""
+    if run.manifest is None or run.spec is not None or run.cut:
+        return
+    name = clean_line(f"{run.base.name}/{schema.SHARED}/task-spec.json")
+    waiting = any(each.is_planned and not each.plan.is_dispatched for each in run.agents)
+    if waiting or any(each.decision == "rerun" for each in run.agents):
+        yield Obstacle(
+            _UNREADABLE,
+            f"{name} is missing: acp dispatches no agent without it",
+            repair_command(run),
+            EVERY_ACT - {DISPATCH_ACT, RERUN_ACT},
+            REPAIR_ACT,
+            evidence=(f"the manifest exists, but {name} is missing",),
+            key=f"A5:{name}:gone",
+        )
+
+
+def _coordination_name(run: Run, name: str) -> str:
+    return clean_line(f"{run.base.name}/{schema.COORD}/{name}")
+
+
+def draft_problem(data: bytes, form: str) -> str:
+    """Why a draft cannot become the final output, "" where it can."""
+    if not data.strip():
+        return "there is no draft: prepare one, or let a program write it"
+    if TO_WRITE.encode() in data:
+        return f"the draft still contains “{TO_WRITE}”: write that part"
+    if form == "json":
+        try:
+            if not isinstance(json.loads(data), dict):
+                return "a final output in JSON must be an object, to hold the metadata"
+        except (ValueError, RecursionError):
+            return "the draft is not valid JSON"
+    return ""
