@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 
-from acp_core.cli.check import Check, State
+from acp_core.cli.checks import Check, State
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
@@ -21,7 +21,7 @@ _KIT = "acp_core.protocols.kit"
 _REGISTRY = "acp_core.protocols.registry"
 _DISCOVERY = "acp_core.protocols.discovery"
 _CONTRACT = "acp_core.protocols.contract"
-_TRACKED = "acp_core.model.tracked"
+_TRACKED = "acp_core.model.past"
 
 MOVED = {
     **{

@@ -61,7 +61,7 @@ class Protocol(NamedTuple):
     that no path leads to, and the folders in which a change may make it another list.
     ``listing`` makes the `acp_core.protocols.contract.Listing` of a link without ``#``, which leads to many
     collaborations; what follows the ``#`` names one of them.
-    ``past`` is the `acp_core.model.derivation.Derivation` that tells what files held at a time from which
+    ``past`` is the `acp_core.model.past.Derivation` that tells what files held at a time from which
     they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.parser.Manual` with

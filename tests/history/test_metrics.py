@@ -25,7 +25,7 @@ from acp_core.history.metrics import Metrics, PersonTime, Span, measure, total_m
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model import Snapshot
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.person.working_hours import Working, days, hours
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify

@@ -18,9 +18,8 @@ from acp_core.files.locked import is_locked
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.model.story import Story
+from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean, clean_line
-from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema

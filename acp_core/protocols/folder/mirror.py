@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.files import git, modes
 from acp_core.files.journal import without_collector
-from acp_core.files.mirrored import FILE, PLACE
+from acp_core.files.read_only import FILE, PLACE
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import (
     Action,
@@ -37,7 +37,7 @@ from acp_core.model import (
 )
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean_line
 from acp_core.person.paths import cache_folder
 from acp_core.protocols import registry

@@ -218,10 +218,9 @@ def test_a_lock_that_is_not_given_up_ends_the_wait(tmp_path: Path) -> None:
 def test_known_bad_file_systems_are_refused_unless_forced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acp_core.files import mounts
 
     folder = make_v1(tmp_path / "run", "drafting")
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     ran = block(folder)
     assert ran.code == 2 and "is on cifs" in ran.err and "--force" in ran.err
     forced = acp(
@@ -229,7 +228,7 @@ def test_known_bad_file_systems_are_refused_unless_forced(
         "--summary", "Now.", "--reply-to", "1", "--force",
     )  # fmt: skip
     assert forced.code == 0 and "locks protect nothing" in forced.err
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "nfs4"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "nfs4"),))
     warned = block(folder, "And again.")
     assert warned.code == 0 and "is on nfs4" in warned.err
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
+from acp_core.files import locked
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
 from tests.hygiene.sources import ROOT
@@ -208,7 +208,7 @@ def where_it_may_not(place: Path) -> None:
     refused(block(folder), "schemaVersion")
     folder = make_v1(place / "far", "drafting")
     with LIMITS.context() as mounted:
-        mounted.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+        mounted.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
         refused(block(folder), "is on cifs")
         words = ["append", "--folder", folder, "--participant", "reader", "--event", "blocked"]
         assert acp(*words, "--summary", "Now.", "--reply-to", "1", "--unlocked").code == 0

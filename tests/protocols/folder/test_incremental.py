@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
-from acp_core.model.story import summed
+from acp_core.model.past import summed
 from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Case, Clock

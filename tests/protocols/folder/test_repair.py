@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
+from acp_core.files import locked
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import edits
@@ -427,7 +427,7 @@ def test_nothing_is_repaired_where_locks_protect_nothing(
     folder = started(tmp_path / "run")
     change_protocol(folder, currentPhase="reviewing")
     before = files(folder)
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     ran = fix(folder)
     assert ran.code == 2 and "is on cifs" in ran.err, ran
     assert files(folder) == before

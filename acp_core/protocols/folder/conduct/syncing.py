@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from acp_core import __version__
-from acp_core.files import atomic, claims, owners, run_folder
+from acp_core.files import atomic, claims
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import Status
@@ -631,8 +631,8 @@ def run(
 def alone(folder: str) -> Iterator[None]:
     """Hold the lock by which others know that this process publishes for the folder."""
     try:
-        run_folder.prepare(folder, "out")
-    except run_folder.ClaimError as error:
+        claims.prepare(folder, "out")
+    except claims.ClaimError as error:
         raise Refused(str(error)) from None
     path = os.path.join(folder, handover.LOCK)
     with contextlib.suppress(FileExistsError):
@@ -681,7 +681,7 @@ def host_state(folder: str) -> HostState:
     for name, waiting in permits.waiting_agents(folder).items():
         people.setdefault(name, {})[permits.KEY] = waiting
     return HostState(
-        hosts.this_host(), hosts.account(), owners.boot(), __version__, people, _time()
+        hosts.this_host(), hosts.account(), claims.boot(), __version__, people, _time()
     )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from acp_core.model import Cause
 from acp_core.model.errors import Refused
 from acp_core.model.light import NamedTuple
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters import gates as matters_gates

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History

@@ -19,8 +19,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from acp_core.files import markdown
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.past import Count, PastTurn, Request, Story, summed
 from acp_core.model.snapshot import Panel, Row, Target, Tone
-from acp_core.model.story import Count, PastTurn, Request, Story, summed
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts

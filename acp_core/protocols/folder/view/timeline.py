@@ -19,7 +19,7 @@ from acp_core.model import (
     Turn,
     Visit,
 )
-from acp_core.model.marks import Mark
+from acp_core.model.past import Mark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts

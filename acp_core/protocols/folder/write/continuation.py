@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from acp_core import __version__
-from acp_core.files import atomic, owners
+from acp_core.files import atomic, claims
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
@@ -482,7 +482,7 @@ def after(old: str, new: str) -> None:
                 HostState(
                     hosts.this_host(),
                     hosts.account(),
-                    owners.boot(),
+                    claims.boot(),
                     __version__,
                     continued=there.text,
                 )

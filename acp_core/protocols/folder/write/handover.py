@@ -19,7 +19,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.paths import state_folder
-from acp_core.person.pins import is_pinned, pin_of
+from acp_core.person.places import is_pinned, pin_of
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from acp_core.files import mounts
+from acp_core.files import locked as files_locked
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded, read_head
@@ -279,14 +279,14 @@ def refuse_lockless(folder: str, force: bool) -> str:
     Raises:
         Refused: a lock protects nothing here, and the writer does not insist.
     """
-    kind = mounts.kind(folder, mounts.here())
-    if kind in mounts.NO_LOCKS and not force:
+    kind = files_locked.kind(folder, files_locked.here())
+    if kind in files_locked.NO_LOCKS and not force:
         raise Refused(
             f"{folder} is on {kind}, where locks do not work between machines: "
             "two writers could damage the log; --force writes anyway"
         )
-    if kind in mounts.DOUBTFUL_LOCKS:
+    if kind in files_locked.DOUBTFUL_LOCKS:
         return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"
-    if kind in mounts.NO_LOCKS:
+    if kind in files_locked.NO_LOCKS:
         return f"{folder} is on {kind}, where locks protect nothing"
     return ""

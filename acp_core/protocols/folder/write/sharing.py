@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from acp_core.files import atomic, git, modes, run_folder
-from acp_core.files.mirrored import FILE
+from acp_core.files import atomic, claims, git, modes
 from acp_core.files.modes import group_name
+from acp_core.files.read_only import FILE
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
@@ -429,7 +429,7 @@ def open_to(folder: str, group: str) -> int:
         OSError: a mode could not be changed.
     """
     number = group_number(group)
-    run_folder.prepare(folder)
+    claims.prepare(folder)
     changed = 0
     for count, path in enumerate(_all(os.path.realpath(folder)), 1):
         if count > _MOST:
@@ -462,13 +462,13 @@ def _all(folder: str) -> Iterator[str]:
         folders[:] = [
             each
             for each in folders
-            if (not each.startswith(".") or (below == "." and each == run_folder.HOME))
+            if (not each.startswith(".") or (below == "." and each == claims.HOME))
             and not os.path.islink(os.path.join(at, each))
         ]
         for name in (*folders, *files):
             path = os.path.join(at, name)
             found = os.lstat(path)
-            hidden = name.startswith(".") and below == "." and name != run_folder.HOME
+            hidden = name.startswith(".") and below == "." and name != claims.HOME
             if not hidden and (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
                 yield path
 

@@ -1,10 +1,15 @@
-"""How a person is told outside of the terminal: the desktop, a command of theirs, a webhook.
+"""Tells a person that something needs them: what to say, when, and in which ways.
 
-No shell ever sees a text. Everything here may be slow; it belongs into a worker.
+What is worth telling is told once per transition (pure: the time is given). Several dashboards of one
+person notice the same at the same time: what goes beyond their own terminals (the desktop, a command of
+theirs, a webhook) is told by the first that comes, and no other. No shell ever sees a text. The ways
+outside of the terminal may be slow; they belong into a worker.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import html
 import json
 import os
@@ -12,15 +17,212 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from pathlib import Path
 
+from acp_core.files import modes
+from acp_core.model import Need, Snapshot, Status
 from acp_core.model.errors import InvalidInput
+from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.model.text import clean_line
-from acp_core.person.notices.news import KINDS, Message, is_quiet
+from acp_core.person import paths
+
+KINDS = ("stuck", "blocked", "need", "completed")
+"""Stuck: a cause keeps it from going on; blocked: somebody said so; need: anything else that
+wants a human; completed: it is over."""
+AGAIN = timedelta(minutes=1)
+"""A need that comes back sooner than that after it went is the same one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something to tell; every text is one line that is safe to show.
+
+    Attributes:
+        kind: one of `KINDS`.
+        collaboration: its name; ``location`` where it is.
+        participant: whom it is about, "" where nobody.
+        reason: why a human is wanted, or what happened.
+        action: what mends it, "" where nothing does by itself.
+        sentence: the reason as it stands by itself; "" where that is the same.
+    """
+
+    kind: str
+    collaboration: str
+    location: str
+    participant: str
+    reason: str
+    action: str = ""
+    sentence: str = ""
+
+    @property
+    def title(self) -> str:
+        """A few words."""
+        word = {"completed": "completed", "blocked": "is blocked"}.get(self.kind, "needs you")
+        return f"acp: {self.collaboration} {word}"
+
+    def text(self, key: str = "") -> str:
+        """Who and why, and the key of the dashboard that mends it."""
+        about = self.participant and self.participant not in self.reason
+        words = f"{self.participant}: {self.reason}" if about else self.sentence or self.reason
+        if self.action and key:
+            words += f" (press {key}: {self.action.replace('_', ' ')})"
+        return words
+
+
+class News:
+    """Notices what was not there before. What is found at the start is no news."""
+
+    def __init__(self) -> None:
+        self._needs: set[tuple[str, str]] = set()
+        self._left: dict[tuple[str, str], datetime] = {}  # when a need went away
+        self._over: set[str] = set()
+        self._known: set[str] = set()  # collaborations
+        self._begun = False
+
+    def update(
+        self, now: datetime, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool
+    ) -> list[Message]:
+        """Take in how all stands, and return the notices of what is new.
+
+        Args:
+            now: The time.
+            fleet: Every collaboration that is not put away, with the needs that count there.
+            complete: The first look at everything is over.
+        """
+        needs: dict[tuple[str, str], tuple[Snapshot, Need]] = {}
+        over: dict[str, Snapshot] = {}
+        known: set[str] = set()
+        for snapshot, wanted in fleet:
+            known.add(snapshot.key)
+            if snapshot.status is Status.COMPLETED:
+                over[snapshot.key] = snapshot
+            for need in wanted:
+                needs[snapshot.key, need.key] = snapshot, need
+        told: list[Message] = []
+        if self._begun:
+            told = [message(*needs[each]) for each in needs if self._is_new(each, now)]
+            ended = over.keys() & self._known - self._over
+            told += [_ended(over[key]) for key in over if key in ended]
+        for gone in self._needs - needs.keys():
+            self._left[gone] = now
+        self._left = {each: at for each, at in self._left.items() if now - at < AGAIN}
+        if complete:
+            self._begun = True
+        self._needs, self._over, self._known = set(needs), set(over), known
+        return told
+
+    def _is_new(self, each: tuple[str, str], now: datetime) -> bool:
+        left = self._left.get(each)
+        return each not in self._needs and (left is None or now - left >= AGAIN)
+
+
+def message(snapshot: Snapshot, need: Need) -> Message:
+    """What to tell of a need."""
+    if snapshot.status is Status.BLOCKED:
+        kind = "blocked"
+    else:
+        kind = "stuck" if any(need.key == cause.key for cause in snapshot.causes) else "need"
+    return Message(
+        kind,
+        snapshot.name,
+        snapshot.location,
+        need.participant or "",
+        need.text,
+        need.action or "",
+        need_case(need, snapshot),
+    )
+
+
+def _ended(snapshot: Snapshot) -> Message:
+    said = snapshot.headline
+    sentence = sentence_case(said, names_in(snapshot))
+    return Message("completed", snapshot.name, snapshot.location, "", said, sentence=sentence)
+
+
+def is_quiet(hours: str, at: time) -> bool:
+    """Whether a time of day lies in ``hours`` (``22:00-07:00``; "" for never).
+
+    Raises:
+        ValueError: that are no hours.
+    """
+    if not hours:
+        return False
+    begin, dash, end = hours.partition("-")
+    if not dash:
+        raise ValueError("expected two times with a dash between them, such as 22:00-07:00")
+    first, last = time.fromisoformat(begin.strip()), time.fromisoformat(end.strip())
+    return first <= at < last if first <= last else at >= first or at < last
+
+
+try:
+    import fcntl
+except ImportError:  # Windows: each dashboard tells for itself
+    fcntl = None  # type: ignore[assignment]
+
+SUPPORTED = fcntl is not None
+LARGEST = 1 << 20  # bytes of the file that are read
+
+
+def path() -> Path:
+    """Where it is kept what was told last; it need not exist."""
+    return paths.state_folder() / "notices.json"
+
+
+def take_unsent(news: Iterable[Message], now: datetime) -> list[Message]:
+    """Those of these messages that nobody has told within the last minute; they count as told.
+
+    All of them where that cannot be kept: twice is better than never.
+    """
+    listed = list(news)
+    try:
+        modes.private_folder(path().parent)
+        descriptor = os.open(path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return listed
+    try:
+        if not SUPPORTED:
+            return listed
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for the blink of an eye
+        return _take(descriptor, listed, now.timestamp())
+    except OSError:
+        return listed
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, news: list[Message], now: float) -> list[Message]:
+    earliest = now - AGAIN.total_seconds()
+    told = {name: at for name, at in _read(descriptor).items() if earliest < at <= now}
+    ours = [message for message in news if _name(message) not in told]
+    if ours:
+        told |= dict.fromkeys(map(_name, ours), now)
+        data = json.dumps(told).encode()
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, data, 0)
+    return ours
+
+
+def _read(descriptor: int) -> dict[str, float]:
+    """What was told, and when; nothing where a killed writer left half of it."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(os.pread(descriptor, LARGEST, 0) or b"{}")
+        if isinstance(found, dict):
+            return {name: at for name, at in found.items() if isinstance(at, int | float)}
+    return {}
+
+
+def _name(message: Message) -> str:
+    said = "\0".join((message.kind, message.location, message.participant, message.reason))
+    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32]
+
 
 PATIENCE = 10.0  # seconds that a way may take
+
 TERMINALS = ("off", "osc9", "osc777")
+
 _PLACE = re.compile(r"\{(title|text|kind|collaboration|location|participant|reason|key)\}")
 
 

@@ -1,7 +1,9 @@
-"""Lists of collaborations behind one link each, such as all of a store: followed, each in a thread of its own.
+"""Which collaborations a fleet has: found under its paths, listed behind a link, or running here.
 
-A list tells of many collaborations in rows, which cost nothing more; one of them becomes a member
-of the fleet when somebody looks at it.
+Looking for them goes on in a worker; what is found is told through the mailbox. What runs here may be
+somewhere that no given path leads to, such as a person's agents. A list, such as all of a store, is
+followed in a thread of its own: it tells of many collaborations in rows, which cost nothing more; one of
+them becomes a member of the fleet when somebody looks at it.
 """
 
 from __future__ import annotations
@@ -10,25 +12,171 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
+from acp_core.fleet.workers import FIRST, Lane, Mail, Urgency
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person.paths import key_of
+from acp_core.protocols import registry
 from acp_core.protocols.contract import Rows
-from acp_core.protocols.discovery import DiscoveredCollaboration
+from acp_core.protocols.discovery import Changes, DiscoveredCollaboration, Explorer
 from acp_core.protocols.locations import is_list, listing_of
 
-LOOK = 5.0  # seconds for which news are waited for at once
-_AFTER = 1 << 40  # more than there are members
-_PAUSE, _LONGEST = 1.0, 60.0  # seconds between two attempts at a list that cannot be read
+SECONDS_BETWEEN_EXPLORING = 0.1  # s between two looks for new collaborations
+
+LISTENING = 2_000  # folders at most that are watched only because a collaboration may appear
+
+Appear = Callable[[Iterable[tuple[str, DiscoveredCollaboration | None]]], None]
+Explored = Callable[[Explorer, Changes, Sequence[Path]], None]
+
+
+class Discoverer:
+    """Finds what is below ``paths``, and later what appeared there and vanished.
+
+    Args:
+        paths: Where to look.
+        lane: In which it looks.
+        mail: Through which it tells the event loop's thread.
+        appear: Told of collaborations while the first look goes on.
+        explored: Told after each look what it changed, and which folders to listen to.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], lane: Lane, mail: Mail, appear: Appear, explored: Explored
+    ) -> None:
+        self._paths = paths
+        self._lane = lane
+        self._mail = mail
+        self._appear = appear
+        self._explored = explored
+        self._explorer: Explorer | None = None
+        self._entries: set[Path] = set()
+
+    def begin(self, known: Callable[[], Iterable[str]]) -> None:
+        """Look for the first time; ``known`` are collaborations that it found before."""
+        self._send_out(partial(self._discover, known), Urgency.CHANGE)
+
+    def again(self, entries: set[Path] | None, urgency: Urgency) -> None:
+        """Look for what appeared and vanished with ``entries``; None: everywhere."""
+        self._send_out(partial(self._explore, entries), urgency)
+
+    def noticed(self, entries: Iterable[Path]) -> None:
+        """Look for what appeared and vanished with ``entries``, after those noticed just before."""
+        self._entries.update(entries)
+        if not self._mail.waits("explore"):
+            self._explore_entries()
+
+    def _explore_entries(self) -> None:
+        entries, self._entries = self._entries, set()
+        if entries:
+            self.again(entries, Urgency.CHANGE)
+            self._mail.later("explore", SECONDS_BETWEEN_EXPLORING, self._explore_entries)
+
+    def _send_out(self, looking: Callable[[], None], urgency: Urgency) -> None:
+        """Look in a worker; a fault there is raised by `Fleet.changes`."""
+
+        def ended(done: Future[None]) -> None:
+            if not done.cancelled() and done.exception() is not None:
+                self._mail.post(done.result)
+
+        self._lane.submit(looking, urgency).add_done_callback(ended)
+
+    def _discover(self, known: Callable[[], Iterable[str]]) -> None:
+        self._explorer = explorer = Explorer(self._paths)
+        some: list[tuple[str, DiscoveredCollaboration | None]] = []
+        for found in explorer.explore():
+            some.append((found.key, found))
+            if len(some) == FIRST:
+                self._mail.post(partial(self._appear, some))
+                some = []
+        self._mail.post(partial(self._appear, some))
+        keys = {found.key for found in explorer.discovery.found}
+        self._hand_over(explorer, Changes([], [key for key in known() if key not in keys]))
+
+    def _explore(self, entries: set[Path] | None) -> None:
+        explorer = self._explorer
+        if explorer is not None:
+            changes = (
+                explorer.explore_again() if entries is None else explorer.explore_entries(entries)
+            )
+            self._hand_over(explorer, changes)
+
+    def _hand_over(self, explorer: Explorer, changes: Changes) -> None:
+        listening = (*explorer.roots, *explorer.explored_folders[:LISTENING])
+        self._mail.post(partial(self._explored, explorer, changes, listening))
+
+
+SECONDS_BETWEEN_RUNNING = 0.5  # seconds between two looks
 
 _log = logging.getLogger(__name__)
+
+
+class RunningDiscoverer:
+    """Discovers what runs here, in a worker, and tells of those that appear; one that ends stays to be seen.
+
+    Args:
+        lane: In which it looks.
+        mail: Through which it tells the event loop's thread.
+        appear: Told of all that run.
+        listen: Told when other folders are to be listened to than before.
+    """
+
+    def __init__(self, lane: Lane, mail: Mail, appear: Appear, listen: Callable[[], None]) -> None:
+        self.folders: frozenset[Path] = frozenset()
+        self._lane = lane
+        self._mail = mail
+        self._appear = appear
+        self._listen = listen
+
+    def discover(self) -> None:
+        """Discover now."""
+        self._lane.submit(self._discover, Urgency.CHANGE)
+
+    def discover_soon(self) -> None:
+        """Discover, but not more often than anybody can see."""
+        if not self._mail.waits("standing"):
+            self._mail.later("standing", SECONDS_BETWEEN_RUNNING, self.discover)
+
+    def _discover(self) -> None:
+        keys, folders = find_running()
+        self._mail.post(partial(self._publish, keys, folders))
+
+    def _publish(self, keys: tuple[str, ...], folders: frozenset[Path]) -> None:
+        self._appear((key, None) for key in keys)
+        if folders != self.folders:
+            self.folders = folders
+            self._listen()
+
+
+def find_running() -> tuple[tuple[str, ...], frozenset[Path]]:
+    """Those that run here, and the folders in which a change may make it others."""
+    keys: list[str] = []
+    folders: set[Path] = set()
+    for protocol in registry.installed():
+        if protocol.running is None:
+            continue
+        try:
+            found, watched = registry.load(protocol.running)()
+        except Exception:  # a fault of one protocol must not hide the others
+            _log.info("looking for what runs under %s failed", protocol.name, exc_info=True)
+            continue
+        keys += found
+        folders |= watched
+    return tuple(dict.fromkeys(keys)), frozenset(folders)
+
+
+LOOK = 5.0  # seconds for which news are waited for at once
+
+_AFTER = 1 << 40  # more than there are members
+
+_PAUSE, _LONGEST = 1.0, 60.0  # seconds between two attempts at a list that cannot be read
 
 
 class Unread(NamedTuple):

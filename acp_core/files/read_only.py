@@ -1,4 +1,6 @@
-"""Folders that only show what another host conducts: nobody acts in them. Standard library only."""
+"""What acp leaves as it is: folders that only show what another host conducts, where nobody acts, and files
+of a later version of acp, of which this one says so. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,13 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
 
 FILE = "mirror.json"
+
 """In a reader's folder: whose collaboration it shows, and the files of it."""
+
 PLACE = ".acp/mirror"
+
 """In a reader's folder: where the files lie, out of the way of discovery."""
+
 _LARGEST = 2 << 20  # bytes of the former
 
 
@@ -32,4 +38,25 @@ def holder(folder: str | os.PathLike[str]) -> str:
     return (
         f"{host} ({account}) controls this run: {shown} is a mirror, which only shows it; "
         f"`acp act {shown}` lists what you can ask {host} for"
+    )
+
+
+NEWER = "written by a newer acp: use that version"
+"""What is said of such a file, behind its name."""
+
+
+def is_newer(said: object, schema: str) -> bool:
+    """Whether what a file names as its schema is a later version of one that this acp knows.
+
+    Args:
+        said: what stands in the file; anything.
+        schema: the one of this acp, such as ``acp.attention/1``.
+    """
+    kind, _, known = schema.rpartition("/")
+    given, _, version = said.rpartition("/") if isinstance(said, str) else ("", "", "")
+    return (
+        given == kind
+        and version.isascii()
+        and version.isdecimal()
+        and int(version[:9]) > int(known)
     )

@@ -1,4 +1,6 @@
-"""``acp card``: what waits for a person's decision, with the facts that it depends on."""
+"""``acp card`` and ``acp why``: what waits for a person's decision, with the facts that it depends on,
+and why a collaboration does not go on, with evidence, and what to do about it.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,29 @@ from datetime import datetime
 
 from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, act_command, dump, say, terminal, to_choose
+from acp_core.cli.output import (
+    Terminal,
+    act_command,
+    choice_hint,
+    dump,
+    fitting,
+    say,
+    terminal,
+    to_choose,
+)
 from acp_core.cli.signs import of_row
-from acp_core.model import Card, Row, Snapshot, Tone, spoken
+from acp_core.model import Card, Cause, Row, Snapshot, Status, Tone, format, spoken
 from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
-from acp_core.model.format import age
+from acp_core.model.format import age, continued, names_in, sentence_case
 from acp_core.protocols.kit.values import Values
 
-SCHEMA = "acp.card/1"
+CARD_SCHEMA = "acp.card/1"
+
 WANTED = 1  # exit code: a decision waits
+
 IN = "   "
+
 _STYLES = {
     Tone.PASS: "good",
     Tone.REVISE: "error",
@@ -34,18 +48,18 @@ def card(given: Values) -> int:
     now = utc_now()
     found = fleet.call_sync(snapshot.key, lambda opened: cards(opened, snapshot, now))
     if given.json:
-        shown = [as_fields(each, snapshot) for each in found]
-        say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "cards": shown}))
+        shown = [card_fields(each, snapshot) for each in found]
+        say(dump({"schema": CARD_SCHEMA, "collaboration": snapshot.key, "cards": shown}))
     elif not found:
         say(f"Nothing in {snapshot.name} waits for your decision.")
     else:
         for number, each in enumerate(found):
-            for line in ([""] if number else []) + render(each, snapshot, now, terminal()):
+            for line in ([""] if number else []) + card_lines(each, snapshot, now, terminal()):
                 say(line)
     return WANTED if found else 0
 
 
-def as_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
+def card_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
     """A card as JSON."""
     return {
         "id": card.id,
@@ -81,7 +95,7 @@ def as_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
                 "choose": list(
                     dict.fromkeys((*to_choose(snapshot, each.action, each.given), *each.asks))
                 ),
-                "command": command(card, number - 1, snapshot),
+                "command": verdict_command(card, number - 1, snapshot),
             }
             for number, each in enumerate(card.verdicts, 1)
         ],
@@ -89,7 +103,7 @@ def as_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
     }
 
 
-def command(card: Card, verdict: int, snapshot: Snapshot) -> str:
+def verdict_command(card: Card, verdict: int, snapshot: Snapshot) -> str:
     """The command of a verdict, ready to be typed: refused where the matter has changed since."""
     each = card.verdicts[verdict]
     left = to_choose(snapshot, each.action, each.given)
@@ -97,7 +111,7 @@ def command(card: Card, verdict: int, snapshot: Snapshot) -> str:
     return f"{act_command(snapshot, each.action, each.given)}{asked} --matter {card.digest}"
 
 
-def render(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
+def card_lines(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
     """A card's lines: the matter, then the verdicts with their commands."""
     since = f" (waiting for you {age(card.since, now)})" if card.since else ""
     lines = [
@@ -112,7 +126,7 @@ def render(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) ->
     for number, verdict in enumerate(card.verdicts, 1):
         first = f"{number}. {verdict.label}"
         lines += layout.wrap(first, shown_on, indent=IN, first=IN)
-        text = command(card, number - 1, snapshot)
+        text = verdict_command(card, number - 1, snapshot)
         lines += layout.wrap(text, shown_on, indent=f"{IN}     ", first=f"{IN}   ")
     return lines
 
@@ -155,3 +169,94 @@ def text_of(row: Row, lead: int = 0, signed: bool = False) -> str:
     if others and lead:
         first += " " * (lead - layout.width(first))
     return sign + "  ".join((first, *others))
+
+
+WHY_SCHEMA = "acp.why/1"
+
+
+def why(given: Values) -> int:
+    """Print the causes, or the object."""
+    _, snapshot = open_one(given.folder)
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    if given.json:
+        say(dump(why_fields(snapshot)))
+    else:
+        for line in why_lines(snapshot, utc_now(), terminal()):
+            say(line)
+    return WANTED if wanted else 0
+
+
+def why_fields(snapshot: Snapshot) -> fields.Fields:
+    """The object that ``--json`` prints."""
+    causes = [
+        fields.cause(cause)
+        | {"command": _command(snapshot, cause), "choose": list(_to_choose(snapshot, cause))}
+        for cause in snapshot.causes
+    ]
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    return {
+        "schema": WHY_SCHEMA,
+        "collaboration": snapshot.key,
+        "snapshot": fields.summary(snapshot) | {"causes": causes},
+        "wanted": wanted,
+    }
+
+
+def why_lines(snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
+    """The lines: how it stands, then each cause."""
+    lines = layout.wrap(f"{snapshot.name} — {snapshot.headline}", shown_on, indent="  ", first="")
+    if not snapshot.causes:
+        lines += layout.wrap(_nothing(snapshot, now), shown_on, first="")
+    for number, cause in enumerate(snapshot.causes, 1):
+        lines += ["", *_cause(number, cause, snapshot, now, shown_on)]
+    return lines
+
+
+def _nothing(snapshot: Snapshot, now: datetime) -> str:
+    if snapshot.status is Status.COMPLETED:
+        return "Completed: nothing is left to do."
+    if snapshot.turns:
+        turn = snapshot.turns[0]
+        age = f" ({format.age(turn.since, now)})" if turn.since else ""
+        return f"Not stuck: waiting for {turn.participant}{age}: {turn.what}."
+    return "No problem found."
+
+
+def _cause(
+    number: int, cause: Cause, snapshot: Snapshot, now: datetime, shown_on: Terminal
+) -> list[str]:
+    facts = [cause.code, "seen" if cause.certain else "inferred"]
+    facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
+    facts += [] if cause.wanted else ["may pass by itself"]
+    headline = sentence_case(cause.headline, names_in(snapshot))
+    head = f"{number}. {headline} ({', '.join(facts)})"
+    lines = [
+        shown_on.paint(line, "need" if cause.wanted else "warning")
+        for line in layout.wrap(head, shown_on, indent=IN, first="")
+    ]
+    for evidence in cause.evidence:
+        lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
+    if cause.advice:
+        cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
+        advice = cased(cause.advice, names_in(snapshot))
+        first = f"{IN}{spoken.mark('→', 'fix:')} "
+        lines += layout.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
+    ways = [("", cause.remedy, cause.given)] if cause.remedy else []
+    ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
+    for lead, action, given in ways:
+        for line in (
+            f"{lead}{act_command(snapshot, action, given)}",
+            choice_hint(snapshot, action, given),
+        ):
+            lines += (
+                layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
+            )
+    return lines
+
+
+def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:
+    return to_choose(snapshot, cause.remedy, cause.given) if cause.remedy else {}
+
+
+def _command(snapshot: Snapshot, cause: Cause) -> str | None:
+    return act_command(snapshot, cause.remedy, cause.given) if cause.remedy else None
