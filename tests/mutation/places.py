@@ -19,7 +19,7 @@ GUARDS = (
     "acp_core/files/sync.py",
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
-    "acp_core/protocols/folder/matters/guard.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
+    "acp_core/protocols/folder/matters/causes.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/own_writes.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/requests.py", "acp_core/protocols/wire/write/guard.py",
