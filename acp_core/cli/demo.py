@@ -37,7 +37,7 @@ from acp_core.protocols import discovery, registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import SPEED_VARIABLE
 from acp_core.protocols.kit.values import Values
-from acp_core.rehearsal.contract import Rehearsal, RehearsalError, Role, Story
+from acp_core.rehearsal import Rehearsal, RehearsalError, Role, Story
 
 if TYPE_CHECKING:
     from acp_core.cli.context import Dashboard

@@ -63,7 +63,7 @@ class Protocol(NamedTuple):
     collaborations; what follows the ``#`` names one of them.
     ``past`` is the `acp_core.model.past.Derivation` that tells what files held at a time from which
     they are not known.
-    ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
+    ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.parser.Manual` with
     examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
     can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are

@@ -28,7 +28,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store
 from acp_core.model import Status
 from acp_core.person import paths, places
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.support.examples import MANY, PATIENT
 from tests.support.rows import SIZE

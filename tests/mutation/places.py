@@ -19,7 +19,7 @@ GUARDS = (
     "acp_core/files/sync.py",
     "acp_core/protocols/cycle/write/guard.py", "acp_core/protocols/cycle/write/ownership.py",
     "acp_core/protocols/folder/read/checkpoint.py",
-    "acp_core/protocols/folder/matters/guard.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
+    "acp_core/protocols/folder/matters/causes.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/own_writes.py",
     "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/wire/serving/http.py", "acp_core/protocols/wire/matters.py",
@@ -93,7 +93,7 @@ UNDEFENDED = (
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[a status of an agent with a workspace]",
     ),
     Undefended(
-        "acp_core/protocols/governed/collaboration.py", "and not due and not doubt:", "and not due:",
+        "acp_core/protocols/governed/view/reader.py", "and not due and not doubt:", "and not due:",
         "tests/protocols/test_one_tick.py::test_both_changes_are_seen[the configuration of a governed run]",
     ),
     Undefended(

@@ -146,6 +146,11 @@ def doctor(folder: Path, code: str) -> list[str]:
             "acp_core.agents",
         ),
         (
+            "from acp_core.model.tracked import Kept",
+            "acp_core.model.tracked",
+            "acp_core.model.past",
+        ),
+        (
             "from acp_core.model.past import Kept",
             "acp_core.model.past.Kept",
             "acp_core.model.past.TrackedFile",

@@ -10,7 +10,7 @@ from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read.gates import MET
-from acp_core.protocols.governed.read.run import Objection
+from acp_core.protocols.governed.read.run import Objection, detect
 from acp_core.protocols.governed.write import accept
 from acp_core.protocols.governed.write.accept import Judged
 from acp_core.protocols.governed.write.opened import read_unlocked
@@ -19,18 +19,18 @@ from acp_core.protocols.kit.values import Values
 
 def status(values: Values) -> Answer:
     """Where a run stands."""
-    from acp_core.protocols.governed.collaboration import detect, open_folder
+    from acp_core.protocols.governed.view.reader import Reader  # only this query needs it
 
     if not detect(values.folder):
         raise Refused(f"no governed run in {values.folder}")
-    opened = open_folder(str(Path(values.folder).absolute()))
-    snapshot = opened.refresh(utc_now())
-    objections = [each for each in opened.run.objections if each.open] if opened.run else []
+    reader = Reader(str(Path(values.folder).absolute()))
+    snapshot = reader.refresh(utc_now())
+    objections = [each for each in reader.run.objections if each.open] if reader.run else []
     data = {
         "verb": "status",
         "folder": values.folder,
         "phase": snapshot.phase,
-        "status": opened.status,
+        "status": reader.status,
         "headline": snapshot.headline,
         "waiting": [{"participant": t.participant, "what": t.what} for t in snapshot.turns],
         "gates": [

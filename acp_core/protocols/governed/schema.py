@@ -30,6 +30,7 @@ HISTORY = ".agentxchain/history.jsonl"
 LEDGER = ".agentxchain/decision-ledger.jsonl"
 EVENTS = ".agentxchain/events.jsonl"
 SESSION = ".agentxchain/session.json"
+RUN_HISTORY = ".agentxchain/run-history.jsonl"
 ESCALATIONS = ".agentxchain/human-escalations.jsonl"
 REPO_DECISIONS = ".agentxchain/repo-decisions.jsonl"
 TALK = "TALK.md"
@@ -251,6 +252,7 @@ RESYNC = "resync"
 MEND = "mend_workstream"
 MEND_STATE = "mend_state"
 TRUST_HOOKS = "trust_hooks"
+
 ACTS = frozenset(
     {
         CREATE,

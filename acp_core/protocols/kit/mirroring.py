@@ -142,7 +142,7 @@ def _take(base: str, path: str, name: str) -> tuple[Taken | None, str]:
 
 
 def summary(contents: Contents) -> dict[str, Any]:
-    """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.list_summary`."""
+    """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.current_state`."""
     shot = contents.snapshot
     phases = {Status.COMPLETED: "completed", Status.BLOCKED: "blocked"}
     people: dict[str, list[Any]] = {

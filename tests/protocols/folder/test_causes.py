@@ -14,7 +14,7 @@ from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.cli.support import Acp
 from tests.protocols.folder.running import acp

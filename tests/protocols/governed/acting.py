@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed.acts import offered
+from acp_core.protocols.governed.acts import common
 from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
 
 governed = COMMANDS.main
@@ -16,9 +16,9 @@ coordinator = COORDINATOR.main
 
 def run_actions(root: Path | str) -> Sequence[Action]:
     """What can be done in the run now."""
-    return offered.run_actions(str(root), utc_now())
+    return common.run_actions(str(root), utc_now())
 
 
 def initiative_actions(root: Path | str) -> Sequence[Action]:
     """What can be done in the initiative now."""
-    return offered.initiative_actions(str(root), utc_now())
+    return common.initiative_actions(str(root), utc_now())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.governed.write.initiative_decide import Decision, Done
+from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.making import Object
@@ -153,6 +153,6 @@ def all_ask(root: Path, names: tuple[str, ...] = NAMES) -> None:
         asks(root, name)
 
 
-def approve(root: Path, barrier: str = "") -> Done:
+def approve(root: Path, barrier: str = "") -> StepOutcome:
     """Ann approves."""
     return initiative_decide.approve(root, Decision(barrier, "Ann", "All agreed."), NOW)

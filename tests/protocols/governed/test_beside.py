@@ -17,7 +17,7 @@ import pytest
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.write import decide
-from acp_core.protocols.governed.write.journal import held
+from acp_core.protocols.governed.write.opened import hold_files
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.test_read import NOW
 
@@ -101,7 +101,7 @@ def test_one_that_names_nobody_is_believed_while_it_is_young(
 
 def test_it_is_held_while_acp_writes_and_gone_afterwards(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
-    with held(root):
+    with hold_files(root):
         told = json.loads((root / LOCK).read_text())
         assert told["pid"] == os.getpid() and told["acquired_at"]
     assert not (root / LOCK).exists()
@@ -109,7 +109,7 @@ def test_it_is_held_while_acp_writes_and_gone_afterwards(tmp_path: Path) -> None
 
 def test_a_lock_that_the_other_program_put_in_its_place_meanwhile_stays(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
-    with held(root):
+    with hold_files(root):
         lock(root, theirs := json.dumps({"pid": 1}))
     assert (root / LOCK).read_text() == theirs
 

@@ -78,7 +78,7 @@ def test_whoever_may_end_it_stops_it_and_the_turn_goes_on(
 ) -> None:
     program = own_program(taken)
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    assert dispatch.stop(taken.root, None, NOW) == taken.turn_id
+    assert dispatch.stop_turn(taken.root, None, NOW) == taken.turn_id
     assert is_gone(program)
     assert dispatch.dispatch(taken.root, None, NOW).again
 

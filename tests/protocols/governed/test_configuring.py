@@ -10,8 +10,12 @@ import pytest
 from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.acts.creating import create
-from acp_core.protocols.governed.collaboration import detect, open_folder
-from acp_core.protocols.governed.write.initiative_configuring import Wish, configuration
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read.run import detect
+from acp_core.protocols.governed.write.initiative_init import (
+    InitiativeWish,
+    initiative_configuration,
+)
 from tests.protocols.governed import multi
 from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.multi import NOW
@@ -20,10 +24,10 @@ CONFIG = "agentxchain-multi.json"
 
 
 def test_names_and_branches_are_taken_from_the_addresses() -> None:
-    wish = Wish(
+    wish = InitiativeWish(
         ("git@example.org:team/auth.git#q2", "web=./clones/web", "https://example.org/api/")
     )
-    streams = configuration(wish)["workstreams"]
+    streams = initiative_configuration(wish)["workstreams"]
     assert [(s["name"], s["repo"], s["branch"]) for s in streams] == [
         ("auth", "git@example.org:team/auth.git", "q2"),
         ("web", "./clones/web", ""),
@@ -46,7 +50,7 @@ def test_what_is_not_sound_is_refused(
     repositories: list[str], barriers: tuple[str, ...], why: str
 ) -> None:
     with pytest.raises(Refused, match=why):
-        configuration(Wish(repositories, barriers))
+        initiative_configuration(InitiativeWish(repositories, barriers))
 
 
 def test_an_initiative_is_written_down_and_started_by_one_command(

@@ -11,7 +11,7 @@ import pytest
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import initiative_decide, initiative_poll
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import coordinator
@@ -122,7 +122,9 @@ def test_the_coordinator_polls_until_all_is_over(
                  lambda: multi.by_hand(tmp_path, "auth",
                                        state(tmp_path, "auth") | {"phase": "verification"}),
                  lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
-    told = [done.messages for done in initiative_poll.poll(tmp_path, pause=lambda _: next(acts)())]
+    told = [
+        done.messages for done in initiative_decide.poll(tmp_path, pause=lambda _: next(acts)())
+    ]
     assert [said[0] for said in told] == [
         "auth reached plan-sync", "auth reached ship-sync"
     ]  # fmt: skip
@@ -324,7 +326,7 @@ def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
     approve(tmp_path)
     good = state(tmp_path, "web")
     (tmp_path / "web/.agentxchain/state.json").write_text("")
-    initiative_decide.mend(tmp_path, "web", "Ann", NOW)
+    initiative_decide.mend_workstream(tmp_path, "web", "Ann", NOW)
     made = state(tmp_path, "web")
     assert (made["phase"], made["status"]) == ("implementation", "active")
     assert made["barrier_approvals"] == good["barrier_approvals"]
@@ -338,7 +340,7 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
     for name in ("state.json", "history.jsonl"):
         (tmp_path / "web/.agentxchain" / name).write_text("{")
     with pytest.raises(Refused, match=r"history.jsonl: is not valid JSON"):
-        initiative_decide.mend(tmp_path, "web", "Ann", NOW)
+        initiative_decide.mend_workstream(tmp_path, "web", "Ann", NOW)
 
 
 def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.write import initiative_context, initiative_decide
+from acp_core.protocols.governed.write import initiative_decide, initiative_opened
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi, test_run_hooks
 from tests.protocols.governed.acting import coordinator, governed
@@ -148,8 +148,8 @@ def test_every_agent_is_told_of_the_others(tmp_path: Path) -> None:
     told = (tmp_path / ".coordinator/context/web/CROSS_REPO_CONTEXT.md").read_text()
     assert "plan-sync: approved by Ann: All agreed." in told
     assert told.rstrip().endswith("plan-sync: crossed by all")
-    assert initiative_context.for_run(tmp_path / "web") == told.encode()
-    assert initiative_context.for_run(tmp_path) is None
+    assert initiative_opened.context_of_run(tmp_path / "web") == told.encode()
+    assert initiative_opened.context_of_run(tmp_path) is None
 
 
 def test_the_switches_of_the_context_are_heeded(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_switches_of_the_context_are_heeded(tmp_path: Path) -> None:
     ]  # fmt: skip
     off = multi.configuration(("auth",), context_generation={"enabled": False})
     making.write(tmp_path / "agentxchain-multi.json", off)
-    assert initiative_context.for_run(tmp_path / "auth") is None
+    assert initiative_opened.context_of_run(tmp_path / "auth") is None
 
 
 def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot, Sta
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write import dispatch
-from acp_core.protocols.governed.write.journal import document
+from acp_core.protocols.governed.write.opened import json_document
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.test_engine_commands import start, state, told
 from tests.protocols.governed.test_read import NOW
@@ -143,7 +143,7 @@ def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> N
     raw = (root / "TALK.md").read_text(encoding="utf-8")
     write = {"path": "TALK.md", "verb": "append", "data": "one\n", "before": None, "size": len(raw)}
     left = {"what": "talk", "at": making.AT, "homes": [".agentxchain"], "writes": [write]}
-    (root / ".agentxchain/acp-journal.json").write_bytes(document(left))
+    (root / ".agentxchain/acp-journal.json").write_bytes(json_document(left))
     assert list(actions(root)) == ["recover"]
     assert "INTERRUPTED" in {finding.code for finding in seen(root).findings}
     do(root, "recover")
@@ -166,7 +166,7 @@ def test_what_a_red_line_offers_for_an_interrupted_write_works(
         {"path": "NOTES.md", "verb": "replace", "data": "new", "before": "old", "size": 0},
     ]
     left = {"what": "talk", "at": making.AT, "homes": [".agentxchain"], "writes": writes}
-    (root / ".agentxchain/acp-journal.json").write_bytes(document(left))
+    (root / ".agentxchain/acp-journal.json").write_bytes(json_document(left))
     with talk.open("a", encoding="utf-8") as file:
         file.write("one\n" + ("two\n" if changed else ""))
     if changed == "both":

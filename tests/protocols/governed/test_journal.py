@@ -11,8 +11,8 @@ import pytest
 from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import own_writes
-from acp_core.protocols.governed.write import journal
-from acp_core.protocols.governed.write.changes import of_writes
+from acp_core.protocols.governed.write import opened
+from acp_core.protocols.governed.write.opened import changes_of_writes
 from tests.protocols.governed.killing import killed_at
 
 LINE = b'{"n": 2}\n'
@@ -56,7 +56,7 @@ AFTER = {
 
 
 def commit(root: Path) -> None:
-    with journal.held(root) as held:
+    with opened.hold_files(root) as held:
         held.commit("accept a turn", wanted(root))
 
 
@@ -73,7 +73,7 @@ def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: P
         else:
             assert (before.what, before.total) == ("accept a turn", 4)
             seen.add(before.done)
-        with journal.held(root) as held:
+        with opened.hold_files(root) as held:
             assert (held.recovered is not None) == (before is not None)
         assert stand(root) == (BEFORE if before is None and stand(root) == BEFORE else AFTER)
         number += 1
@@ -91,7 +91,7 @@ def test_a_kill_while_recovering_is_recovered_too(tmp_path: Path) -> None:
         assert killed_at(at, root, lambda root=root: commit(root))
 
         def recover(root: Path = root) -> None:
-            with journal.held(root):
+            with opened.hold_files(root):
                 pass
 
         killed_at(number, root, recover)
@@ -102,7 +102,7 @@ def test_a_kill_while_recovering_is_recovered_too(tmp_path: Path) -> None:
 def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> None:
     make(tmp_path)
     (tmp_path / "bundle").write_bytes(b"in the way")
-    with pytest.raises(journal.Failed, match="bundle"):
+    with pytest.raises(opened.Failed, match="bundle"):
         commit(tmp_path)
     assert stand(tmp_path) == BEFORE | {"bundle": b"in the way"}
 
@@ -120,7 +120,7 @@ def test_a_log_that_somebody_shortened_in_between_takes_everything_back(tmp_path
     """Who knows which lines are gone: ours do not go where they would be others."""
     interrupt(make(tmp_path), 0)
     (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b"")
-    with journal.held(tmp_path) as held:
+    with opened.hold_files(tmp_path) as held:
         assert held.recovered and not held.recovered.completed
         assert "was shortened" in held.recovered.reason
     assert stand(tmp_path) == BEFORE | {".agentxchain/ledger.jsonl": b""}
@@ -140,12 +140,12 @@ def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
     root = make(tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()
     os.symlink(tmp_path / "elsewhere", root / "link")
-    with journal.held(root) as held, pytest.raises(Refused):
+    with opened.hold_files(root) as held, pytest.raises(Refused):
         held.commit("leave", [Write(root / path, REPLACE, b"x")])
     hostile = {"what": "x", "homes": ["../.."], "writes": [{"path": path, "verb": "replace"}]}
-    (root / ".agentxchain/acp-journal.json").write_bytes(journal.document(hostile))
+    (root / ".agentxchain/acp-journal.json").write_bytes(opened.json_document(hostile))
     assert own_writes.interrupted(root)
-    with pytest.raises(Refused, match="cannot be applied"), journal.held(root):
+    with pytest.raises(Refused, match="cannot be applied"), opened.hold_files(root):
         pass
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -157,7 +157,7 @@ def test_a_damaged_journal_is_refused_in_one_line(tmp_path: Path, content: bytes
     assert own_writes.interrupted(tmp_path) is not None
     with (
         pytest.raises(Refused, match="cannot be applied"),
-        journal.held(tmp_path),
+        opened.hold_files(tmp_path),
     ):
         pass
 
@@ -171,7 +171,7 @@ def test_what_acp_0_1_0_left_half_done_is_finished(tmp_path: Path) -> None:
     assert own_writes.interrupted(tmp_path) == (
         "accept a turn", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1, 3
     )  # fmt: skip
-    with journal.held(tmp_path) as held:
+    with opened.hold_files(tmp_path) as held:
         assert held.recovered == ("accept a turn", True, "")
     assert stand(tmp_path) == {
         ".agentxchain/state.json": b"new \xff",
@@ -216,9 +216,9 @@ _JOURNAL_OF_0_1_0 = """{
 def test_a_second_writer_waits_and_is_told(tmp_path: Path) -> None:
     make(tmp_path)
     with (
-        journal.held(tmp_path),
+        opened.hold_files(tmp_path),
         pytest.raises(Refused, match="locked by another"),
-        journal.held(tmp_path, timeout=0.05),
+        opened.hold_files(tmp_path, timeout=0.05),
     ):
         pass
 
@@ -228,7 +228,9 @@ def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: P
     (tmp_path / "agentxchain-multi.json").write_text("{}")
 
     def resync() -> None:
-        with journal.held(tmp_path, own_writes.COORDINATOR_HOME, ["hall/.agentxchain"]) as held:
+        with opened.hold_files(
+            tmp_path, own_writes.COORDINATOR_HOME, ["hall/.agentxchain"]
+        ) as held:
             state, log = (root / ".agentxchain" / name for name in ("state.json", "ledger.jsonl"))
             held.commit("resync", [Write(state, REPLACE, b"crossed"), Write(log, APPEND, LINE)])
 
@@ -236,7 +238,7 @@ def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: P
     while not own_writes.interrupted(tmp_path, own_writes.COORDINATOR_HOME):
         assert killed_at(number, tmp_path, resync)
         number += 1
-    with journal.held(root):
+    with opened.hold_files(root):
         assert (root / ".agentxchain/state.json").read_bytes() == b"crossed"
     assert own_writes.interrupted(tmp_path, own_writes.COORDINATOR_HOME) is None
 
@@ -248,9 +250,11 @@ def test_a_preview_says_what_is_added_replaced_made_and_removed(tmp_path: Path) 
         Write(tmp_path / "log", APPEND, b"2\n"), Write(tmp_path / "state", REPLACE, b"new\n"),
         Write(tmp_path / "new", REPLACE, b"made\n"), Write(tmp_path / "log", REMOVE),
     ]  # fmt: skip
-    shown = [(each.verb, each.diff.splitlines()) for each in of_writes(tmp_path, wanted)]
+    shown = [(each.verb, each.diff.splitlines()) for each in changes_of_writes(tmp_path, wanted)]
     assert shown[0] == ("append", ["+2"]) and shown[3] == ("remove", [])
     assert shown[1][0] == "replace" and {"-old", "+new"} <= set(shown[1][1])
     assert shown[2] == ("create", ["+made"])
-    (deep,) = of_writes(tmp_path, [Write(tmp_path / ("x/" * 1_500) / "log", APPEND, b"2\n")])
+    (deep,) = changes_of_writes(
+        tmp_path, [Write(tmp_path / ("x/" * 1_500) / "log", APPEND, b"2\n")]
+    )
     assert len(deep.path) == 2_000

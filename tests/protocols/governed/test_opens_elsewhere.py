@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write.migrate import migrate
+from acp_core.protocols.governed.write.init import migrate
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.test_read import NOW

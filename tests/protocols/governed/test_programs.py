@@ -17,8 +17,9 @@ import pytest
 
 from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
-from acp_core.protocols.governed.conduct.adapters.local_cli import command
+from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background
+from acp_core.protocols.governed.conduct.programs import command
+from acp_core.protocols.governed.conduct.task import task
 from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
@@ -117,13 +118,13 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
 
 KILLED_AT_THE_START = """
 import os, signal, sys
-from acp_core.protocols.governed.conduct.adapters import local_cli
+from acp_core.protocols.governed.conduct import programs
 from tests.protocols.governed.acting import governed
-begin = local_cli.spawn.start
+begin = programs.spawn.start
 def start(*given):
     begin(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-local_cli.spawn.start = start
+programs.spawn.start = start
 governed(["step", sys.argv[1]])
 """
 

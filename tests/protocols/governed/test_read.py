@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.collaboration import detect, open_folder
+from acp_core.protocols.governed.collaboration import open_folder
+from acp_core.protocols.governed.read.run import detect
 from tests.protocols.governed import making
 
 NOW = datetime(2026, 3, 1, 11, tzinfo=UTC)

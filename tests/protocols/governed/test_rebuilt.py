@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.governed.read.run import Run, read_run
-from acp_core.protocols.governed.write import rebuild
+from acp_core.protocols.governed.write import restore
 from tests.protocols.governed import making
 from tests.protocols.governed.making import RUN, TURN, Object
 
@@ -36,7 +36,7 @@ def event(kind: str, minute: int, phase: str = "implementation", **more: object)
 
 
 def state_of(run: Run, *, ours: bool = False) -> Object:
-    return rebuild.rebuilt(run, NOW, ours=ours).state
+    return restore.rebuilt_from_logs(run, NOW, ours=ours).state
 
 
 def test_the_phase_is_that_of_the_last_turn_or_where_its_gate_led(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.conduct.adapters.api_proxy import address
+from acp_core.protocols.governed.conduct.services import address
 from acp_core.protocols.governed.schema import Runtime
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import governed

@@ -15,7 +15,6 @@ from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.kit import guard
 
 ENDING = frozenset({"blocked", "block", "continue", "repair"})
-
 """The acts that a log beyond mending allows: they end it, or mend other files."""
 
 ANSWER = "The log cannot be repaired: continue in a new folder."

@@ -38,7 +38,6 @@ OUT = os.path.join(".acp", "run", "out")
 LOCK = os.path.join(".acp", "run", "sync.lock")
 
 NOTE = os.path.join(".acp", "run", "sync.json")
-
 """Whether the process that publishes reaches the store, as it said last."""
 
 UNREACHABLE = 6  # exit code: nothing here can reach the store
@@ -47,7 +46,6 @@ LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
 
 FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
           "expect_seq", "review", "take")  # fmt: skip
-
 """What of an event is handed over: never a path of another file, never edits."""
 
 _PATIENCE = 180.0

@@ -1,25 +1,43 @@
-"""What the acts of a run have in common: the run, what they show, and who carries them out.
+"""What the acts of runs and initiatives have in common, and which of them can be done now.
 
-An act is previewed as its writes and done under the lock, or handed to the existing program where
-that made the run.
+An act is previewed as its writes and done under the locks, or handed to the existing program where
+that made the run or wrote the initiative: it alone knows how its barriers and gates are written.
+Where it is not on the PATH, acp only reads such an initiative.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict, Unpack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
+from acp_core.agents import spawn
 from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct import handing_over
-from acp_core.protocols.governed.read import existing_program
+from acp_core.model.format import sentence_case
+from acp_core.model.text import clean_line
+from acp_core.protocols.governed.acts import table
+from acp_core.protocols.governed.acts.table import RECOVERY, TAKING_FILES
+from acp_core.protocols.governed.read import existing_program, own_writes
+from acp_core.protocols.governed.read.existing_program import NAME
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.schema import APPROVE_GATE, Object, obj
 from acp_core.protocols.governed.state import Move
-from acp_core.protocols.governed.write import changes as differences
+from acp_core.protocols.governed.write import opened as write_opened
+from acp_core.protocols.governed.write.initiative_decide import StepOutcome
+from acp_core.protocols.governed.write.initiative_opened import (
+    OpenedInitiative,
+    Prepared,
+    open_initiative,
+    permitted_initiative,
+)
 from acp_core.protocols.governed.write.opened import (
     Opened,
     permitted,
@@ -27,12 +45,14 @@ from acp_core.protocols.governed.write.opened import (
     refuse_agents,
     who,
 )
-from acp_core.protocols.kit.binding import Context, Narrowed, bound
+from acp_core.protocols.kit.binding import Context, Location, Narrowed, bind_all, bind_named, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
-Planned = tuple[Move | None, Sequence[Write]]
+if TYPE_CHECKING:
+    from acp_core.model.action import Action
 
+Planned = tuple[Move | None, Sequence[Write]]
 """What an act writes: the run's next state and lines, and other files."""
 
 
@@ -121,7 +141,7 @@ def of_run(
         move, writes = steps.plan(fresh, values)
         more = run_summary(move.state) if move else {}
         data = facts(spec, fresh.key, dry_run=True, **(more | dict(steps.data(fresh, values))))
-        changes = differences.changes(fresh, move, writes)
+        changes = write_opened.changes_of_move(fresh, move, writes)
         return Preview(safe(said), changes, (), tuple(map(safe, warnings)), data=data)
 
     def perform(values: Values) -> Outcome:
@@ -167,6 +187,49 @@ def _lost(values: Values) -> tuple[str, ...]:
 
 # --- what is done by the existing program ----------------------------------------------------
 
+EXISTING_PROGRAM_PATIENCE = 600.0  # seconds that the program may take
+
+
+class Ran(NamedTuple):
+    """How the program ended, and the last thing that it said."""
+
+    code: int
+    output: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it did what it was asked."""
+        return self.code == 0
+
+
+def run_existing_program(root: Path, arguments: Sequence[str]) -> Ran:
+    """Run the program in the folder ``root``. Never raises: what went wrong is said."""
+    found = shutil.which(NAME)
+    if found is None:
+        return Ran(127, f"{NAME} is no longer installed")
+    try:
+        completed = subprocess.run(
+            [found, *arguments],
+            cwd=root,
+            env=spawn.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=EXISTING_PROGRAM_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Ran(
+            124, f"{NAME} took longer than {EXISTING_PROGRAM_PATIENCE:.0f} seconds and was ended"
+        )
+    except (OSError, ValueError) as error:
+        return Ran(126, clean_line(f"{NAME} cannot be run: {error}", 300))
+    printed = (
+        completed.stdout if completed.returncode == 0 else completed.stderr or completed.stdout
+    )
+    lines = [line for line in printed.decode("utf-8", "replace").splitlines() if line.strip()]
+    output = clean_line(lines[-1].strip(), 300) if lines else ""
+    return Ran(completed.returncode, output or f"{NAME} ended with code {completed.returncode}")
+
 
 def handed_preview(
     spec: ActionSpec, place: str, sentence: str, words: Sequence[str], warnings: Sequence[str] = ()
@@ -185,7 +248,7 @@ def handed_preview(
 
 def hand_over(spec: ActionSpec, root: Any, words: Sequence[str]) -> Outcome:
     """Have the existing program do an act."""
-    ran = handing_over.hand_over(root, words)
+    ran = run_existing_program(root, words)
     said = safe(f"{existing_program.NAME}: {ran.output}")
     if not ran.ok:
         return Outcome(OutcomeState.REFUSED, said)
@@ -227,3 +290,188 @@ def decider(spec: ActionSpec) -> dict[str, dict[str, object]]:
         return {"by": {"required": True, "default": who()}}
     except Refused:
         return {"by": {"required": True}}
+
+
+# --- the acts of an initiative: previewed as their writes, done under the locks
+
+
+class Whole(NamedTuple):
+    """An initiative as it stands when its acts are bound to it.
+
+    ``opened`` is None where it cannot be acted on; ``refused`` then says why.
+    """
+
+    root: Path
+    initiative: Initiative
+    opened: OpenedInitiative | None
+    refused: str
+
+    @property
+    def key(self) -> str:
+        """The initiative's folder."""
+        return str(self.root)
+
+    @property
+    def its_own(self) -> bool:
+        """Whether acp acts here, and not the existing program."""
+        return self.initiative.layout == OWN
+
+
+def open_whole(root: Path) -> Whole:
+    """The initiative in ``root`` with what can be known of it now."""
+    initiative = read_initiative(root)
+    try:
+        return Whole(root, initiative, open_initiative(root), "")
+    except (Refused, OSError) as error:
+        return Whole(root, initiative, None, str(error))
+
+
+def whole(context: Context) -> Whole:
+    """The initiative that an act is bound to; read where nobody did."""
+    return context if isinstance(context, Whole) else open_whole(Path(context.key))
+
+
+class InitiativeSteps(NamedTuple):
+    """How an act is carried out: ``prepare`` makes its writes, ``perform`` does it under the locks.
+
+    Both may raise `Refused` and OSError. ``crosses``: where it fails nothing of it was done.
+    """
+
+    prepare: Callable[[OpenedInitiative, Values], Prepared]
+    perform: Callable[[Values], StepOutcome]
+    human: bool = True
+    crosses: bool = False
+
+
+def of_initiative(
+    spec: ActionSpec, context: Whole, steps: InitiativeSteps, **otherwise: Unpack[Otherwise]
+) -> Action:
+    """An act of an initiative, as it can be done now.
+
+    Args:
+        spec: its description.
+        context: the initiative.
+        steps: how it is carried out.
+        otherwise: what is otherwise than in the description now.
+    """
+    root, said = context.root, otherwise.get("sentence") or spec.sentence
+
+    def preview(values: Values) -> Preview:
+        if steps.human:
+            refuse_agents()
+        left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
+        if left is not None:
+            data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
+            return Preview(safe(f"First, finish the interrupted write: {left.what}. Then: {said}"),
+                           data=data)  # fmt: skip
+        return preview_of(spec, root, steps.prepare(permitted_initiative(root, spec.name), values))
+
+    def perform(values: Values) -> Outcome:
+        if steps.human:
+            refuse_agents()
+        return ended(spec, root, steps.perform(values), crosses=steps.crosses)
+
+    return bound_now(spec, context, preview, perform, **otherwise)
+
+
+def preview_of(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
+    """What an act would do."""
+    changes = write_opened.changes_of_writes(root, prepared.writes)
+    data = facts(spec, str(root), dry_run=True, would=prepared.preview)
+    warnings = tuple(map(safe, prepared.warnings))
+    return Preview(_joined(prepared.preview), changes, (), warnings, data=data)
+
+
+def ended(spec: ActionSpec, root: Path, done: StepOutcome, *, crosses: bool = False) -> Outcome:
+    """How an act ended; ``crosses``: where it fails nothing of it was done."""
+    failed = tuple(map(safe, done.failed))
+    messages = (*done.messages, *(f"failed: {each}" for each in done.failed), *done.warnings)
+    state = OutcomeState.REFUSED if failed and crosses else OutcomeState.DONE
+    initiative = read_initiative(root).state.value
+    summary = {key: initiative.get(key) for key in ("status", "barriers", "workstreams")}
+    data = facts(spec, str(root), steps=done.messages, failed=done.failed, warnings=done.warnings,
+                 **summary)  # fmt: skip
+    preview = Preview(_joined(messages), data=data)
+    return Outcome(state, preview.sentence, done=preview, failed=failed)
+
+
+def _joined(messages: tuple[str, ...]) -> str:
+    said = "; ".join(messages)
+    return safe(f"{sentence_case(said)}.")
+
+
+# --- what the existing program does ----------------------------------------------------------
+
+
+def handed(
+    spec: ActionSpec, context: Whole, words: tuple[str, ...], *, asked: bool = True
+) -> Action:
+    """An act of an initiative in the existing program's layout.
+
+    Args:
+        spec: its description.
+        context: the initiative.
+        words: what that program is told.
+        asked: whether there is something to be done.
+
+    Raises:
+        Refused: that program is not there, or the initiative cannot be read.
+    """
+    initiative = context.initiative
+    if not existing_program.is_there() or initiative.state.reason:
+        raise Refused(context.refused)
+
+    def preview(values: Values) -> Preview:
+        refuse_agents()
+        return handed_preview(spec, context.key, spec.sentence, words)
+
+    def perform(values: Values) -> Outcome:
+        refuse_agents()
+        return hand_over(spec, context.root, words)
+
+    fields = {each.name: {"form": False} for each in spec.fields}
+    offered = asked and initiative.status != "completed"
+    return bound(spec, context, preview, perform, narrowed=fields, offered=offered)
+
+
+# --- what can be done now
+
+
+def run_actions(folder: str, now: datetime) -> Sequence[Action]:
+    """What a human can do in a run now, most useful first.
+
+    Args:
+        folder: its repository.
+        now: the time.
+    """
+    context: Context
+    try:
+        context = read_unlocked(folder)
+    except (Refused, OSError):  # all that may be left is to finish what was interrupted, or drop it
+        return bind_all((RECOVERY, TAKING_FILES), Location(folder), now)
+    return bind_all(table.OF_RUN, context, now)
+
+
+def initiative_actions(folder: str, now: datetime) -> Sequence[Action]:
+    """What a human can do in an initiative now, most useful first.
+
+    Args:
+        folder: the initiative.
+        now: the time.
+    """
+    return bind_all(table.OF_INITIATIVE, open_whole(Path(folder)), now)
+
+
+def run_action(folder: str, name: str, now: datetime) -> Action | None:
+    """One act of a run by its name, new or old, without the others; None where there is none.
+
+    Raises:
+        Refused: it cannot be done now.
+        OSError: the run cannot be read.
+    """
+    return bind_named(table.OF_RUN, name, Location(folder), now)
+
+
+def initiative_action(folder: str, name: str, now: datetime) -> Action | None:
+    """One act of an initiative by its name; see `run_action`."""
+    return bind_named(table.OF_INITIATIVE, name, Location(folder), now)

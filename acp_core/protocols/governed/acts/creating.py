@@ -11,11 +11,12 @@ from acp_core.files import git
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.acts import table_turns
+from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import facts
 from acp_core.protocols.governed.schema import MULTI_CONFIG, REVIEW_ONLY, Object
-from acp_core.protocols.governed.write import initiative_configuring
+from acp_core.protocols.governed.write import initiative_init
 from acp_core.protocols.governed.write.init import (
+    MANDATES,
     PHASES,
     Started,
     Wish,
@@ -23,9 +24,8 @@ from acp_core.protocols.governed.write.init import (
     contents,
     initialise,
 )
-from acp_core.protocols.governed.write.initiative_configuring import BARRIERS
-from acp_core.protocols.governed.write.journal import document
-from acp_core.protocols.governed.write.templates import MANDATES
+from acp_core.protocols.governed.write.initiative_init import DEFAULT_BARRIERS
+from acp_core.protocols.governed.write.opened import json_document
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
@@ -40,7 +40,7 @@ def creation(context: Context, now: datetime) -> Action:
     """Start a run, or write down an initiative where repositories are named."""
     place = Path(context.key)
     return bound(
-        table_turns.CREATION,
+        table.CREATION,
         context,
         lambda values: _preview(values, place),
         lambda values: _perform(values, place),
@@ -69,14 +69,14 @@ def _preview(values: Values, place: Path) -> Preview:
 
 def _written_down(place: Path, config: Object) -> Preview:
     sentence = safe(f"Write the configuration of an initiative in {place}.")
-    change = _created(place / MULTI_CONFIG, document(config))
+    change = _created(place / MULTI_CONFIG, json_document(config))
     return Preview(sentence, (change,), data=_facts(place, dry_run=True, configuration=config))
 
 
 def _perform(values: Values, place: Path) -> Outcome:
     config = _initiative(values, place)
     if config is not None:
-        initiative_configuring.write(place, config)
+        initiative_init.write_configuration(place, config)
         sentence = f"Wrote {MULTI_CONFIG} in {place}. Next: start the initiative."
         return _done(place, sentence, _facts(place, configuration=config))
     wish = _wish(values)
@@ -116,7 +116,7 @@ def _of(started: Started) -> dict[str, object]:
 
 
 def _facts(place: Path, **more: object) -> dict[str, object]:
-    return facts(table_turns.CREATION, str(place), **more)
+    return facts(table.CREATION, str(place), **more)
 
 
 def _created(path: Path, data: bytes) -> Change:
@@ -150,10 +150,12 @@ def _initiative(values: Values, place: Path) -> Object | None:
     repositories = [each for each in values.repositories if each.strip()]
     barriers = [each.strip() for each in values.barriers if each.strip()]
     if not repositories:
-        if barriers and barriers != list(BARRIERS):
+        if barriers and barriers != list(DEFAULT_BARRIERS):
             raise Refused("barriers belong to an initiative: name its repositories, too")
         return None
     if values.agents:
         raise Refused("name the agents of an initiative when you start it")
-    wish = initiative_configuring.Wish(repositories, barriers or BARRIERS, values.objective)
-    return initiative_configuring.planned(place, wish)[0]
+    wish = initiative_init.InitiativeWish(
+        repositories, barriers or DEFAULT_BARRIERS, values.objective
+    )
+    return initiative_init.planned_initiative(place, wish)[0]

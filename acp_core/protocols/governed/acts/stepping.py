@@ -7,10 +7,10 @@ import os
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.identity import identify
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed.acts import table_turns
+from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.table import SCHEMA
 from acp_core.protocols.governed.conduct import adapters
-from acp_core.protocols.governed.conduct.adapters.task import TakenTurn
+from acp_core.protocols.governed.conduct.task import TakenTurn
 from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.dispatch import Dispatched
@@ -24,7 +24,7 @@ from acp_core.protocols.kit.values import Values
 def run(values: Values) -> int:
     """Give the turn out and have it taken; the exit code."""
     if values.dry_run or existing_program.program(read_unlocked(values.folder).run) is not None:
-        return perform(SCHEMA, "step", table_turns.STEPPING, values)
+        return perform(SCHEMA, "step", table.STEPPING, values)
     caps_of({}, values.budget)
     taker = None if values.no_run else identify(os.getpid())
     turn = dispatch.dispatch(values.folder, values.role or None, utc_now(), taker)

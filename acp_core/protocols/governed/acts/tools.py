@@ -10,8 +10,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import queries
 from acp_core.protocols.governed.acts.common import open_run
-from acp_core.protocols.governed.acts.table_deciding import TALKING
-from acp_core.protocols.governed.acts.table_turns import CHECK
+from acp_core.protocols.governed.acts.table import CHECK, TALKING
 from acp_core.protocols.governed.state import turns_of
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import read_unlocked

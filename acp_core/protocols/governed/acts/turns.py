@@ -14,7 +14,7 @@ from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts
-from acp_core.protocols.governed.acts import table_turns
+from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import adapters
 from acp_core.protocols.governed.read import existing_program, turn_files
@@ -23,8 +23,7 @@ from acp_core.protocols.governed.schema import Runtime, blocked_by, roles_of, te
 from acp_core.protocols.governed.state import active_turn, next_role
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
-from acp_core.protocols.governed.write.journal import document
-from acp_core.protocols.governed.write.opened import Opened, who
+from acp_core.protocols.governed.write.opened import Opened, json_document, who
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values
 
@@ -72,7 +71,7 @@ def acceptance(context: Context, now: datetime) -> Action:
         return existing_program.words(fresh.run, "accept-turn", turn=values.turn)
 
     return of_run(
-        table_turns.ACCEPTANCE, opened, Steps(plan, describe, perform, words, human=False),
+        table.ACCEPTANCE, opened, Steps(plan, describe, perform, words, human=False),
         narrowed=_unasked(turn), label=_named(turn, "Accept the turn"),
         offered=turn is not None and _may_pass(opened, turn),
     )  # fmt: skip
@@ -131,7 +130,7 @@ def correction(context: Context, now: datetime) -> Action:
         judged = accept.judge(fresh, values.turn or None)
         new, _ = accept.corrected(judged)
         path = fresh.root / prompts.staged(judged.turn["turn_id"])
-        return None, [Write(path, REPLACE, document(new))]
+        return None, [Write(path, REPLACE, json_document(new))]
 
     def data(fresh: Opened, values: Values) -> Mapping[str, object]:
         return {"fields": accept.corrected(accept.judge(fresh, values.turn or None))[1]}
@@ -141,7 +140,7 @@ def correction(context: Context, now: datetime) -> Action:
         return Done(f"Corrected: {', '.join(fields)}.", data={"fields": fields})
 
     return of_run(
-        table_turns.CORRECTION, opened,
+        table.CORRECTION, opened,
         Steps(plan, describe, perform, human=False, data=data),
         narrowed=_unasked(turn), label=_named(turn, "Correct the result"),
         offered=turn is not None and _is_correctable(opened, turn),
@@ -186,7 +185,7 @@ def rejection(context: Context, now: datetime) -> Action:
         return existing_program.words(fresh.run, "reject-turn", turn=turn, reason=reason)
 
     return of_run(
-        table_turns.REJECTION, opened, Steps(plan, describe, perform, words),
+        table.TURN_REJECTION, opened, Steps(plan, describe, perform, words),
         narrowed=_unasked(turn),
         label=_named(turn, "Reject the turn"),
         offered=turn is not None and opened.state.get("status") == "active",
@@ -221,7 +220,7 @@ def stepping(context: Context, now: datetime) -> Action:
         return existing_program.words(fresh.run, "step", role=values.role)
 
     return of_run(
-        table_turns.STEPPING, opened,
+        table.STEPPING, opened,
         Steps(plan, describe, lambda values: _begin(opened, values), words, human=False, data=data),
         narrowed=narrowed, label=label, offered=bool(label),
     )  # fmt: skip
@@ -281,12 +280,12 @@ def stopping(context: Context, now: datetime) -> Action:
         return {"running": [each.id for each in fresh.run.turns if each.running]}
 
     def perform(values: Values) -> Done:
-        id = dispatch.stop(opened.root, values.turn or None, utc_now())
+        id = dispatch.stop_turn(opened.root, values.turn or None, utc_now())
         said = f"Stopped the program of {_role(opened, id)}; you can reassign the turn."
         return Done(said, data={"turn_id": id})
 
     return of_run(
-        table_turns.STOPPING, opened, Steps(plan, describe, perform, data=data),
+        table.STOPPING, opened, Steps(plan, describe, perform, data=data),
         narrowed=_unasked(turn), label=_named(turn, "Stop the program"), offered=turn is not None,
     )  # fmt: skip
 

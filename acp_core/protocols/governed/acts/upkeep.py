@@ -1,12 +1,20 @@
-"""Hooks and services allowed, and a run of an earlier version brought to this one."""
+"""A run looked after: what was left half done or changed by others is finished, brought back or taken.
+
+Hooks and services are allowed, and a run of an earlier version is brought to this one.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 from acp_core.model.action import Action, Change, Outcome, Preview
+from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed.acts import table_deciding
+from acp_core.model.errors import Refused
+from acp_core.model.format import sentence_case
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import (
     Done,
     Planned,
@@ -17,10 +25,20 @@ from acp_core.protocols.governed.acts.common import (
     open_run,
 )
 from acp_core.protocols.governed.acts.table import SCHEMA
-from acp_core.protocols.governed.read import trust
-from acp_core.protocols.governed.write import migrate
-from acp_core.protocols.governed.write import trusting as write_trusting
-from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents, who
+from acp_core.protocols.governed.read import existing_program, trust
+from acp_core.protocols.governed.read.own_writes import fault, interrupted
+from acp_core.protocols.governed.rules import guard
+from acp_core.protocols.governed.write import decide, init, restore
+from acp_core.protocols.governed.write import opened as write_opened
+from acp_core.protocols.governed.write import trust as write_trust
+from acp_core.protocols.governed.write.accept import reserved_changed
+from acp_core.protocols.governed.write.opened import (
+    Interrupted,
+    Opened,
+    read_unlocked,
+    refuse_agents,
+    who,
+)
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import perform as perform_act
 from acp_core.protocols.kit.command_line import say
@@ -32,7 +50,7 @@ from acp_core.protocols.kit.wording import safe
 def trusting(context: Context, now: datetime) -> Action:
     """Allow the hooks and services that the configuration names."""
     opened = open_run(context)
-    spec, root = table_deciding.TRUSTING, opened.root
+    spec, root = table.TRUSTING, opened.root
 
     def preview(values: Values) -> Preview:
         refuse_agents()
@@ -43,7 +61,7 @@ def trusting(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
-        asked = write_trusting.trust(root)
+        asked = write_trust.trust_run(root)
         said = "Allowed, until one of them changes."
         return done(spec, opened.key, said, asked=asked, trusted=True)
 
@@ -59,9 +77,9 @@ def run_trust(values: Values) -> int:
         for each in asked:
             say(each)
     if asked and (values.dry_run or not trusted):
-        return perform_act(SCHEMA, "trust", table_deciding.TRUSTING, values)
+        return perform_act(SCHEMA, "trust", table.TRUSTING, values)
     if values.json:
-        outcome = facts(table_deciding.TRUSTING, opened.key, asked=asked, trusted=trusted)
+        outcome = facts(table.TRUSTING, opened.key, asked=asked, trusted=trusted)
         say_object(SCHEMA, "trust", **outcome, dry_run=values.dry_run)
     elif asked:
         say("already allowed")
@@ -75,15 +93,165 @@ def migration(context: Context, now: datetime) -> Action:
     opened = open_run(context)
 
     def plan(fresh: Opened, values: Values) -> Planned:
-        return None, migrate.plan(fresh, who(values.by), utc_now())[1]
+        return None, init.plan_migration(fresh, who(values.by), utc_now())[1]
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return f"Migrate: {'; '.join(migrate.plan(fresh, who(values.by), utc_now())[0])}.", ()
+        return (
+            f"Migrate: {'; '.join(init.plan_migration(fresh, who(values.by), utc_now())[0])}.",
+            (),
+        )
 
     def perform(values: Values) -> Done:
-        steps = migrate.migrate(opened.root, who(values.by), utc_now())
+        steps = init.migrate(opened.root, who(values.by), utc_now())
         return Done(f"Migrated: {'; '.join(steps)}.", data={"steps": steps})
 
     return of_run(
-        table_deciding.MIGRATION, opened, Steps(plan, describe, perform), offered=False
+        table.MIGRATION, opened, Steps(plan, describe, perform), offered=False
+    )  # fmt: skip
+
+
+def recovery(context: Context, now: datetime) -> Action:
+    """Finish what a killed command had begun; offered where one was killed."""
+    spec, place = table.RECOVERY, context.key
+
+    def preview(values: Values) -> Preview:
+        left = interrupted(_folder(place))
+        if left is not None:
+            if reason := fault(Path(place)):
+                raise Refused(f"{left.what} can be neither finished nor undone: {reason}")
+            said = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
+            data = facts(spec, place, dry_run=True, interrupted=left._asdict(), changed=())
+            return Preview(safe(said), data=data)
+        opened = read_unlocked(place, spec.name)
+        if guard.lost(opened.run):
+            return _restoring(spec, opened)
+        changed = reserved_changed(opened)
+        data = facts(spec, place, dry_run=True, interrupted=None, changed=changed)
+        return Preview("Nothing was interrupted.", data=data)
+
+    def perform(values: Values) -> Outcome:
+        finished, restored = decide.recover(_folder(place), utc_now())
+        said = []
+        if finished is not None:
+            how = "Finished" if finished.completed else f"Rolled back ({finished.reason})"
+            said.append(f"{how}: {finished.what}.")
+        if restored is not None:
+            said.append(f"Done: {restored.sentence}.")
+        about = finished._asdict() if finished else None
+        sentence = " ".join(said) or "Nothing was interrupted."
+        brought = restored.how if restored else None
+        return done(spec, place, sentence, recovered=about, restored=brought)
+
+    return bound(spec, context, preview, perform, offered=_is_needed(place))
+
+
+def _is_needed(place: str) -> bool:
+    """Whether a command was interrupted, or the state is lost and can be brought back here."""
+    if interrupted(Path(place)) is not None:
+        return not fault(Path(place))
+    try:
+        restore.restored(read_unlocked(place, schema.RECOVER), utc_now())
+    except (Refused, OSError):
+        return False
+    return True
+
+
+def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
+    found = restore.restored(opened, utc_now())
+    changes = write_opened.changes_of_writes(opened.root, found.writes)
+    data = facts(spec, opened.key, dry_run=True, interrupted=None, restores=found.how)
+    return Preview(safe(f"{sentence_case(found.sentence)}."), changes, data=data)
+
+
+def _folder(place: str) -> Path:
+    if not Path(place).is_dir():
+        raise Refused(f"{place} is not a folder")
+    return Path(place)
+
+
+def taking_files(context: Context, now: datetime) -> Action:
+    """Take the run's own files as they are, although somebody but acp wrote them."""
+    spec, place = table.TAKING_FILES, context.key
+
+    def preview(values: Values) -> Preview:
+        refuse_agents()
+        left = interrupted(_folder(place))
+        data = facts(spec, place, dry_run=True, interrupted=left._asdict() if left else None)
+        if left is not None:
+            return Preview(_leaving(left), data=data)
+        names = reserved_changed(read_unlocked(place))
+        if not names:
+            raise Refused("only acp changed the run's files")
+        changes = tuple(
+            Change(safe(name), "replace", write_opened.changes_since_sealed(Path(place), name))
+            for name in names
+        )
+        sentence = "Accept these files with the changes of others."
+        return Preview(sentence, changes, data=data | {"changed": names})
+
+    def perform(values: Values) -> Outcome:
+        became = decide.take_files(_folder(place))
+        if became is None:
+            return done(spec, place, "Nothing was interrupted or changed.", recovered=None)
+        said = f"The files are accepted as they are: {became.what}."
+        return done(spec, place, said, recovered=became._asdict())
+
+    changed = isinstance(context, Opened) and bool(reserved_changed(context))
+    return bound(spec, context, preview, perform, offered=changed or bool(fault(Path(place))))
+
+
+def _leaving(left: Interrupted) -> str:
+    return safe(f"Leave “{left.what}” as it is: {left.done} of {left.total} files are written.")
+
+
+def bringing_back(context: Context, now: datetime) -> Action:
+    """Put the state back as acp wrote it last, where somebody else changed it since."""
+    opened = (
+        context if isinstance(context, Opened) else read_unlocked(context.key, schema.BRING_BACK)
+    )
+
+    def perform(values: Values) -> Done:
+        decide.bring_back(opened.root, utc_now())
+        return Done("Restored the state that acp wrote last.", data={"brought_back": True})
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return None, decide.bringing_back(fresh, utc_now())
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        return "Restore the state that acp wrote last.", ()
+
+    return of_run(
+        table.BRINGING_BACK, opened, Steps(plan, describe, perform),
+        offered=_can_be_brought_back(opened),
+    )  # fmt: skip
+
+
+def _can_be_brought_back(opened: Opened) -> bool:
+    try:
+        decide.bringing_back(opened, utc_now())
+    except (Refused, OSError):
+        return False
+    return True
+
+
+def setting_aside(context: Context, now: datetime) -> Action:
+    """Set aside what the existing program left half written."""
+    opened = open_run(context)
+
+    def perform(values: Values) -> Done:
+        places = restore.set_aside(opened.root, utc_now())
+        return Done(f"Set aside as {', '.join(places)}.", data={"set_aside": places})
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return None, restore.setting_aside(fresh, utc_now())
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        begun = "; ".join(
+            existing_program.describe_transaction(each) for each in fresh.run.unfinished[:10]
+        )
+        return f"Set aside the unfinished {begun} of the agentxchain program.", ()
+
+    return of_run(
+        table.SETTING_ASIDE, opened, Steps(plan, describe, perform),
+        offered=bool(opened.run.unfinished),
     )  # fmt: skip

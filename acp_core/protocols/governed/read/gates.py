@@ -19,9 +19,7 @@ from acp_core.protocols.governed.schema import Config, Object, decode
 from acp_core.protocols.governed.state import Predicate
 
 BY_A_HUMAN = "approved by a human"
-
 MET = {True: "met", False: "not met", None: "cannot be known"}
-
 _LIMIT = 1 << 20
 
 _SECTIONS = {

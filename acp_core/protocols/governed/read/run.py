@@ -202,3 +202,25 @@ def objections(accepted: Sequence[AcceptedTurn], ledger: Log) -> tuple[Objection
 def _mention(raised: Raised, by: str, at: datetime | None) -> Objection:
     status = raised.status or "raised"
     return Objection(raised.id, raised.severity, raised.statement, status, by, at, by, at)
+
+
+def detect(folder_path: Path | str) -> bool:
+    """Whether a governed run or an initiative stands in this folder.
+
+    The name of the configuration decides nothing alone: it must hold what only such a
+    configuration holds, or the program's own folder must stand beside it.
+    """
+    root = Path(folder_path)
+    for name, keys, homes in (
+        (schema.MULTI_CONFIG, ("workstreams", "repos"), (".coordinator", ".agentxchain/multirepo")),
+        (schema.CONFIG, ("roles", "runtimes", "agents"), (".agentxchain",)),
+    ):
+        path = root / name
+        if not path.is_file():
+            continue
+        loaded = schema.read_object(path)
+        if any(key in loaded.value for key in keys):
+            return True
+        if any((root / home).is_dir() for home in homes):
+            return True
+    return False

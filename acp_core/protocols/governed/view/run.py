@@ -1,30 +1,36 @@
-"""A governed run as a Snapshot."""
+"""A governed run as a Snapshot; and what initiatives show in the same way: the rail, findings, logs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from acp_core import model
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.matters import idle_since, run_waiting
 from acp_core.protocols.governed.read.gates import gates
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules import findings
 from acp_core.protocols.governed.rules.findings import Trouble, staged_key
-from acp_core.protocols.governed.schema import YOU, LedgerLine, Role, RunEvent, blocked_by, decode
-from acp_core.protocols.governed.view import common, outcome, panels
-from acp_core.protocols.governed.view.common import LogEvent
+from acp_core.protocols.governed.schema import (
+    YOU,
+    LedgerLine,
+    Loaded,
+    Log,
+    Role,
+    RunEvent,
+    decode,
+)
+from acp_core.protocols.governed.view import panels
+from acp_core.protocols.governed.view.panels import TONES
 
 RECHECK = timedelta(seconds=5)
-RESOLVED = "escalation_resolved"
 """What the ledger calls it that a human resolved what had blocked the run."""
-_DECIDE = {
-    "failed_start": "dispatch the turn of {} again: it failed to start",
-    "stalled": "dispatch the turn of {} again: it has stalled",
-    "failed_acceptance": "correct or reject the result of {}",
-    "failed": "decide how to proceed after the last attempt of {}",
-}
+
 """What you are to do about a turn that came to nothing, by its status."""
 
 
@@ -38,13 +44,13 @@ def run_snapshot(
 ) -> model.Snapshot:
     """Everything that is shown of a run as of ``now``."""
     record, settings = run.record, run.settings
-    lost = common.is_lost(run.state, obstacles)
-    pending, turns = run.pending, () if lost else waiting(run)
+    lost = is_lost(run.state, obstacles)
+    pending, turns = run.pending, () if lost else run_waiting(run)
     done = run.status == "completed"
-    events = common.timeline(_log_events(run))
+    events = timeline(_log_events(run))
     order = {name: place for place, name in enumerate(run.phases)}
     place = order.get(run.phase, 0)
-    needs = ((findings.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
+    needs = ((findings.gate_need(pending),) if pending else ()) + trouble_needs(troubles)
     needs += _staged_needs(run, troubles) + _step_need(run)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
@@ -60,18 +66,16 @@ def run_snapshot(
         objective=settings.goal,
         location=clean_line(key, 1000),
         as_of=now,
-        headline=common.LOST if lost else _headline(run, turns),
-        summary=common.LOST if lost else _headline(run, ()),
-        status=common.status_of(_status(run, lost)),
+        headline=LOST if lost else _headline(run, turns),
+        summary=LOST if lost else _headline(run, ()),
+        status=status_of(_status(run, lost)),
         phase="completed" if done else run.phase,
         source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
         if run.status == "unreadable"
         else model.Source(),
-        verdict=common.verdict_of(troubles),
+        verdict=verdict_of(troubles),
         progress=1.0 if done else place / len(run.phases),
-        phases=common.rail(
-            run.phases, run.phase, entered(run), completed=done, ended=common.ended(events)
-        ),
+        phases=rail(run.phases, run.phase, entered(run), completed=done, ended=ended(events)),
         participants=_participants(run, events),
         turns=turns,
         next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
@@ -81,8 +85,8 @@ def run_snapshot(
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=(*outcome.of_run(run), *panels.run_panels(run, now)),
-        outcome=outcome.RUN,
+        panels=(*panels.run_outcome(run), *panels.run_panels(run, now)),
+        outcome=panels.PANELS_OF_RUN,
         since=record.phase_entered_at,
         started=record.created_at,
         changed=events[-1].at if events else None,
@@ -101,50 +105,6 @@ def _name(run: Run) -> str:
 
 def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name)).casefold()
-
-
-def waiting(run: Run) -> tuple[model.Turn, ...]:
-    """Who is waited for, to do what: you wherever a gate, a result or a block waits."""
-    if run.status in ("completed", "unreadable") or run.record.barrier:
-        return ()
-    if run.pending is not None:
-        return (common.gate_turn(run.pending),)
-    found = [_turn(turn) for turn in run.turns]
-    if run.status == "blocked":
-        block, blocks = (
-            run.record.block,
-            f"resolve what blocks the run: {blocked_by(run.state.value)}",
-        )
-        what = block.action or blocks
-        if block.action and block.action == block.reason:
-            # it says what happened, not what to do
-            what = found[0].what if found else blocks
-        what = what[:1].lower() + what[1:]
-        return (model.Turn(YOU, what, block.since),)
-    if found:
-        return tuple(found)
-    if run.status == "paused":
-        return (model.Turn(YOU, "unblock the run: it is paused without a pending gate"),)
-    if run.status in ("idle", "absent"):
-        return (model.Turn(YOU, "start the run"),)
-    role = run.record.next_role or run.settings.route(run.phase).entry_role
-    what = f"dispatch the next turn{f' to {role}' if role and role != 'human' else ''}"
-    return (model.Turn(YOU, what, _idle_since(run)),)
-
-
-def _turn(turn: ActiveTurn) -> model.Turn:
-    if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
-        return model.Turn(YOU, f"reassign the turn of {turn.role}", turn.since)
-    if turn.status == "conflicted":
-        return model.Turn(YOU, f"resolve the conflict of the turn of {turn.role}", turn.since)
-    if turn.status in AT_WORK and not turn.staged:
-        return model.Turn(
-            turn.role or "an unknown role", "take its turn and stage the result", turn.since
-        )
-    if turn.staged:
-        return model.Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
-    what = _DECIDE.get(turn.status, "decide about the turn of {}")
-    return model.Turn(YOU, what.format(turn.role), turn.since)
 
 
 def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
@@ -189,25 +149,8 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
         return ()
     sequence = run.record.turn_sequence
     what = "The run has not started" if run.status == "idle" else "No active turn"
-    since = _idle_since(run)
+    since = idle_since(run)
     return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
-
-
-def _idle_since(run: Run) -> datetime | None:
-    """Since when nobody has a turn: the last turn was accepted, or a human let the run go on."""
-    times = [run.record.phase_entered_at]
-    times += [turn.at for turn in run.accepted[-1:]]
-    for line in reversed(run.ledger.lines):
-        if _goes_on(line.value):
-            times.append(decode(LedgerLine, line.value).at)
-            break
-    return max((at for at in times if at is not None), default=None)
-
-
-def _goes_on(line: schema.Object) -> bool:
-    """Whether a line of the ledger says that a human let the run go on."""
-    kind = line.get("type")
-    return kind in ("gate_approved", "gate_rejected") or line.get("decision") == RESOLVED
 
 
 def _status(run: Run, lost: bool) -> str:
@@ -261,7 +204,7 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
 
 
 def _log_events(run: Run) -> list[LogEvent]:
-    events = common.ledger_events(schema.LEDGER, run.ledger)
+    events = ledger_events(schema.LEDGER, run.ledger)
     known = set()
     for line, turn in zip(run.history.lines, run.accepted, strict=True):
         known.add(turn.turn_id)
@@ -287,4 +230,150 @@ def _log_events(run: Run) -> list[LogEvent]:
             [event.kind.replace("_", " "), *(f"{name} {each}" for name, each in about if each)]
         )
         events.append(LogEvent(schema.EVENTS, number, event.kind, event.role, event.at, summary))
+    return events
+
+
+# --- what runs and initiatives show alike: the rail, findings, the logs
+
+LOST = "its state is lost."
+"""The headline of what had begun, and has no state any more."""
+
+_STATUS = {
+    "blocked": model.Status.BLOCKED,
+    "failed": model.Status.BLOCKED,
+    "completed": model.Status.COMPLETED,
+    "unreadable": model.Status.UNKNOWN,
+    "unknown": model.Status.UNKNOWN,
+}
+
+_YOURS = ("operator_escalated", "escalation_resolved", "conflict_resolution_selected")
+"""Lines of the existing program that name nobody, and tell what a human did."""
+
+
+class LogEvent(NamedTuple):
+    """An event before it has its place in the whole: ``file`` and ``line`` say where it stands."""
+
+    file: str
+    line: int
+    kind: str
+    actor: str
+    at: datetime | None
+    summary: str
+    reply_to: str | None = None
+
+
+def is_lost(state: Loaded, obstacles: tuple[model.Obstacle, ...]) -> bool:
+    """Whether a state is missing that was there once: nothing is known then of who is waited for."""
+    return state.missing and any(
+        each.code == "A1" and (each.document or "").endswith("state.json") for each in obstacles
+    )
+
+
+def status_of(status: str) -> model.Status:
+    """The common word for a run's or an initiative's status."""
+    return _STATUS.get(status.partition(":")[0], model.Status.ACTIVE)
+
+
+def ended(events: Sequence[model.Event]) -> datetime | None:
+    """When what these are the events of was completed: the time of the last one that says so."""
+    return next((each.at for each in reversed(events) if each.tone is model.Tone.DONE), None)
+
+
+def rail(
+    names: tuple[str, ...],
+    current: str,
+    entered: dict[str, datetime | None],
+    *,
+    completed: bool,
+    ended: datetime | None = None,
+) -> tuple[model.Phase, ...]:
+    """The phases in order with where the run stands.
+
+    Args:
+        names: Of the phases.
+        current: The name of the one that the run is in, or that it was completed in.
+        entered: When it entered each phase, as far as that is known.
+        completed: Whether it is completed.
+        ended: When it was; None where no event says so.
+    """
+    place = names.index(current) if current in names else -1
+    phases = []
+    for index, name in enumerate(names):
+        state = model.PhaseState.AHEAD
+        if completed or index < place:
+            state = model.PhaseState.DONE
+        elif index == place:
+            state = model.PhaseState.CURRENT
+        left = next((entered.get(later) for later in names[index + 1 :] if later in entered), None)
+        if name == current:
+            left = ended if completed else None
+        visits = (model.Visit(entered[name], left),) if name in entered else ()
+        phases.append(model.Phase(name, name, state, visits))
+    return tuple(phases)
+
+
+def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """A human is wanted wherever something keeps the run from going on."""
+    return tuple(
+        model.Need(
+            t.key,
+            t.code,
+            t.message,
+            t.participant,
+            t.since,
+            t.action or None,
+        )
+        for t in troubles
+        if t.group and t.wanted
+    )
+
+
+def verdict_of(troubles: list[Trouble]) -> model.Verdict:
+    """What the findings amount to."""
+    severities = {t.severity for t in troubles}
+    if model.Severity.ERROR in severities:
+        return model.Verdict.INVALID
+    return model.Verdict.WARNINGS if model.Severity.WARNING in severities else model.Verdict.VALID
+
+
+def timeline(said: list[LogEvent]) -> tuple[model.Event, ...]:
+    """The events of all logs, in the order of their times (of their places where none is told).
+
+    None names a document: panels tell more of it than the line of a log, which is its source.
+    """
+    last: dict[str, float] = {}
+    keyed = []
+    for entry in said:
+        # an entry without a time belongs right after the one before it in its own log
+        at = entry.at.timestamp() if entry.at else last.get(entry.file, 0.0)
+        last[entry.file] = at
+        keyed.append((at, entry))
+    keyed.sort(key=lambda pair: pair[0])
+    ids: dict[str, int] = {}
+    events = []
+    for order, (_, e) in enumerate(keyed, 1):
+        id = f"{PurePosixPath(e.file).stem}:{e.line}"
+        ids[id] = ids.get(id, 0) + 1
+        if ids[id] > 1:
+            id = f"{id}:{ids[id]}"
+        events.append(
+            model.Event(
+                id, order, e.file, e.kind, TONES.get(e.kind, model.Tone.OTHER), e.actor, e.at,
+                "recorded" if e.at else "inferred", e.summary, e.reply_to, None, e.line,
+            )
+        )  # fmt: skip
+    return tuple(events)
+
+
+def ledger_events(file: str, log: Log) -> list[LogEvent]:
+    """The lines of a decision ledger of either program as events."""
+    events = []
+    for number, value in log.lines:
+        line = decode(LedgerLine, value)
+        kind = line.kind or "decision"
+        about = line.id or line.gate_id or line.objection_id or line.barrier or line.turn_id
+        said = line.statement or line.comment or line.reason or "".join(line.reasons[:1])
+        summary = ": ".join(filter(None, (about, said))) or kind
+        who = line.who or (YOU if kind in _YOURS else "")
+        events.append(LogEvent(file, number, kind, who, line.at, summary))
     return events

@@ -33,12 +33,12 @@ from acp_core.protocols.governed.state import (
     ended,
     verified,
 )
-from acp_core.protocols.governed.write import asked_hooks, hooks
-from acp_core.protocols.governed.write.journal import document as document
+from acp_core.protocols.governed.write import hooks
 from acp_core.protocols.governed.write.opened import (
     Opened,
     commit,
     content,
+    json_document,
     locked,
     permitted,
     read_unlocked,
@@ -242,7 +242,9 @@ def accept(
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
         done = outcome_of(judged, move)
-    from acp_core.protocols.governed.write.initiative_poll import after_turn  # late: most have none
+    from acp_core.protocols.governed.write.initiative_decide import (
+        after_turn,  # late: most have none
+    )
 
     said = _hooks(root, done, move)
     return done._replace(warnings=(*asked, *done.warnings, *said), news=tuple(after_turn(root)))
@@ -261,7 +263,7 @@ def _ask(root: str | Path, turn_id: str | None, excluded: Iterable[str]) -> list
     if not judged.verdict.ok:
         return []
     about: Object = {"role": judged.turn["assigned_role"], "turn_id": judged.turn["turn_id"]}
-    return asked_hooks.ask(root, schema.ACCEPT, about | {"turn_result": judged.result})
+    return hooks.ask_hooks(root, schema.ACCEPT, about | {"turn_result": judged.result})
 
 
 def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
@@ -345,7 +347,7 @@ def correct(root: str | Path, turn_id: str | None) -> tuple[str, ...]:
         new, done = corrected(judged)
         id = judged.turn["turn_id"]
         path = opened.root / prompts.staged(id)
-        write(opened, f"correct ({id})", [Write(path, REPLACE, document(new))])
+        write(opened, f"correct ({id})", [Write(path, REPLACE, json_document(new))])
         return done
 
 

@@ -33,11 +33,11 @@ from acp_core.protocols.governed.state import (
     turns_of,
     unblocked,
 )
-from acp_core.protocols.governed.write import asked_hooks, hooks, restore
+from acp_core.protocols.governed.write import hooks, restore
 from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
-from acp_core.protocols.governed.write.journal import Recovered
 from acp_core.protocols.governed.write.opened import (
     Opened,
+    Recovered,
     commit,
     content,
     locked,
@@ -92,7 +92,7 @@ def _ask(root: str | Path, kind: str) -> None:
         request = pending(permitted(opened, schema.APPROVE_GATE).state, kind)
         about: Object = {"gate_type": request.kind, "gate": request.gate, "turn_id": request.turn}
         about |= {"current_phase": request.phase, "target_phase": request.to or None}
-        asked_hooks.ask(root, schema.APPROVE_GATE, about)
+        hooks.ask_hooks(root, schema.APPROVE_GATE, about)
 
 
 def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -> Move:

@@ -1,24 +1,39 @@
-"""Assigning a turn and writing its bundle; noting that its program failed.
+"""Assigning a turn and writing its bundle; the program that takes it, and that it failed.
 
-Source: governed protocol specification, "Commands" and "Files".
+What the program prints is ours alone, and stands in the user's state folder. Which process it is
+stands with the run, below ``.acp/run/turns``, so that no other account starts a second one beside
+it. Source: governed protocol specification, "Commands" and "Files".
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import json
+import os
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.agents.identity import Identity
-from acp_core.files import modes
+from acp_core.agents.ending import end
+from acp_core.agents.identity import Identity, identify
+from acp_core.files import atomic, claims, modes
+from acp_core.files.claims import ClaimError, Seen, of_turn
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.read import repository, turn_files
-from acp_core.protocols.governed.read.turn_files import MANIFEST, MARK
+from acp_core.protocols.governed.read.turn_files import (
+    MANIFEST,
+    MARK,
+    program_folder,
+    program_logs,
+    read_program_note,
+    unrecorded_program,
+)
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import Object, Programs, Runtime, decode, obj, text
 from acp_core.protocols.governed.state import (
@@ -37,8 +52,8 @@ from acp_core.protocols.governed.state import (
     redispatched,
     turns_of,
 )
-from acp_core.protocols.governed.write import asked_hooks, hooks, turn_processes
-from acp_core.protocols.governed.write.initiative_context import NAME, for_run
+from acp_core.protocols.governed.write import hooks
+from acp_core.protocols.governed.write.initiative_opened import CONTEXT_NAME, context_of_run
 from acp_core.protocols.governed.write.opened import (
     Opened,
     commit,
@@ -101,7 +116,7 @@ def dispatch(
         what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
         by_hand = describe(opened.config, planned).adapter == "manual"
         if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
-            turn_processes.note(opened.root, planned.turn["turn_id"], taken_by)
+            note_program(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
         room = schema.inside(opened.root, f"{prompts.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
@@ -122,7 +137,7 @@ def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
         permitted(opened, schema.STEP, role=role or "").config, plan(opened, role, now)
     )
     about: Object = {"role": planned.role, "attempt": planned.attempt}
-    return asked_hooks.ask(root, schema.STEP, about | {"turn_id": planned.turn_id})
+    return hooks.ask_hooks(root, schema.STEP, about | {"turn_id": planned.turn_id})
 
 
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
@@ -155,8 +170,8 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     move = move._replace(events=(*first, *move.events))
     turn = active_turn(move.state, again or None)
     talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")
-    others = for_run(opened.root)
-    more = {} if others is None else {NAME: others}
+    others = context_of_run(opened.root)
+    more = {} if others is None else {CONTEXT_NAME: others}
     files = prompts.bundle(opened.run, move.state, turn, at, talk, more)
     turn[MARK] = hashlib.sha256(files[MANIFEST]).hexdigest()  # an agent may rewrite the manifest
     return Plan(move, turn, files, bool(again), starts)
@@ -253,7 +268,7 @@ def note_failed_start(
         commit(opened, f"step (failed, {turn_id})", move)
 
 
-def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
+def stop_turn(root: str | Path, turn_id: str | None, now: datetime) -> str:
     """End the program of a turn; you can reassign the turn. Returns the turn's id.
 
     Raises:
@@ -262,7 +277,95 @@ def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
     """
     opened = read_unlocked(root)
     id = str(active_turn(opened.state, turn_id)["turn_id"])
-    if not turn_processes.stop(opened.root, id):
+    if not end_program(opened.root, id):
         raise Refused(f"no program of the turn {id} is running on this machine")
     note_failed_start(root, id, "a human stopped the program", now)
     return id
+
+
+# --- the program that takes a turn: who it is, what it prints, its end
+
+PROGRAM_GRACE = (
+    5.0  # seconds between asking a program to end and making it, and then for it to be gone
+)
+
+
+def fresh_program_logs(root: Path, turn_id: str) -> tuple[Path, ...]:
+    """The same, without what an earlier attempt printed: that is kept beside them.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    found = program_logs(root, turn_id)
+    for path in found:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, path.with_suffix(".before.log"))
+    return found
+
+
+def note_program(root: Path, turn_id: str, identity: Identity) -> None:
+    """Write down which process takes the turn.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    record = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
+    folder = program_folder(root, turn_id)
+    modes.private_folder(folder)
+    atomic.replace(folder / "process.json", json.dumps(record).encode(), sync=False, private=True)
+    try:
+        claims.note(root, of_turn(turn_id), identity.pid, about=turn_id)
+    except ClaimError as error:
+        raise OSError(errno.EPERM, str(error)) from None
+
+
+def note_program_end(root: Path, turn_id: str, how: str) -> None:
+    """Write down how the program ended that staged the turn's result; "" for well.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    path = program_folder(root, turn_id) / "ended"
+    if how:
+        atomic.replace(path, how.encode(errors="replace"), sync=False, private=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def forget_program(root: Path, turn_id: str) -> None:
+    """Say that the turn's program has ended."""
+    with contextlib.suppress(OSError, ClaimError):
+        claims.note(root, of_turn(turn_id), None, about=turn_id)
+    with contextlib.suppress(OSError):
+        (program_folder(root, turn_id) / "process.json").unlink()
+
+
+def end_program(root: Path, turn_id: str, *, grace: float = PROGRAM_GRACE) -> bool:
+    """End the turn's program with everything that it started; returns whether it ran.
+
+    Raises:
+        OSError: it may not be ended, or does not end.
+    """
+    identity = read_program_note(root, turn_id)
+    if identity is None or not identity.alive():
+        seen = claims.seen(root, of_turn(turn_id))
+        known = _stoppable(seen) if seen.child is not None else None
+        identity = known or unrecorded_program(root, turn_id, seen)
+    if identity is None:
+        return False
+    if not end([identity], grace, groups=True, patience=grace):
+        raise OSError(errno.EBUSY, "the program does not exit")
+    return True
+
+
+def _stoppable(found: Seen) -> Identity | None:
+    """The program that a claim shows, None where there is none.
+
+    Raises:
+        OSError: it belongs to another account, which alone may end it.
+    """
+    if found.child is None or found.owner is None:
+        return None
+    if not found.mine:
+        raise OSError(errno.EPERM, f"{found.owner.account} started it and has to stop it")
+    return identify(found.child.pid)

@@ -1,10 +1,15 @@
-"""A run's hooks: programs and addresses that are told what has happened in it.
+"""A run's hooks: programs and addresses that are told what has happened in it, or asked before an act.
 
 A program gets a payload file and environment variables, must end with code 0, and is ended at its
-timeout; an address gets the payload by POST. How each ended stands in `AUDIT`; the run goes on
+timeout; an address gets the payload by POST. How each ended stands in `HOOK_AUDIT`; the run goes on
 either way. Hooks run after what they are told of was written, once; a command that is killed in
-between runs none. Source: governed protocol specification, "Coordinator hooks" (the contract of
-plugin hooks). None runs before a human has allowed it (see `trusting`).
+between runs none. None runs before a human has allowed it (see `trust`).
+
+A hook that may stop an act gets its payload as JSON on the standard input (or by POST) and answers
+with one JSON object, ``{"verdict": "allow" | "warn" | "block", "message": ...}``. One that fails,
+that takes too long or that answers with anything else stops the act, too: nothing is done past it.
+Source: governed protocol specification, "Coordinator hooks" (the contract of plugin hooks), and the
+existing program's hooks.
 """
 
 from __future__ import annotations
@@ -12,18 +17,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
+import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
+from acp_core.files.reading import stamp
+from acp_core.files.secrets import mask
 from acp_core.files.transaction import APPEND, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
@@ -37,13 +47,12 @@ from acp_core.protocols.governed.schema import (
     Programs,
     decode,
     is_asked,
+    text,
 )
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
-from acp_core.protocols.governed.write import hook_programs
-from acp_core.protocols.governed.write.journal import held, line
+from acp_core.protocols.governed.write.opened import hold_files, log_line
 
 _LONGEST = 500  # characters of a hook's message
-
 """The phases in which a blocking hook is asked before an act, and that act."""
 
 
@@ -99,8 +108,8 @@ def payload_of(place: Path, phase: str, details: Object) -> Object:
 def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
     """Note how hooks ended in `AUDIT`; returns what is to be said where that fails."""
     with contextlib.suppress(Refused):  # what the hooks are about is done
-        with held(place) as holder:
-            data = b"".join(line(each) for each in lines)
+        with hold_files(place) as holder:
+            data = b"".join(log_line(each) for each in lines)
             holder.commit(f"record the hooks of {phase}", [Write(place / HOOK_AUDIT, APPEND, data)])
         return []
     return ["the results of the hooks could not be recorded"]
@@ -133,7 +142,7 @@ def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
         return Ended("skipped", message="the hook names no command")
     try:
         program = spawn.resolve(hook.command[0], str(root))
-        with hook_programs.payload_file(payload) as path:
+        with payload_file(payload) as path:
             env = spawn.environment() | variables(hook, phase, payload, path)
             return _wait([program, *hook.command[1:]], root, env, hook.seconds)
     except SpawnError as error:
@@ -160,7 +169,7 @@ def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, s
 
 
 def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
-    ran = hook_programs.run(words, root, env, timeout, _LONGEST)
+    ran = run_program(words, root, env, timeout, _LONGEST)
     if ran.code is None:
         return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.output}")
     return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
@@ -204,3 +213,205 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: object) -> None:
         return None
+
+
+# --- running the program of a hook: its payload, its timeout, and nothing left behind
+
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+_TAIL = 4_000  # bytes of what it printed that are looked at
+_MOST = 1 << 20  # bytes of its standard output that are kept
+
+
+class ProgramRan(NamedTuple):
+    """How it ended: ``code`` is None where it was ended at its timeout.
+
+    ``output`` is the end of what it printed, safe to show; ``out`` its standard output as it is.
+    """
+
+    code: int | None
+    output: str
+    out: bytes = b""
+
+
+@contextlib.contextmanager
+def payload_file(payload: Object) -> Iterator[str]:
+    """A file with the payload, which only the user may read; it is removed afterwards.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    descriptor, path = tempfile.mkstemp(prefix="acp-hook-", suffix=".json")
+    try:
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump(payload, file, ensure_ascii=False, indent=1)
+            file.write("\n")
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def run_program(
+    words: Sequence[str],
+    root: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    most: int,
+    given: str = os.devnull,
+) -> ProgramRan:
+    """Run a program and wait for it; with it ends whatever it started.
+
+    Args:
+        words: the program and its arguments; no shell takes part.
+        root: where it runs.
+        env: all of its environment.
+        seconds: after which it is ended.
+        most: characters of what it printed that are kept.
+        given: the file that is its standard input.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        open(given, "rb") as read,
+    ):
+        process = subprocess.Popen(
+            list(words),
+            cwd=root,
+            env=dict(env),
+            stdin=read,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        late = False
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            late = True
+            _signal(process, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+        finally:
+            _signal(process, signal.SIGKILL)
+            process.wait()
+        output = "\n".join(filter(None, (_tail(out), _tail(err))))
+        out.seek(0)
+        printed = out.read(_MOST)
+    code = None if late else process.returncode
+    return ProgramRan(code, clean_line(mask(output)[-most:], most), printed)
+
+
+def _tail(file: IO[bytes]) -> str:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+    return file.read().decode("utf-8", "replace").strip()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """To the whole group: also to what the program started and left behind."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, number)
+
+
+# --- hooks that are asked before an act, and may stop it
+
+VERDICTS = ("allow", "warn", "block")
+_OWN = (schema.STATE, schema.HISTORY, schema.LEDGER)
+
+
+def ask_hooks(root: str | Path, act: str, details: Object) -> list[str]:
+    """Ask the hooks that may stop an act; returns what those say that do not.
+
+    Args:
+        root: the repository; its lock must not be held, a hook may use acp itself.
+        act: the name of the act.
+        details: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
+
+    Raises:
+        Refused: one of them stops it, or may not be run.
+    """
+    place = Path(os.path.abspath(root))
+    config = schema.read_object(place / schema.CONFIG).value
+    messages: list[str] = []
+    for phase, hook in schema.asked_before(config, act):
+        messages += _one(place, phase, hook, payload_of(place, phase, details))
+    return messages
+
+
+def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
+    name = hook.name or "hook"
+    if os.environ.get(OPERATION_MARK):
+        raise Refused(f"the hook {name} must run first ({phase}), but not within a turn")
+    if not trust.is_trusted(place):
+        raise Refused(
+            f"the hook {name} must run first ({phase}); allow it: acp governed trust {place}"
+        )
+    before, began = _own(place), time.monotonic()
+    ended = _answered(place, hook, phase, payload)
+    if _own(place) != before:
+        ended = Ended(
+            "aborted_tamper", ended.exit_code, message="the hook changed the run's own files"
+        )
+    line = audit(hook, phase, payload, ended, time.monotonic() - began)
+    note(place, phase, [line])
+    message = clean_line(f"hook {phase}, {name}: {ended.message or ended.action}", 400)
+    if ended.action not in ("continued", "warned"):
+        raise Refused(f"stopped by the {message}")
+    return [message] if ended.action == "warned" else []
+
+
+def _own(place: Path) -> list[object]:
+    return [stamp(place / name) for name in _OWN]
+
+
+def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
+    """Run one hook, and read its answer."""
+    seconds = hook.seconds
+    if hook.type == "http":
+        return _posted(hook, payload)
+    if not hook.command:
+        return Ended("blocked_failure", message="the hook names no command")
+    try:
+        program = spawn.resolve(hook.command[0], str(place))
+        with payload_file(payload) as path:
+            env = spawn.environment() | variables(hook, phase, payload, path)
+            ran = run_program([program, *hook.command[1:]], place, env, seconds, _LONGEST, path)
+    except (SpawnError, OSError) as error:
+        return Ended("blocked_failure", message=clean_line(str(error), _LONGEST))
+    if ran.code is None:
+        return Ended(
+            "blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.output}"
+        )
+    if ran.code != 0:
+        return Ended(
+            "blocked_failure",
+            ran.code,
+            message=f"the hook ended with code {ran.code}. {ran.output}",
+        )
+    return _judged(ran.out, ran.code)
+
+
+def _posted(hook: Hook, payload: Object) -> Ended:
+    try:
+        status, body = post(hook.url, payload, hook.seconds)
+    except Exception as error:  # whatever a network answers with: nothing is done past it
+        return Ended(
+            "blocked_failure", message=clean_line(f"{type(error).__name__}: {error}", _LONGEST)
+        )
+    return _judged(body, status)
+
+
+def _judged(answer: bytes, code: int) -> Ended:
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        value = None
+    verdict = value.get("verdict") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or verdict not in VERDICTS:
+        return Ended(
+            "blocked_invalid_output", code, message="the hook gave no verdict (allow, warn, block)"
+        )
+    action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
+    return Ended(action, code, message=text(value, "message", _LONGEST), verdict=verdict)

@@ -1,29 +1,42 @@
-"""Starting a governed run in a repository: its configuration, roles, prompts and documents.
+"""Starting a governed run in a repository, or bringing one of an earlier version to this one.
 
-Source: governed protocol specification, "Files" and "Phase model".
+A new run gets its configuration, mandates, prompts and planning documents to be filled in; their
+names and the headings that gates look for are those of the governed protocol specification, "Files"
+and "Phase model", and of the existing program. Where a run is migrated, nothing that is under way
+is broken: what bears a schema version keeps it, and no append-only log is rewritten
+("Compatibility").
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.transaction import REPLACE, Write
+from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.own_writes import RUN_HOME as HOME
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.schema import AUTHORITATIVE, LONGEST_GOAL, Object
-from acp_core.protocols.governed.state import format_time, initial
-from acp_core.protocols.governed.write.journal import document, held
-from acp_core.protocols.governed.write.opened import content
-from acp_core.protocols.governed.write.templates import IGNORE, MANDATES, PLANNING, PROMPTS, TALK
+from acp_core.protocols.governed.rules.config import unlawful_bindings
+from acp_core.protocols.governed.schema import AUTHORITATIVE, LONGEST_GOAL, Object, obj, text
+from acp_core.protocols.governed.state import format_time, initial, ledger_line
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    content,
+    hold_files,
+    json_document,
+    locked,
+    log_line,
+    refuse_agents,
+    write,
+)
 
 _ID = re.compile(r"[a-z0-9_-]+\Z")
 _PHASE = re.compile(r"[a-z][a-z0-9_-]*\Z")
@@ -72,12 +85,12 @@ def initialise(root: str | Path, wish: Wish, now: datetime) -> Started:
     if (place / HOME).is_symlink():
         raise Refused(f"{HOME} is a symbolic link: acp does not write through links")
     if interrupted(place) is not None:
-        with held(place) as holder:
+        with hold_files(place) as holder:
             left = holder.recovered
         if left is not None and left.completed and left.what == "init":
             return Started(os.fspath(place), (), (), finished=True)
     files = contents(place, wish, now)  # refuses before anything is made
-    with held(place) as holder:
+    with hold_files(place) as holder:
         _must_be_new(place)
         existing = tuple(name for name in files if content(place, name) is not None)
         made = {name: data for name, data in files.items() if name not in existing}
@@ -97,14 +110,14 @@ def contents(place: Path, wish: Wish, now: datetime) -> dict[str, bytes]:
     if wish.barriers:
         state["barriers"] = dict(wish.barriers)
     roles = list(config["roles"])
-    files = {schema.CONFIG: document(config)}
+    files = {schema.CONFIG: json_document(config)}
     files |= {f".agentxchain/prompts/{role}.md": _prompt(config, role) for role in roles}
-    files |= {f".planning/{name}": text.encode() for name, text in PLANNING.items()}
-    files[schema.TALK] = TALK.format(name=config["project"]["name"]).encode()
-    files[f"{HOME}/.gitignore"] = IGNORE.encode()
+    files |= {f".planning/{name}": text.encode() for name, text in PLANNING_TEMPLATES.items()}
+    files[schema.TALK] = TALK_TEMPLATE.format(name=config["project"]["name"]).encode()
+    files[f"{HOME}/.gitignore"] = IGNORED_FILES.encode()
     for name in (schema.HISTORY, schema.LEDGER):
         files[name] = b""
-    files[schema.STATE] = document(state)
+    files[schema.STATE] = json_document(state)
     return files
 
 
@@ -260,3 +273,134 @@ def _prompt(config: Object, role: str) -> bytes:
     described = config["roles"][role]
     text = PROMPTS.get(role, "Take your turn as PROMPT.md describes it.")
     return f"# {described['title']}\n\n{described['mandate']}\n\n{text}\n".encode()
+
+
+MANDATES = {
+    "pm": (
+        "Product Manager",
+        "Fix the scope, the acceptance criteria and the order of the work.",
+        "review_only",
+    ),
+    "dev": (
+        "Developer",
+        "Write the code that the plan asks for, and show that it works.",
+        "authoritative",
+    ),
+    "qa": (
+        "Quality Assurance",
+        "Doubt the implementation: run the tests, look for what they do not cover.",
+        "review_only",
+    ),
+}
+"""Title, mandate and write authority of the roles that are known."""
+
+PROMPTS = {
+    "pm": (
+        "Fill in .planning/ROADMAP.md and .planning/SYSTEM_SPEC.md. Write “Approved: YES” into"
+        " .planning/PM_SIGNOFF.md when the plan is complete, and ask for the next phase."
+    ),
+    "dev": (
+        "Write code and tests. Say what you changed and how it was verified in"
+        " .planning/IMPLEMENTATION_NOTES.md, and ask for the next phase when it works."
+    ),
+    "qa": (
+        "Fill in .planning/acceptance-matrix.md and .planning/RELEASE_NOTES.md, and give your"
+        " verdict in .planning/ship-verdict.md. Ask for completion only when all has passed."
+    ),
+}
+
+PLANNING_TEMPLATES = {
+    "PM_SIGNOFF.md": "# PM Signoff\n\nApproved: NO\n",
+    "ROADMAP.md": "# Roadmap\n\n## Phases\n\n| Phase | Goal | Status |\n|---|---|---|\n",
+    "SYSTEM_SPEC.md": (
+        "# System Spec\n\n## Purpose\n\n(what it is for)\n\n## Interface\n\n(what others use)\n\n"
+        "## Acceptance Tests\n\n(what must hold)\n"
+    ),
+    "IMPLEMENTATION_NOTES.md": (
+        "# Implementation Notes\n\n## Changes\n\n(what was changed)\n\n## Verification\n\n"
+        "(how it was verified)\n"
+    ),
+    "acceptance-matrix.md": (
+        "# Acceptance Matrix\n\n| Req # | Requirement | Evidence | Status |\n|---|---|---|---|\n"
+    ),
+    "ship-verdict.md": "# Ship Verdict\n\n## Verdict: PENDING\n",
+    "RELEASE_NOTES.md": (
+        "# Release Notes\n\n## User Impact\n\n(what users notice)\n\n## Verification Summary\n\n"
+        "(what was checked)\n"
+    ),
+}
+
+TALK_TEMPLATE = "# {name}: talk\n\nHumans and agents write to each other here. Each accepted turn is noted.\n\n---\n"
+IGNORED_FILES = "*\n!.gitignore\n!prompts/\n!prompts/**\n!reviews/\n!reviews/**\n"
+"""The run's own files stay out of commits, or a checkout would turn the run back."""
+
+
+def migrate(root: str | Path, by: str, now: datetime) -> tuple[str, ...]:
+    """Migrate a run; returns what was done.
+
+    Raises:
+        Refused: there is nothing to migrate, or it is of a form that cannot be. Nothing was
+            written.
+    """
+    refuse_agents()
+    with locked(root, schema.MIGRATE) as opened:
+        done, wanted = plan_migration(opened, by, now)
+        write(opened, "migrate", wanted)
+        return done
+
+
+def plan_migration(
+    opened: Opened, by: str, now: datetime
+) -> tuple[tuple[str, ...], Sequence[Write]]:
+    """What migrating does and writes. Writes nothing. Raises as `migrate`."""
+    if opened.config.get("version") == 3 or "agents" in opened.config:
+        raise Refused("this run has the version 3 format: convert it with `agentxchain migrate`")
+    config, state = copy.deepcopy(opened.config), copy.deepcopy(opened.state)
+    done = []
+    if "schema_version" not in config:
+        config = {"schema_version": "1.0", **config}
+        done.append(f"{schema.CONFIG}: schema_version 1.0")
+    rules = obj(config, "rules")
+    if "mandatory_objections" not in rules:
+        config["rules"] = {**rules, "mandatory_objections": True}
+        done.append(f"{schema.CONFIG}: every role must raise an objection")
+    done += _opened_elsewhere(config)
+    if state:
+        done += _migrated_state(state)
+    if not done:
+        raise Refused("nothing to migrate")
+    record = ledger_line(state, "migrated", format_time(now), by=by, changes=done)
+    return tuple(done), [
+        Write(opened.root / schema.LEDGER, APPEND, log_line(record)),
+        *_changed(opened.root / schema.CONFIG, opened.config, config),
+        *_changed(opened.root / schema.STATE, opened.state, state),
+    ]
+
+
+def _opened_elsewhere(config: Object) -> list[str]:
+    """Mend what earlier versions of acp wrote and the existing program does not open."""
+    done = []
+    for name in unlawful_bindings(config):
+        config["roles"][name]["write_authority"] = schema.AUTHORITATIVE
+        done.append(f"{schema.CONFIG}: {name}, which a local program plays, is authoritative")
+    project = obj(config, "project")
+    if "goal" in project and not text(project, "goal"):
+        del project["goal"]
+        done.append(f"{schema.CONFIG}: no empty goal")
+    return done
+
+
+def _migrated_state(state: Object) -> list[str]:
+    done = []
+    if "schema_version" not in state:
+        version = "1.0" if "current_turn" in state else "1.1"
+        state["schema_version"] = version
+        done.append(f"{schema.STATE}: schema_version {version}")
+    if "super_run_id" not in state:
+        state["super_run_id"] = None
+        done.append(f"{schema.STATE}: may be linked to an initiative")
+    return done
+
+
+def _changed(path: Path, before: Object, after: Object) -> list[Write]:
+    return [Write(path, REPLACE, json_document(after))] if before != after else []

@@ -1,35 +1,38 @@
-"""Starting an initiative: its repositories, a run in each, and the coordinator's files.
+"""Starting an initiative: its configuration, its repositories, a run in each, the coordinator's files.
 
-Whatever it is interrupted at, starting again goes on. Source: governed protocol specification,
-"How it works" and "File layout".
+Whatever it is interrupted at, starting again goes on. Repositories that are not there are cloned:
+git is run with a list of arguments, asks nobody anything, runs no hook and follows no helper that an
+address could name. Source: governed protocol specification, "How it works", "Coordinator config" and
+"File layout". Standard library only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import secrets
 import shlex
-from collections.abc import Mapping
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import git, modes
+from acp_core.files import atomic, git, modes
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import own_writes
-from acp_core.protocols.governed.read.initiative import Plan, Stream, Workstream, read_plan
+from acp_core.protocols.governed.read.initiative import Plan, Stream, Workstream, plan_of, read_plan
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.rules.initiative_reconcile import PENDING, record, stamped
 from acp_core.protocols.governed.schema import Object, StreamRecord, text
 from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
-from acp_core.protocols.governed.write import (
-    initiative_context,
-    initiative_repositories,
-    initiative_trust,
-    journal,
-)
+from acp_core.protocols.governed.write import initiative_opened, opened, trust
 from acp_core.protocols.governed.write.init import Wish, configuration, initialise
 from acp_core.protocols.governed.write.initiative_opened import (
     LEDGER,
@@ -37,6 +40,7 @@ from acp_core.protocols.governed.write.initiative_opened import (
     Writes,
     open_initiative,
 )
+from acp_core.protocols.governed.write.opened import json_document
 
 _NOBODY: Mapping[str, str] = {}  # people take all turns
 
@@ -89,7 +93,7 @@ def prepare(
         if source.address:
             on = f", branch {branch}" if branch else ""
             steps.append(
-                f"clone {initiative_context._bare(source.address)}{on} into {source.folder}"
+                f"clone {initiative_opened._bare(source.address)}{on} into {source.folder}"
             )
             used = True  # unless what is cloned has its own configuration
             continue
@@ -101,7 +105,7 @@ def prepare(
     if agents and not used:
         warnings.append("every workstream has its own configuration: acp ignores the agents")
     for hook in plan.hooks:
-        there = initiative_trust.digest(root, hook.path)
+        there = trust.script_digest(root, hook.path)
         steps.append(f"allow {hook.path}: {hook.name}") if there else warnings.append(
             f"{hook.name}: the script {hook.path} does not exist yet; allow it later: acp governed coordinator trust"
         )
@@ -119,15 +123,15 @@ def create(
     """
     initiative = prepare(root, agents)
     plan, steps = initiative.plan, []
-    initiative_trust.trust(root, tuple(hook.path for hook in plan.hooks))
+    trust.trust_scripts(root, tuple(hook.path for hook in plan.hooks))
     if not initiative.sources:
         return _finished(root)
     for source in initiative.sources:
-        initiative_repositories.sweep(root, source.folder)
+        sweep_clones(root, source.folder)
         if source.address:
             target = root / source.folder
             modes.shared_folder(target.parent)
-            initiative_repositories.clone(source.address, source.stream.branch, target)
+            clone(source.address, source.stream.branch, target)
             steps.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
         if _scaffold(root, source, plan, agents, now):
@@ -136,27 +140,27 @@ def create(
     homes = [os.path.relpath(run.root / own_writes.RUN_HOME, root) for run in runs.values()]
     for run in runs.values():
         modes.shared_folder(run.root / own_writes.RUN_HOME)
-    with journal.held(root, own_writes.COORDINATOR_HOME, homes) as holder:
+    with opened.hold_files(root, own_writes.COORDINATOR_HOME, homes) as holder:
         if (root / STATE).exists():
             raise Refused(f"{root} is already started: see acp governed coordinator status")
         runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
         holder.commit("start the initiative", _writes(initiative, runs, by, now).all())
-        initiative_context.write(open_initiative(root))
+        initiative_opened.write_context(open_initiative(root))
     steps += [f"{name}: {_sentence(read_run(run.root))}" for name, run in runs.items()]
     return tuple(steps)
 
 
 def _finished(root: Path) -> tuple[str, ...]:
-    with journal.held(root, own_writes.COORDINATOR_HOME) as holder:
+    with opened.hold_files(root, own_writes.COORDINATOR_HOME) as holder:
         if not (root / STATE).exists():
             reason = holder.recovered.reason if holder.recovered else ""
             raise Refused(f"the start failed and was rolled back: {reason}")
-        initiative_context.write(open_initiative(root))
+        initiative_opened.write_context(open_initiative(root))
     return ("finished the start that was interrupted",)
 
 
 def _source(root: Path, stream: Stream) -> Source:
-    local = initiative_repositories.within(root, stream.repo)
+    local = repository_within(root, stream.repo)
     folder = local or stream.name
     place = schema.inside(root, folder)
     if place is None or place == root:
@@ -166,7 +170,7 @@ def _source(root: Path, stream: Stream) -> Source:
             raise Refused(f"workstream {stream.name}: {folder} exists but is not a git repository")
         return Source(stream, folder, "")
     try:
-        return Source(stream, folder, initiative_repositories.address(root, stream.repo))
+        return Source(stream, folder, repository_address(root, stream.repo))
     except Refused as error:
         raise Refused(f"workstream {stream.name}: {error}") from None
 
@@ -182,7 +186,7 @@ def _check_branch(root: Path, source: Source) -> None:
     wanted, folder = source.stream.branch, root / source.folder
     if not wanted:
         return
-    on = initiative_repositories.branch_of(folder)
+    on = branch_of(folder)
     if on != wanted:
         steps = f"on branch {on}" if on else "on no branch"
         raise Refused(
@@ -261,9 +265,7 @@ def _writes(initiative: NewInitiative, runs: dict[str, Run], by: str, now: datet
     writes, lines, records = Writes(root), [], {}
     for source in initiative.sources:
         name, run = source.stream.name, runs[source.stream.name]
-        change = _linked(
-            run, run_id, plan, at, initiative_repositories.head_of(root / source.folder)
-        )
+        change = _linked(run, run_id, plan, at, head_of(root / source.folder))
         stream = Workstream(name, str(run.root), run, StreamRecord(source.folder))
         writes.run(stream, change)
         begun = replace(run, state=run.state._replace(value=change.state, reason="", missing=False))
@@ -311,3 +313,214 @@ def _linked(run: Run, run_id: str, plan: Plan, at: str, head: str) -> Move:
 
 def _sentence(run: Run) -> str:
     return f"run {run.record.run_id} is {run.status} in {run.phase}"
+
+
+DEFAULT_BARRIERS = ("planning-sync=planning", "verification-sync=verification")
+"""The barriers of an initiative for which none are named: before building, and before shipping."""
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)\Z", re.DOTALL)
+
+
+class InitiativeWish(NamedTuple):
+    """What a new initiative is to be.
+
+    ``repositories`` are texts like ``web=git@example.org:team/web.git#branch``: the name and the
+    branch may be left out. ``barriers`` are texts like ``planning-sync=planning``.
+    """
+
+    repositories: Sequence[str]
+    barriers: Sequence[str] = DEFAULT_BARRIERS
+    description: str = ""
+
+
+def initiative_configuration(wish: InitiativeWish) -> Object:
+    """The configuration of a new initiative.
+
+    Raises:
+        Refused: something in it is not sound: what, in a line.
+    """
+    config: Object = {
+        "schema_version": "1.0",
+        "super_run_id": f"super_run_{secrets.token_hex(6)}",
+        "description": " ".join(wish.description.split()),
+        "workstreams": [_stream(text.strip()) for text in wish.repositories],
+        "barriers": list(_barriers(wish.barriers)),
+        "context_generation": {
+            "enabled": True,
+            "output_dir": ".coordinator/context/",
+            "include_decisions": True,
+            "include_objections": True,
+            "include_file_summaries": True,
+        },
+    }
+    plan_of(config)
+    return config
+
+
+def planned_initiative(root: Path, wish: InitiativeWish) -> tuple[Object, Plan]:
+    """The configuration and what it says. Writes nothing.
+
+    Raises:
+        Refused: as `configuration`, or there is one already.
+    """
+    if (root / schema.MULTI_CONFIG).exists():
+        raise Refused(f"{root / schema.MULTI_CONFIG} already exists: edit it instead")
+    config = initiative_configuration(wish)
+    return config, plan_of(config)
+
+
+def write_configuration(root: Path, config: Object) -> None:
+    """Write the configuration, where there is none.
+
+    Raises:
+        Refused: there is one, or it cannot be written.
+    """
+    try:
+        modes.shared_folder(root)
+        atomic.create(root / schema.MULTI_CONFIG, json_document(config))
+    except FileExistsError:
+        raise Refused(f"{root / schema.MULTI_CONFIG} already exists: edit it instead") from None
+    except OSError as error:
+        raise Refused(f"{error.filename or root}: {error.strerror or error}") from None
+
+
+def _stream(given_text: str) -> Object:
+    named = _NAMED.match(given_text)
+    name, repo = (named[1], named[2]) if named else ("", given_text)
+    repo, _, branch = repo.partition("#")
+    if not repo:
+        raise Refused(f"{given_text!r}: a repository must be NAME=ADDRESS or NAME=ADDRESS#BRANCH")
+    last = re.split(r"[/:]", repo.rstrip("/"))[-1]
+    return {
+        "name": name or last.removesuffix(".git"),
+        "repo": repo,
+        "branch": branch,
+        "config_path": schema.CONFIG,
+    }
+
+
+def _barriers(given: Iterable[str]) -> Iterable[Object]:
+    for given_text in given:
+        name, sign, phase = (part.strip() for part in given_text.partition("="))
+        if not sign or not name or not phase:
+            raise Refused(f"{given_text!r}: a barrier must be NAME=PHASE")
+        described = f"All workstreams must complete {phase} before any continues"
+        yield {"name": name, "phase": phase, "description": described}
+
+
+CLONING_PATIENCE = 900.0  # seconds that cloning may take
+_QUICK = 20.0
+_URL = re.compile(r"(?:https?|ssh|git|file)://[^\s]+")
+_SCP = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:][^\s]*")
+
+_SAFE = (
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.fsmonitor=false",
+    "-c", "protocol.ext.allow=never",
+)  # fmt: skip
+
+_PASSED_ON = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+
+
+def repository_address(root: Path, repo: str) -> str:
+    """What to clone from: an address, or a folder given absolutely or from the initiative.
+
+    Raises:
+        Refused: it is none that git may be given.
+    """
+    name = clean_line(repo, 200)
+    if not repo:
+        raise Refused("names no repository")
+    if repo.startswith("-") or "::" in repo or "\n" in repo:
+        raise Refused(f"the address {name} is not one that acp passes to git")
+    if _URL.fullmatch(repo) or _SCP.fullmatch(repo):
+        return repo
+    if "://" in repo:
+        raise Refused(
+            f"the address {name} is not one that acp passes to git (https, ssh, git, file)"
+        )
+    folder = os.path.abspath(os.path.join(root, os.path.expanduser(repo)))
+    if not os.path.isdir(folder):
+        raise Refused(f"no folder {name}")
+    return folder
+
+
+def repository_within(root: Path, repo: str) -> str:
+    """The folder of the initiative that ``repo`` names, relative to it; "" where it names none."""
+    if not repo or "://" in repo or _SCP.fullmatch(repo) or os.path.isabs(repo):
+        return ""
+    inside = schema.inside(root, repo)
+    if inside is None or inside == root or not inside.is_dir():
+        return ""
+    return os.path.relpath(inside, root)
+
+
+def branch_of(folder: Path) -> str:
+    """The branch that is checked out; "" where none is, or git cannot tell."""
+    done = _git(["-C", str(folder), "symbolic-ref", "--short", "-q", "HEAD"], _QUICK)
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
+
+def head_of(folder: Path) -> str:
+    """The commit that is checked out; "" where there is none yet."""
+    done = _git(["-C", str(folder), "rev-parse", "--verify", "-q", "HEAD"], _QUICK)
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
+
+def clone(source: str, branch: str, target: Path) -> None:
+    """Clone ``branch`` (or the one that the repository names) into ``target``, whole or not at all.
+
+    Raises:
+        Refused: git says no; its last line says why.
+    """
+    unfinished = target.parent / f".{target.name}.{secrets.token_hex(4)}.acp-clone"
+    chosen = ["--branch", branch] if branch else []
+    words = ["clone", "--quiet", "--no-recurse-submodules", "--template=", *chosen]
+    try:
+        done = _git([*words, "--", source, str(unfinished)], CLONING_PATIENCE)
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            reason = clean_line(said[-1], 300) if said else f"exit code {done.returncode}"
+            raise Refused(f"{target.name} cannot be cloned: {reason}")
+        os.rename(unfinished, target)
+    except OSError as error:
+        raise Refused(f"{target}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def sweep_clones(root: Path, name: str) -> None:
+    """Remove what a killed clone of ``name`` left."""
+    for left in root.glob(f".{name}.*.acp-clone"):
+        if not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _git(words: Sequence[str], patience: float) -> subprocess.CompletedProcess[bytes]:
+    env = {
+        name: v
+        for name, v in os.environ.items()
+        if name in _PASSED_ON or not name.startswith("GIT_")
+    }
+    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "LC_ALL": "C"}
+    env["GIT_ALLOW_PROTOCOL"] = "file:git:http:https:ssh"
+    try:
+        process = subprocess.Popen(
+            ["git", *_SAFE, *words],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Refused(f"git cannot be run: {error.strerror or error}") from None
+    try:
+        out, err = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        raise Refused(f"git took longer than {patience:.0f} s") from None
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)

@@ -1,28 +1,47 @@
-"""A run as a writer holds it: read under its lock, with what a killed command left finished."""
+"""A run as a writer holds it: read under its lock, and written as one (see `files.transaction`).
+
+Writers hold a lock on the folder of the run (``.agentxchain``) or of the coordinator
+(``.coordinator``), and of runs the existing program's too; what a killed command left is finished
+first, and with every writing the run is sealed. Source: governed protocol specification, "State
+coherence after resync". Standard library only.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import difflib
+import json
 import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from acp_core.files import transaction
+from acp_core.files.locked import TIMEOUT
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write, writable
+from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Hooks, Transaction, Write, writable
+from acp_core.files.transaction import Failed as Failed
+from acp_core.files.transaction import Interrupted as Interrupted
+from acp_core.files.transaction import Recovered as Recovered
+from acp_core.model.action import Change
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean, clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program, own_writes
-from acp_core.protocols.governed.read.own_writes import interrupted
+from acp_core.protocols.governed.read.own_writes import (
+    COORDINATOR_HOME,
+    RUN_HOME,
+    coordinators_above,
+    interrupted,
+)
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.schema import Object
-from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write.checkpoint import checkpoint_writes
-from acp_core.protocols.governed.write.journal import Recovered, document, held, line
+from acp_core.protocols.governed.schema import RUN_HISTORY, Object, obj, objects, text
+from acp_core.protocols.governed.state import OPERATION_MARK, Move, by_acp, format_time
 from acp_core.protocols.kit.guard import check
 
 AT_WORK = 1.0  # seconds for which a journal may be there because a command writes
@@ -136,7 +155,7 @@ def locked(
     home = place / ".agentxchain"
     if home.is_symlink():
         raise Refused(".agentxchain is a symbolic link: acp does not write through links")
-    with held(place) as holder:
+    with hold_files(place) as holder:
         opened = _opened(place, holder, act)
         check(guard.of_run(opened.run, role=role, excluded=excluded), act)
         seal_lawful(opened.run, opened.raw_state, holder)
@@ -175,7 +194,7 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
     if content(root, schema.STATE) != opened.raw_state:
         raise Refused(f"{schema.STATE} has just changed; try again")
     wanted = [
-        Write(root / name, APPEND, b"".join(line(each) for each in lines))
+        Write(root / name, APPEND, b"".join(log_line(each) for each in lines))
         for name, lines in (
             (schema.HISTORY, move.history),
             (schema.LEDGER, move.ledger),
@@ -185,8 +204,10 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
     ]
     wanted += more
     for path, verb, value in checkpoint_writes(opened.run, move, datetime.now(UTC)):
-        wanted.append(Write(path, verb, line(value) if verb == APPEND else document(value)))
-    wanted.append(Write(root / schema.STATE, REPLACE, document(move.state)))
+        wanted.append(
+            Write(path, verb, log_line(value) if verb == APPEND else json_document(value))
+        )
+    wanted.append(Write(root / schema.STATE, REPLACE, json_document(move.state)))
     write(opened, what, wanted)
 
 
@@ -278,3 +299,270 @@ def who(given: str = "") -> str:
     if not name or len(name) > 120:
         raise Refused("name who decides (--by NAME)")
     return name
+
+
+# --- files written as one, and the locks that are held for it
+
+_TRIES = 20
+
+
+@contextlib.contextmanager
+def hold_files(
+    root: Path, home: str = RUN_HOME, others: Sequence[str] = (), *, timeout: float = TIMEOUT
+) -> Iterator[Transaction]:
+    """Hold the lock of a run or of an initiative, with everything finished that was interrupted.
+
+    Args:
+        root: the run's folder, or the initiative's.
+        home: `RUN` or `COORDINATOR`; the folder is made where it is missing.
+        others: further folders below ``root`` to lock, those of an initiative's runs.
+        timeout: seconds to wait for another process.
+
+    Raises:
+        Refused: it is held by another process, or what was interrupted cannot be finished.
+    """
+    for _ in range(_TRIES):
+        if home == RUN_HOME:
+            _finish_above(root, timeout)
+        with transaction.lock(root, home, others, hooks=_HOOKS, timeout=timeout) as opened:
+            if home == RUN_HOME and any(
+                interrupted(up, COORDINATOR_HOME) for up in coordinators_above(root)
+            ):
+                continue
+            opened.recover()
+            yield opened
+            return
+    raise Refused(f"{root} keeps being written by other processes; try again")
+
+
+def log_line(value: dict[str, Any]) -> bytes:
+    """An object as one line of a log."""
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def json_document(value: dict[str, Any]) -> bytes:
+    """An object as a JSON file."""
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _finish_above(root: Path, timeout: float) -> None:
+    for place in coordinators_above(root):
+        if interrupted(place, COORDINATOR_HOME):
+            with hold_files(place, COORDINATOR_HOME, timeout=timeout):
+                pass
+
+
+def _existing_lock(folder: Path) -> AbstractContextManager[None]:
+    """The existing program's lock, where it has one."""
+    return existing_program.lock_held(folder) if folder.name == RUN_HOME else nullcontext()
+
+
+_HOOKS = Hooks(follow=own_writes.sealing, done=own_writes.keep_copy, lock=_existing_lock)
+
+
+# --- what the existing program keeps of a run besides: its checkpoint, and the list of finished runs
+# acp needs neither. But where that program keeps a checkpoint, in a run that both may carry on, acp
+# writes it with each of its steps, so that the program's own view of the run stays true; and a run
+# that was founded there is listed there once it ends, whoever took its turns. Source: the shapes that
+# the existing program writes.
+
+ENDS = ("completed", "blocked")
+_RECENT = 5  # decisions and turns that a run's line repeats
+
+
+def checkpoint_writes(run: Run, move: Move, now: datetime) -> tuple[tuple[Path, str, Object], ...]:
+    """What a step leads to: path, verb and object of each file; () where the program keeps none.
+
+    Args:
+        run: the run before the step.
+        move: the step.
+        now: the time.
+    """
+    found: list[tuple[Path, str, Object]] = []
+    if not run.session.reason:
+        found.append(
+            (run.root / schema.SESSION, REPLACE, session_after(run.session.value, move, now))
+        )
+    ends = move.state.get("status") in ENDS and run.status != move.state.get("status")
+    if ends and (found or not by_acp(move.state)):
+        found.append((run.root / RUN_HISTORY, APPEND, run_history_line(run, move, now)))
+    return tuple(found)
+
+
+def session_after(before: Object, move: Move, now: datetime) -> Object:
+    """The checkpoint after a step."""
+    state = move.state
+    turns = objects(state.get("active_turns"))
+    last = next((each for each in reversed(move.events) if obj(each, "turn")), {})
+    of = obj(last, "turn")
+    gate = obj(state, "pending_phase_transition") or obj(state, "pending_run_completion")
+    return before | {
+        "run_id": state.get("run_id"),
+        "last_checkpoint_at": format_time(now),
+        "checkpoint_reason": move.events[-1]["event_type"] if move.events else "state_written",
+        "run_status": state.get("status"),
+        "phase": state.get("phase"),
+        "last_phase": state.get("phase"),
+        "last_turn_id": of.get("turn_id") or before.get("last_turn_id"),
+        "last_completed_turn_id": state.get("last_completed_turn_id"),
+        "active_turn_ids": list(turns),
+        "last_role": of.get("role_id") or before.get("last_role"),
+        "pending_gate": gate.get("gate"),
+        "pending_run_completion": state.get("pending_run_completion"),
+        "blocked": state.get("status") == "blocked",
+    }
+
+
+def run_history_line(run: Run, move: Move, now: datetime) -> Object:
+    """The line for a run that was completed or blocked."""
+    state, config = move.state, run.config.value
+    lines = [line.value for line in run.history.lines] + list(move.history)
+    own = [line for line in lines if line.get("run_id") == state.get("run_id")]
+    began = schema.moment(state, "created_at")
+    project = obj(config, "project")
+    decisions = [line for line in run.ledger.lines if "id" in line.value]
+    budget = obj(state, "budget_status")
+    return {
+        "schema_version": "0.1",
+        "run_id": state.get("run_id"),
+        "project_id": state.get("project_id"),
+        "project_name": text(project, "name", 200),
+        "template": config.get("template"),
+        "status": state.get("status"),
+        "started_at": state.get("created_at"),
+        "completed_at": state.get("completed_at"),
+        "duration_ms": int((now - began).total_seconds() * 1000) if began else None,
+        "phases_completed": _phases(run, own),
+        "total_turns": len(own),
+        "roles_used": list(dict.fromkeys(text(line, "role", 80) for line in own)),
+        "decisions_count": len(decisions) + sum("id" in line for line in move.ledger),
+        "total_cost_usd": budget.get("spent_usd"),
+        "budget_limit_usd": obj(config, "budget").get("per_run_max_usd"),
+        "blocked_reason": state.get("blocked_on"),
+        "gate_results": obj(state, "phase_gate_status"),
+        "connector_used": next((line.get("runtime_id") for line in own), None),
+        "model_used": None,
+        "provenance": state.get("provenance"),
+        "parent_context": None,
+        "retrospective": _retrospective(state, own),
+        "inheritance_snapshot": {
+            "recent_decisions": _decisions(run, move),
+            "recent_accepted_turns": [
+                {name: line.get(name) for name in ("turn_id", "role", "summary", "phase")}
+                for line in own[-_RECENT:]
+            ],
+        },
+        "recorded_at": format_time(now),
+    }
+
+
+def _retrospective(state: Object, own: list[Object]) -> Object:
+    """How the run ended, in a line, and what is next."""
+    reason = obj(state, "blocked_reason")
+    on, said = state.get("blocked_on"), text(own[-1], "summary", 500) if own else ""
+    action = obj(reason, "recovery").get("recovery_action")
+    return {
+        "headline": on or said,
+        "terminal_reason": reason.get("category") or state.get("status"),
+        "next_operator_action": action,
+        "follow_on_hint": None,
+    }
+
+
+def _decisions(run: Run, move: Move) -> list[Object]:
+    lines = [line.value for line in run.ledger.lines] + list(move.ledger)
+    return [
+        {"id": line["id"], "statement": line.get("statement"), "decided_by": line.get("role"),
+         "phase": line.get("phase")}
+        for line in lines
+        if "id" in line
+    ][-_RECENT:]  # fmt: skip
+
+
+def _phases(run: Run, own: list[Object]) -> list[str]:
+    worked = {text(line, "phase", 80) for line in own}
+    return [phase for phase in run.phases if phase in worked]
+
+
+# --- what a step would change, as texts that are safe to show: for previews and dry runs
+
+_LONGEST = 1 << 16  # characters of one file's change
+
+
+def changes_of_move(
+    opened: Opened, move: Move | None, more: Sequence[Write] = ()
+) -> tuple[Change, ...]:
+    """The files that a step touches, in the order in which they are written.
+
+    Raises:
+        Refused: the step may not be made, see `opened.commit`; or a file cannot be read.
+    """
+    found = []
+    if move is not None:
+        refuse_over_unfinished(opened)
+        for name, lines in (
+            (schema.HISTORY, move.history),
+            (schema.LEDGER, move.ledger),
+            (schema.EVENTS, move.events),
+        ):
+            if lines:
+                text = b"".join(log_line(each) for each in lines)
+                found.append(Change(_changed_path(opened.root, name), "append", _added(text)))
+    found += changes_of_writes(opened.root, more)
+    if move is not None:
+        before, after = opened.raw_state or b"", json_document(move.state)
+        name = _changed_path(opened.root, schema.STATE)
+        found.append(Change(name, "replace" if before else "create", _diff(before, after)))
+    return tuple(found)
+
+
+def changes_of_writes(root: Path, writes: Sequence[Write]) -> tuple[Change, ...]:
+    """What these writes below ``root`` would change.
+
+    Raises:
+        Refused: a file cannot be read.
+    """
+    return tuple(_change(root, each) for each in writes)
+
+
+def changes_since_sealed(root: Path, name: str) -> str:
+    """What somebody but acp changed in a sealed file; only of the state it is known."""
+    before = own_writes.last_sealed(root) if name == schema.STATE else None
+    if before is None:
+        return "is accepted as it is; its changes are unknown"
+    return _diff(before, content(root, name) or b"")
+
+
+def _change(root: Path, write: Write) -> Change:
+    name = os.path.relpath(write.path, root)
+    path = _changed_path(root, name)
+    if write.verb == APPEND:
+        return Change(path, "append", _added(write.data))
+    if write.verb == REMOVE:
+        return Change(path, "remove")
+    before = content(root, name)
+    if before is None:
+        return Change(path, "create", _added(write.data))
+    return Change(path, "replace", _diff(before, write.data))
+
+
+def _changed_path(root: Path, name: str) -> str:
+    return clean_line(os.path.join(root, name), 2_000)
+
+
+def _lines(data: bytes) -> list[str]:
+    text = clean(data.decode(errors="replace"))
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _added(data: bytes) -> str:
+    return _bounded("\n".join(f"+{each}" for each in _lines(data)))
+
+
+def _diff(before: bytes, after: bytes) -> str:
+    return _bounded("\n".join(difflib.unified_diff(_lines(before), _lines(after), lineterm="")))
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n…"
