@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from acp_core.model.format import count, grouped, zoned
-from acp_core.person.notices import sent, ways
-from acp_core.person.notices.news import Message, News, is_quiet
+from acp_core.person import notices
+from acp_core.person.notices import Message, News, is_quiet
 from acp_tui.keys import called
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Notifier:
         news = self._news.update(self._app.now(), fleet, complete=complete)
         if not news:
             return
-        wanted = ways.parse(self._app.settings.notify)
+        wanted = notices.parse(self._app.settings.notify)
         messages = [message for message in news if wanted.tells(message.kind)]
         if not messages or is_quiet(wanted.quiet, zoned(self._app.now()).time()):
             return
@@ -49,11 +49,11 @@ class Notifier:
             self._send(messages, wanted, key), group="notices", exit_on_error=False
         )
 
-    async def _send(self, messages: list[Message], wanted: ways.Ways, key: str) -> None:
-        ours = await asyncio.to_thread(sent.take_unsent, messages, self._app.now())
+    async def _send(self, messages: list[Message], wanted: notices.Ways, key: str) -> None:
+        ours = await asyncio.to_thread(notices.take_unsent, messages, self._app.now())
         for message in _few(ours):
             desktop = self._app.terminal.reachable
-            problems = await asyncio.to_thread(ways.tell, message, wanted, key, desktop=desktop)
+            problems = await asyncio.to_thread(notices.tell, message, wanted, key, desktop=desktop)
             for problem in problems:
                 if problem not in self._reported:  # once: it would be said again with every notice
                     self._reported.add(problem)

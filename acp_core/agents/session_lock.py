@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from acp_core.agents.ending import Stopped, end
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.loop_directory import CannotClaim, LoopDirectory, LoopRunning
-from acp_core.files import claims, owners, requests
-from acp_core.files.claims import Claim, ClaimError, Held, Lost, Seen
-from acp_core.files.owners import Process
+from acp_core.files import claims, requests
+from acp_core.files.claims import Claim, ClaimError, Held, Lost, Process, Seen
 from acp_core.model.clock import utc_now
 
 if TYPE_CHECKING:
@@ -226,7 +225,7 @@ def stop_elsewhere(folder: str, participant: str, claim: str, grace: float) -> S
     found = seen(folder, participant, claim)
     if found is None or found.owner is None:
         return None
-    if found.held and not (found.mine and found.owner.process.host == owners.host()):
+    if found.held and not (found.mine and found.owner.process.host == claims.host()):
         return _ask(folder, participant, found, grace)
     if not found.mine:
         return Stopped(False, f"{participant}: {found.owner.account} started its program")

@@ -14,23 +14,72 @@ from typing import Any
 from pydantic import ValidationError
 
 from acp_core.cli import fields, layout
-from acp_core.cli.card import as_fields, render
-from acp_core.cli.inputs import given, problem, spec_of
 from acp_core.cli.layout import Cell, Column
+from acp_core.cli.matters import card_fields, card_lines
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
-from acp_core.cli.specs.mend import ACT_LIST
+from acp_core.cli.specs import ACT_LIST
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Card, Outcome, OutcomeState, Preview, Snapshot
-from acp_core.model.action_spec import Kind, QuerySpec, Spec
+from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit import fast_args, schema
 from acp_core.protocols.kit import parser as kit_parser
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.command_line import asks_for_json, run
 from acp_core.protocols.kit.parser import Parser, agreed, parse
+from acp_core.protocols.kit.schema import fields as action_fields
 from acp_core.protocols.kit.values import Values
+
+RESERVED = frozenset({"help", "dry_run", "matter", "yes", "json"})
+"""Names of options that every act has."""
+_OWN = "input_"
+
+
+def spec_of(action: Action) -> ActionSpec:
+    """What the command of an action takes: its inputs, as they can be given now, and ``--yes``."""
+    asked = (_field(each, action.defaults.get(each.name)) for each in action_fields(action))
+    return ActionSpec(
+        action.name,
+        action.label,
+        action.sentence,
+        fields=(*asked, fast_args.MATTER, fast_args.YES),
+        place=None,
+    )
+
+
+def given(action: Action, values: Values) -> dict[str, Any]:
+    """The values that were typed, over the action's defaults; what was not typed is left out."""
+    names = {_field(each, None).name: each.name for each in action_fields(action)}
+    typed = {name: getattr(values, own) for own, name in names.items() if own in values.said}
+    return dict(action.defaults) | typed
+
+
+def problem(error: ValidationError) -> str:
+    """What is wrong with the inputs, on one line."""
+    said = schema.problems(error)
+    return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
+
+
+def _field(field: Field, default: object) -> Field:
+    """An input as an option. It begins with the action's default; the model judges its bounds.
+
+    What the action's own command calls it (``--to`` for the peer of a message) works, too.
+    """
+    name = f"{_OWN}{field.name}" if field.name in RESERVED else field.name
+    now = field.default if default is None else default
+    required = field.required and now in (None, "")
+    return field._replace(
+        name=name, flag=_flag(field.name), default=now, required=required, least=None, most=None,
+        listed=True, aliases=(*filter(None, (field.flag,)), *field.aliases),
+    )  # fmt: skip
+
+
+def _flag(name: str) -> str:
+    return f"--{_OWN if name in RESERVED else ''}{name}".replace("_", "-")
+
 
 SCHEMA = "acp.act/1"
 PROGRAM = "acp act"
@@ -175,7 +224,7 @@ def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -
         raise CommandError(why)
     if not values.json:
         if card and values.dry_run:
-            for line in [*render(card, snapshot, utc_now(), terminal()), ""]:
+            for line in [*card_lines(card, snapshot, utc_now(), terminal()), ""]:
                 say(line)
         for line in _preview_lines(preview, terminal()):
             say(line)
@@ -192,7 +241,7 @@ def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -
             )
     if values.json:
         done = _done(snapshot, action, preview, outcome)
-        say(dump(done | {"card": as_fields(card, snapshot) if card else None}))
+        say(dump(done | {"card": card_fields(card, snapshot) if card else None}))
     elif outcome:
         say(f"{outcome.state.value}: {outcome.sentence}")
     return CODES[outcome.state] if outcome else 0

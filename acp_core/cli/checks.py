@@ -1,23 +1,321 @@
-"""The checks of ``acp doctor``. Each looks at one thing and says what to do where it is not well."""
+"""The checks of ``acp doctor``. Each looks at one thing and says what to do where it is not well.
+
+In this order: what a check says; folders that several accounts share, stores of shared
+collaborations, agents' programs that presets know; then versions, folders, the terminal, how
+changes are noticed, and optional parts. Protocols of other distributions: `acp_core.cli.protocol_checks`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import locale
 import os
 import platform
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_core import __version__
+from acp_core.agents import presets, spawn
+from acp_core.agents import program as agents_program
+from acp_core.agents.live import binding
+from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli import plain_signs
-from acp_core.cli.check import Check, State
-from acp_core.files import mounts
+from acp_core.files import claims, locked, modes
+from acp_core.loops import parking
+from acp_core.model.errors import AcpError
+from acp_core.model.text import clean_line
 from acp_core.person import paths as places
 from acp_core.person import settings
+from acp_core.person.permissions import Permissions
+from acp_core.person.permissions import parse as parse_permissions
+from acp_core.person.settings import SettingsError, load
+from acp_core.stores.address import POSTGRES, Address, is_address, parse, without_password
+from acp_core.stores.base import is_shared, pinned_address
+
+
+class State(str, Enum):
+    """How a check came out. What is ``OPTIONAL`` is absent, and nothing suffers by it."""
+
+    OK = "ok"
+    WARN = "warn"
+    MISSING = "missing"
+    OPTIONAL = "optional"
+
+
+class Check(NamedTuple):
+    """What was looked at, what was found, and what to do (empty where it is well)."""
+
+    group: str
+    name: str
+    state: State
+    value: str
+    advice: str = ""
+
+
+_SHARING = "Sharing"
+
+_MOST = 2_000  # folders that are looked at
+_LEFT_OUT = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The account that asks.
+
+    Attributes:
+        uid: its number.
+        name: its name.
+        groups: the numbers of its groups, its own first.
+    """
+
+    uid: int
+    name: str
+    groups: tuple[int, ...]
+
+    @staticmethod
+    def here() -> Me:
+        """The account of this process."""
+        uid = claims.uid()
+        return Me(uid, claims.account(uid), (os.getgid(), *os.getgroups()))
+
+
+def sharing(paths: Sequence[str], me: Me | None = None) -> Iterator[Check]:
+    """A check for each folder that is shared, or that several accounts use all the same.
+
+    Args:
+        paths: the folders.
+        me: who asks; by default the account of this process.
+    """
+    if not hasattr(os, "getgroups"):
+        return
+    me = me or Me.here()
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            yield from _shared_folder(path, found, me)
+
+
+def _shared_folder(path: str, found: os.stat_result, me: Me) -> Iterator[Check]:
+    others = _others(path, found, me)
+    group = modes.group_name(found.st_gid)
+    is_meant = bool(found.st_mode & stat.S_ISGID) or _lets_others_in(found, me)
+    if not is_meant and not others:
+        return  # one account's own
+    who = f"used by {', '.join(others)} too" if others else f"for the group {group}"
+    if not modes.is_shared(found):
+        lacks = [
+            *([] if found.st_mode & stat.S_IWGRP else ["is not writable by its group"]),
+            *([] if found.st_mode & stat.S_ISGID else ["does not pass its group on (setgid)"]),
+        ]
+        yield Check(_SHARING, path, State.WARN, f"{who}, but {' and '.join(lacks)}", _mend(path))
+    elif closed := _closed(path):
+        value = f"{who}, but {len(closed)} folders in it are not, such as {closed[0]}"
+        yield Check(_SHARING, path, State.WARN, value, _mend(path))
+    else:
+        yield Check(_SHARING, path, State.OK, f"shared with the group {group}")
+    if me.uid != 0 and me.uid != found.st_uid and found.st_gid not in me.groups:
+        advice = f"sudo usermod -aG {shlex.quote(group)} {shlex.quote(me.name)}"
+        value = f"{me.name} is not in the group {group}"
+        yield Check(_SHARING, path, State.WARN, value, f"{advice}; it holds from the next login")
+
+
+def _lets_others_in(found: os.stat_result, me: Me) -> bool:
+    """Whether its group may write, and is more than an account's own group."""
+    return bool(found.st_mode & stat.S_IWGRP) and found.st_gid != me.groups[0]
+
+
+def _others(path: str, found: os.stat_result, me: Me) -> tuple[str, ...]:
+    """The other accounts that own it, or took claims in it."""
+    seen = [*claims.listed(path, "loops"), claims.seen(path, claims.CONDUCT)]
+    uids = {found.st_uid, *(each.owner.uid for each in seen if each.owner)} - {me.uid}
+    return tuple(sorted(claims.account(uid) for uid in uids))
+
+
+def _closed(path: str) -> list[str]:
+    """The folders below a shared one that are not shared themselves."""
+    found: list[str] = []
+    count = 0
+    for above, names, _ in os.walk(path):
+        names[:] = sorted(name for name in names if name not in _LEFT_OUT)
+        for name in names:
+            folder = Path(above, name)
+            count += 1
+            if count > _MOST:
+                return found
+            with contextlib.suppress(OSError):  # it has just gone
+                if not folder.is_symlink() and not modes.is_shared(folder.stat()):
+                    found.append(os.path.relpath(folder, path))
+    return found
+
+
+def _mend(path: str) -> str:
+    place = shlex.quote(path)
+    return (
+        f"as its owner: chmod -R g+rwX {place}; find {place} -type d -exec chmod g+s {{}} +; "
+        f"before that, chgrp -R GROUP {place} gives it to another group"
+    )
+
+
+_STORES = "Stores"
+
+
+def stores(paths: Sequence[str]) -> Iterator[Check]:
+    """The checks of each database that is named, or in which a named folder is shared.
+
+    Args:
+        paths: folders, and addresses of stores.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        try:
+            address = _address(path)
+        except AcpError as error:
+            name = clean_line(without_password(path.partition("?")[0]), 200)
+            yield Check(_STORES, name, State.WARN, "cannot be used", str(error))
+            continue
+        if address is None or address.engine != POSTGRES or address.url in seen:
+            continue
+        seen.add(address.url)
+        yield from _database(address.url)
+
+
+def _address(path: str) -> Address | None:
+    if is_address(path):
+        return parse(path)
+    return pinned_address(path) if is_shared(path) else None
+
+
+def _database(url: str) -> Iterator[Check]:
+    from acp_core.stores.postgres.health import examine
+
+    for fact in examine(url):
+        state = State.WARN if fact.advice else State.OK
+        value = fact.value if fact.name != "connection" else f"{clean_line(url, 200)}: {fact.value}"
+        yield Check(_STORES, fact.name, state, value, fact.advice)
+
+
+_AGENT_PROGRAMS = "Agent programs"
+
+_ONCE = "acp starts it for each attempt"
+
+
+def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
+    """What keeps loops from waking; each preset's program: where, and which version it says it is.
+
+    Args:
+        folders: where agents work: some programs want to be told which folders to trust.
+    """
+    silent = parking.silent()
+    if silent:
+        name = f"process {silent.process.pid}"
+        yield Check(
+            _AGENT_PROGRAMS,
+            "loop supervisor",
+            State.WARN,
+            name,
+            f"{silent.sentence}: {silent.cure}",
+        )
+    allowed = Permissions()
+    try:
+        settings = load()
+        allowed = parse_permissions(settings.permissions)
+        known = presets.load(settings.presets)
+    except SettingsError:  # told by the check of the settings themselves
+        known = dict(presets.bundled())
+    except PresetError as error:
+        yield Check(_AGENT_PROGRAMS, "presets", State.WARN, str(error), "correct it in config.toml")
+        known = dict(presets.bundled())
+    asked = [preset for preset in known.values() if preset.program]
+    check = partial(_program, folders=folders, allowed=allowed)
+    with ThreadPoolExecutor() as pool:  # each takes its time to start
+        for checks in pool.map(check, asked):
+            yield from checks
+
+
+def _program(preset: Preset, folders: Sequence[str], allowed: Permissions) -> tuple[Check, ...]:
+    try:
+        program = spawn.resolve(preset.program)
+    except spawn.SpawnError as error:
+        return (Check(_AGENT_PROGRAMS, preset.name, State.OPTIONAL, str(error), preset.install),)
+    version = spawn.version(program, preset.version_args)
+    value = " ".join(filter(None, (version or "version unknown", f"({program})")))
+    if preset.tested:
+        value += f"; acp was tested with {'it' if version == preset.tested else preset.tested}"
+    may = Check(_AGENT_PROGRAMS, f"{preset.name} may", State.OK, _may(preset))
+    found = Check(_AGENT_PROGRAMS, preset.name, State.OK, value)
+    return (found, *_login(preset), _live(preset, allowed), *_trust(preset, folders), may)
+
+
+def _live(preset: Preset, allowed: Permissions) -> Check:
+    """Whether its turns are taken in a live session, or it is started for each attempt."""
+    name = f"{preset.name} live"
+    why = binding.missing(preset, os.getcwd()) if preset.live else ""
+    is_live = bool(preset.live) and not why
+    if unbound := binding.unbound(preset, allowed.policy, live=is_live):
+        return Check(_AGENT_PROGRAMS, name, State.OPTIONAL, unbound)
+    left = binding.left_open(preset, allowed, live=is_live)
+    if not is_live:
+        once = f"{_ONCE}: {why}" if why else _ONCE
+        more = f"; {left}" if allowed != Permissions() else ""
+        return Check(_AGENT_PROGRAMS, name, State.OPTIONAL if why else State.OK, f"{once}{more}")
+    stays = "it stays for many turns, in a live session"
+    decides = f"the policy {allowed.policy.value!r} decides what it asks"
+    return Check(_AGENT_PROGRAMS, name, State.OK, "; ".join(filter(None, (stays, decides, left))))
+
+
+def _trust(preset: Preset, folders: Sequence[str]) -> Iterator[Check]:
+    """Whether its model gets tools where it would work."""
+    if not agents_program.asks(preset):
+        return
+    name = f"{preset.name} tools"
+    for folder in map(os.path.abspath, filter(os.path.isdir, folders)):
+        if agents_program.missing(preset, folder):
+            value = f"{preset.title} {agents_program.EFFECT}: {folder}"
+            yield Check(
+                _AGENT_PROGRAMS, name, State.WARN, value, agents_program.cure(preset, folder)
+            )
+        else:
+            yield Check(_AGENT_PROGRAMS, name, State.OK, f"in {folder}")
+
+
+def _login(preset: Preset) -> Iterator[Check]:
+    """Whether there is a sign of a login: looked for, not tried."""
+    name = f"{preset.name} login"
+    for variable in preset.login_env:
+        if os.environ.get(variable):
+            yield Check(_AGENT_PROGRAMS, name, State.OK, f"by {variable}")
+            return
+    for path in preset.login_files:
+        known = os.path.expanduser(os.path.expandvars(path))
+        if os.path.isfile(known):
+            yield Check(_AGENT_PROGRAMS, name, State.OK, f"by {known}")
+            return
+    if preset.login_env or preset.login_files:
+        yield Check(_AGENT_PROGRAMS, name, State.OPTIONAL, "acp does not find one", preset.login)
+
+
+def _may(preset: Preset) -> str:
+    """What it may do without asking anybody."""
+    if preset.permissions and "{permissions}" in preset.args:
+        more = f" and those that begin with {', '.join(preset.allow)}" if preset.allow else ""
+        own = f"; {preset.may}" if preset.may else ""
+        return f"change files in its folders, and run the commands of its prompt{more}{own}"
+    return preset.may or preset.caution or "acp does not know"
+
 
 NEEDED = (
     "textual",
@@ -49,29 +347,6 @@ ADDS = {
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192
 INOTIFY = Path("/proc/sys/fs/inotify")
-
-
-def everything(paths: Sequence[str]) -> list[Check]:
-    """Every check, group after group; ``paths`` are folders that matter, and addresses of stores."""
-    from acp_core.cli.agent_checks import agents
-    from acp_core.cli.protocol_checks import protocols
-    from acp_core.cli.sharing_checks import sharing
-    from acp_core.cli.store_checks import stores
-    from acp_core.stores.address import is_address
-
-    folders_given = [path for path in paths if not is_address(path)]
-    return [
-        *versions(),
-        *folders(),
-        *terminal(),
-        *watching(folders_given),
-        *sharing(folders_given),
-        *stores(paths),
-        *programs(),
-        *agents(folders_given),
-        *protocols(),
-        *extras(),
-    ]
 
 
 def versions() -> Iterator[Check]:
@@ -137,7 +412,7 @@ def _folder(group: str, name: str, folder: Path, use: str) -> Check:
     return Check(group, name, State.OK, f"{folder}{made}")
 
 
-def terminal() -> Iterator[Check]:
+def terminal_checks() -> Iterator[Check]:
     """What the terminal can show."""
     group = "Terminal"
     shown = sys.stdout.isatty() and sys.stdin.isatty()
@@ -215,7 +490,7 @@ def watching(paths: Sequence[str]) -> Iterator[Check]:
     """Whether changes are noticed at once, and locks hold, where the collaborations are."""
     group = "Files"
     for path in paths:
-        yield _file_system(group, path, mounts.kind(path, mounts.here()))
+        yield _file_system(group, path, locked.kind(path, locked.here()))
     watches = _number(INOTIFY / "max_user_watches")
     if watches is not None:
         few = watches < FEW_WATCHES
@@ -235,7 +510,7 @@ def _file_system(group: str, path: str, kind: str) -> Check:
         return Check(group, path, State.WARN, "not there", "name a folder that exists")
     if not kind:
         return Check(group, path, State.OK, "file system unknown")
-    if not mounts.is_shared(kind):
+    if not locked.is_shared(kind):
         return Check(group, path, State.OK, f"{kind}: locks work, and changes show at once")
     advice = "acp checks for changes every 0.3 s; "
     if kind.startswith("nfs"):

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_core.cli import layout
-from acp_core.cli.check import Check, State
-from acp_core.cli.checks import everything
+from acp_core.cli.checks import (
+    Check,
+    State,
+    extras,
+    folders,
+    programs,
+    terminal_checks,
+    versions,
+    watching,
+)
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.model.spoken import mark
@@ -58,3 +66,24 @@ def render(checks: Sequence[Check], shown_on: Terminal) -> list[str]:
                 check.advice, shown_on, indent="      ", first=f"    {mark('→', 'fix:')} "
             )
     return lines
+
+
+def everything(paths: Sequence[str]) -> list[Check]:
+    """Every check, group after group; ``paths`` are folders that matter, and addresses of stores."""
+    from acp_core.cli.checks import agents, sharing, stores
+    from acp_core.cli.protocol_checks import protocols
+    from acp_core.stores.address import is_address
+
+    folders_given = [path for path in paths if not is_address(path)]
+    return [
+        *versions(),
+        *folders(),
+        *terminal_checks(),
+        *watching(folders_given),
+        *sharing(folders_given),
+        *stores(paths),
+        *programs(),
+        *agents(folders_given),
+        *protocols(),
+        *extras(),
+    ]

@@ -31,7 +31,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     """
     _print_what_can_be_shown(argv)
     hand_in(dashboard)
-    registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
+    registry.hand_in(registry.WATCH, "acp_core.fleet.live:watch")
     registry.hand_in(registry.START, "acp_core.loops.acts.starting:NEW_FOLDER_STARTER")
     arguments = list(argv)
     if any("://" in each for each in arguments):
@@ -72,9 +72,9 @@ def _run_all(arguments: list[str], dashboard: Dashboard) -> int:
 
 def _add_manual(arguments: list[str]) -> None:
     """Below a command's help: its examples and exit codes."""
-    from acp_core.cli import manual
+    from acp_core.cli import table as cli_table
 
-    found = manual.page(arguments) if manual.asked(arguments) else None
+    found = cli_table.manual_page(arguments) if cli_table.asks_for_help(arguments) else None
     if found is not None:
         print(found.text())
 
@@ -91,7 +91,7 @@ def _end(command: Callable[[], int]) -> int:
 
 def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     if COMPLETE in os.environ:
-        from acp_core.cli.completion import complete
+        from acp_core.cli.group import complete
 
         return complete(os.environ[COMPLETE])
     first = arguments[0] if arguments else ""
@@ -109,7 +109,7 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     if first == "help":
         arguments[:] = [*arguments[1:], "--help"]  # the same for a command of a protocol
         return _dispatch(arguments, dashboard)
-    if (entry := table.entry(first)) is not None:
+    if (entry := table.entry_named(first)) is not None:
         return _run(entry, arguments[1:])
     if first in OWN_OPTIONS or _added_by_others(first):
         return _invoke(arguments)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 
-from acp_core.cli.check import Check, State
+from acp_core.cli.checks import Check, State
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
@@ -21,15 +21,20 @@ _KIT = "acp_core.protocols.kit"
 _REGISTRY = "acp_core.protocols.registry"
 _DISCOVERY = "acp_core.protocols.discovery"
 _CONTRACT = "acp_core.protocols.contract"
-_TRACKED = "acp_core.model.tracked"
+_PAST = "acp_core.model.past"
 
 MOVED = {
     **{
         f"acp_core.{name}": f"acp_core.model.{name}"
         for name in (
-            "action", "cause", "clock", "derivation", "format", "light", "question", "story", "turn",
+            "action", "clock", "format", "light", "turn",
         )
     },
+    **{f"acp_core.{name}": "acp_core.model.snapshot" for name in ("cause", "question")},
+    **{f"acp_core.{name}": _PAST for name in ("derivation", "story")},
+    **{f"acp_core.model.{name}": "acp_core.model.snapshot" for name in ("cause", "obstacle", "question")},
+    **{f"acp_core.model.{name}": _PAST for name in ("derivation", "marks", "story", "tracked")},
+    "acp_core.model.sentence": "acp_core.model.format",
     "acp_core.arguments": f"{_KIT}.parser",
     "acp_core.attention": "acp_core.person.attention",
     "acp_core.case": f"{_KIT}.diagnosis",
@@ -38,7 +43,7 @@ MOVED = {
     "acp_core.findings": f"{_KIT}.findings",
     "acp_core.human_journal": "acp_core.person.journal",
     "acp_core.invalid": f"{_KIT}.schema",
-    "acp_core.kept": _TRACKED,
+    "acp_core.kept": _PAST,
     "acp_core.loading": f"{_KIT}.documents",
     "acp_core.locations": "acp_core.protocols.locations",
     "acp_core.loop_words": "acp_core.loops.wording",
@@ -61,8 +66,8 @@ MOVED = {
     },
     f"{_CONTRACT}.discover": f"{_DISCOVERY}.discover",
     f"{_CONTRACT}.Found": f"{_DISCOVERY}.DiscoveredCollaboration",
-    f"{_TRACKED}.Kept": f"{_TRACKED}.TrackedFile",
-    f"{_TRACKED}.Told": f"{_TRACKED}.PastLog",
+    f"{_PAST}.Kept": f"{_PAST}.TrackedFile",
+    f"{_PAST}.Told": f"{_PAST}.PastLog",
     **{
         f"{_KIT}.{was}": f"{_KIT}.{now}"
         for was, now in (
@@ -72,13 +77,43 @@ MOVED = {
         )
     },
     **{
+        f"acp_core.files.{was}": f"acp_core.files.{now}"
+        for was, now in (
+            ("kernel", "watch"), ("mirrored", "read_only"), ("mounts", "locked"), ("newer", "read_only"),
+            ("owners", "claims"), ("owners.process", "claims.this_process"), ("poll", "watch"),
+            ("run_folder", "claims"), ("writes", "transaction"),
+        )
+    },
+    **{f"acp_core.person.notices.{name}": "acp_core.person.notices" for name in ("news", "sent", "ways")},
+    "acp_core.person.pins": "acp_core.person.places",
+    **{
         f"acp_core.agents.{was}": f"acp_core.agents.{now}"
         for was, now in (
             ("attempt", "spawn"), ("caps", "budgets"), ("command_lines", "identity"), ("elsewhere", "session_lock"),
             ("error_lines", "failures"), ("folder_trust", "program"), ("hold", "session_lock"), ("installed", "presets"),
             ("limits", "failures"), ("parked", "ending"), ("place", "loop_directory"), ("reading", "logs"),
             ("record", "session"), ("shielded", "detached_run"), ("signals", "session"), ("tool_servers", "permissions"),
-            ("transcript", "output"), ("unnoted", "unrecorded_start"),
+            ("transcript", "output"), ("unnoted", "unrecorded_start"), ("streams.progress", "progress"),
+            *((f"streams.{name}", "streams") for name in ("claude", "codex", "gemini", "live", "opencode", "text")),
+        )
+    },
+    **{
+        f"acp_core.agents.live.{was}": f"acp_core.agents.live.{now}"
+        for was, now in (
+            ("asking", "answers"), ("attended", "answers"), ("command", "binding"), ("control", "turn"),
+            ("journal", "updates"), ("questions", "requests"), ("scoped", "gate"), ("session", "connection"),
+            ("shell_commands", "shell"), ("shell_words", "shell"),
+        )
+    },
+    **{
+        f"acp_core.stores.{was}": f"acp_core.stores.{now}"
+        for was, now in (
+            ("crowd", "branch_limit"), ("exclusive", "tree"), ("git_making", "git_objects"), ("git_words", "git_command"),
+            ("known", "tip_cache"), ("leases", "engine"), ("listing", "engine"), ("names", "tree"), ("proof", "asking"),
+            ("silence", "hosts"), ("steps", "fault_points"), ("postgres.followed", "postgres.engine"),
+            ("postgres.news", "postgres.link"), ("postgres.overview", "postgres.hosts"),
+            ("postgres.tips", "postgres.reading"), ("postgres.watchdog", "postgres.link"),
+            ("postgres.words", "postgres.sqlstate_messages"),
         )
     },
 }  # fmt: skip

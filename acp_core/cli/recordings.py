@@ -1,4 +1,6 @@
-"""``acp recordings``: what was recorded, how much room it takes, and throwing it away."""
+"""``acp recordings``, ``acp export``, ``acp import``: what was recorded, how much room it takes, thrown
+away, or taken along with its collaboration as one file.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,11 @@ from pathlib import Path
 from acp_core.cli import fields, layout
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
+from acp_core.cli.replay import find_collaboration
 from acp_core.cli.start import key_of, load_settings
 from acp_core.history import library
+from acp_core.history.archive import BadArchive, Carried, unpack
+from acp_core.history.archive import export as write
 from acp_core.history.durations import Durations
 from acp_core.history.library import StoredRecording
 from acp_core.history.schema import Bounds
@@ -94,3 +99,48 @@ def _as_fields(found: list[StoredRecording]) -> fields.Fields:
             for each in found
         ],
     }
+
+
+def export(given: Values) -> int:
+    """Write the archive.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    found = find_collaboration(given.folder)
+    target = Path(given.output or f"{Path(found.key).name}.acp.zip")
+    try:
+        carried = write(found, target, recording=not given.no_recording)
+    except BadArchive as error:
+        raise CommandError(str(error)) from None
+    _say_carried("export", "written", target, carried, given.json)
+    return 0
+
+
+def import_(given: Values) -> int:
+    """Unpack an archive.
+
+    Raises:
+        CommandError: it cannot be unpacked.
+    """
+    try:
+        carried = unpack(Path(given.file), Path(given.folder) if given.folder else None)
+    except BadArchive as error:
+        raise CommandError(str(error)) from None
+    _say_carried("import", "unpacked", carried.folder, carried, given.json)
+    return 0
+
+
+def _say_carried(name: str, done: str, place: Path, carried: Carried, as_json: bool) -> None:
+    if not as_json:
+        say(f"{done}: {place} ({_describe_carried(carried)})")
+        return
+    counts = {"files": carried.files, "versions": carried.versions}
+    say(dump({"schema": f"acp.{name}/1", done: str(place), **counts}))
+
+
+def _describe_carried(carried: Carried) -> str:
+    files = format.count(carried.files, "file")
+    if carried.versions is None:
+        return f"{files}, no recording"
+    return f"{files}, {format.count(carried.versions, 'recorded version')}"

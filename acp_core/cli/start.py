@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from acp_core.cli.context import handed_in
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import MARK, RUNNING
 
 if TYPE_CHECKING:
@@ -152,3 +154,8 @@ def unusable(path: str) -> str:
     except (OSError, ValueError) as error:
         return f"{path}: {getattr(error, 'strerror', None) or error}"
     return ""
+
+
+def dashboard(given: Values) -> int:
+    """Draw the dashboard with what was handed in."""
+    return open_dashboard(given.paths, handed_in(), theme=given.theme, utc=given.utc)

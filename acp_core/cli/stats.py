@@ -1,4 +1,8 @@
-"""``acp stats``: where the time of collaborations went, and what else can be counted."""
+"""``acp stats`` and ``acp chart``: where the time of collaborations went, what else can be counted, and who
+did what when, drawn on the terminal or as SVG.
+
+The figures as JSON are the same here and in a report.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,82 @@ from datetime import datetime
 from itertools import groupby
 
 from acp_core.cli import fields, layout
-from acp_core.cli.figures import figures
-from acp_core.cli.layout import Cell, Column
+from acp_core.cli.layout import Cell, Column, fit
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal
-from acp_core.cli.past import chain_of, past_of
+from acp_core.cli.replay import chain_of, past_of
 from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
+from acp_core.files import atomic
 from acp_core.files.journal import without_collector
+from acp_core.history import chart as charts
 from acp_core.history import wording
-from acp_core.history.measured import Measured, measured
-from acp_core.history.metrics import NOT_RECORDED, Metrics, total_metrics
+from acp_core.history.chart import Chart, chart_lines, svg
+from acp_core.history.measured import Change, Measured, Point, measured
+from acp_core.history.metrics import NOT_RECORDED, Metrics, Span, total_metrics
 from acp_core.model import format
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
+
+
+def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) -> fields.Fields:
+    """A collaboration's figures as JSON; null: not recorded."""
+    return {
+        "name": each.name,
+        "status": each.status,
+        "lead": _span(each.lead),
+        "phases": [
+            {
+                "phase": phase.phase,
+                "total": _span(phase.total),
+                "rounds": [{"round": n, "time": _span(span)} for n, span in phase.rounds],
+            }
+            for phase in each.phases
+        ],
+        "participants": [
+            {
+                "participant": person.participant,
+                "turns": person.turns,
+                "waited_for_now": person.waiting,
+                "median_seconds": person.median,
+                "longest_seconds": person.longest,
+                "waited_for": _span(person.total),
+                "parked": _span(person.parked),
+                "critical": _span(person.critical),
+                "critical_share": person.share,
+            }
+            for person in each.people
+        ],
+        "events": each.events,
+        "rounds": each.rounds,
+        "reviews": each.reviews,
+        "counts": [count._asdict() for count in each.counts],
+        "findings": {"errors": each.errors, "warnings": each.warnings},
+        "findings_over_time": [
+            {"at": fields.time(point.at), "errors": point.errors, "warnings": point.warnings}
+            for point in findings
+        ],
+        "counts_over_time": [
+            {"at": fields.time(change.at), "what": change.what, "count": change.new}
+            for change in counts
+        ],
+        "human_acts": each.human_acts,
+        "retries": each.retries,
+        "tokens": {"in": each.tokens[0], "out": each.tokens[1]} if each.tokens else None,
+        "cost": each.cost,
+        "estimated": each.estimated,
+        **({"cost_unknown": list(each.unpriced)} if each.unpriced else {}),
+        **({"uncertain": each.doubt} if each.doubt else {}),
+    }
+
+
+def _span(span: Span | None) -> fields.Fields | None:
+    return None if span is None else {"seconds": span.seconds, "working_seconds": span.working}
+
 
 SCHEMA = "acp.stats/1"
 
@@ -110,3 +173,46 @@ def _over_time(each: Measured, utc: bool) -> Iterator[str]:
 
 def _change(old: int | None, new: int | None) -> str:
     return NOT_RECORDED if new is None else f"{'' if old is None else f'{old} → '}{new}"
+
+
+_WIDTH = 100  # columns where the output has none of its own
+_STYLES = {
+    "phase": "live",
+    "turn": "good",
+    "open": "need",
+    "arrow": "dim",
+    "level": "",
+    "bad": "error",
+}
+
+
+def chart(given: Values) -> int:
+    """Draw here, or into a file.
+
+    Raises:
+        CommandError: there is nothing to draw, or the file cannot be written.
+    """
+    folder, chain, output = given.folder, given.chain, given.output
+    settings = load_settings()
+    utc, working, now = given.utc or settings.utc, Working.of(settings.working), utc_now()
+    found = [measure(each, working, now) for each in (chain_of(folder) if chain else [folder])]
+    drawn = [(each.snapshot.name, each.drawn) for each in found if each.drawn is not None]
+    whole = charts.joined(drawn) if chain else next((each for _, each in drawn), None)
+    if whole is None:
+        raise CommandError(f"{folder}: nothing to draw: no times are recorded")
+    if not output:
+        for line in _painted(whole, terminal(), utc):
+            say(line)
+        return 0
+    try:
+        atomic.replace(output, (svg(whole, utc=utc) + "\n").encode(errors="replace"))
+    except OSError as error:
+        raise CommandError(f"{output}: {error.strerror or error}") from None
+    say(f"written: {output}")
+    return 0
+
+
+def _painted(drawn: Chart, shown_on: Terminal, utc: bool) -> Iterator[str]:
+    for row in chart_lines(drawn, shown_on.width or _WIDTH, utc=utc, fit=fit):
+        text = "".join(shown_on.paint(text, _STYLES.get(style, style)) for text, style in row)
+        yield text if shown_on.colour else text.rstrip()

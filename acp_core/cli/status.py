@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from acp_core.cli import fields, layout, signs
 from acp_core.cli.layout import Cell, Column
-from acp_core.cli.opening import sort_out
+from acp_core.cli.opening import Seeing, sort_out
 from acp_core.cli.output import (
     SHORT,
     Terminal,
@@ -21,15 +21,14 @@ from acp_core.cli.output import (
     warn,
 )
 from acp_core.cli.start import chosen_paths, load_settings
-from acp_core.cli.unread import Seeing
 from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
-from acp_core.fleet.views import Section, sections
+from acp_core.fleet.overview import Section, sections
 from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.model.sentence import continued, names_in, need_case
+from acp_core.model.format import continued, names_in, need_case
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.person.views import View, parse
@@ -189,7 +188,7 @@ def _grouped(entries: Sequence[overview.FleetEntry], view: View) -> list[Section
 
 def _row(entry: overview.FleetEntry, now: datetime) -> list[Cell]:
     snapshot = entry.snapshot
-    since = format.age(overview.since(entry), now)
+    since = format.age(overview.standing_since(entry), now)
     found, severity = overview.findings(snapshot)
     name = "  " * entry.depth + entry.name
     return [

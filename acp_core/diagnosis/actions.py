@@ -26,7 +26,7 @@ from acp_core.loops.acts.about import About, without_turns
 from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import continued, names_in
+from acp_core.model.format import continued, names_in
 from acp_core.person import journal
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration

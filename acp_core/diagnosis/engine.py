@@ -19,8 +19,7 @@ from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import DUPLICATE, LAUNCH, NAMES
 from acp_core.model import Cause, Need, Runner, Snapshot, Status, Turn
-from acp_core.model.format import dated
-from acp_core.model.sentence import continued, is_said, names_in
+from acp_core.model.format import continued, dated, is_said, names_in
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock, Patience, Stranger, latest, safe_id

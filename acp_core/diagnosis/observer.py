@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.agents import loop_directory
-from acp_core.files import run_folder
+from acp_core.files import claims
 from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Collaboration
@@ -204,8 +204,8 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> froze
 def _runners(snapshot: Snapshot, loops: Loops, strangers: Sequence[Stranger]) -> tuple[Runner, ...]:
     """Who runs the collaboration now: loops, those of others by their claims, and other agents."""
     running = [loop for loop in loops if loop.alive]
-    there = "://" not in snapshot.key and run_folder.exists(snapshot.key)
-    if there and run_folder.run_folder(snapshot.key).is_dir():
+    there = "://" not in snapshot.key and claims.exists(snapshot.key)
+    if there and claims.run_folder(snapshot.key).is_dir():
         from acp_core.agents.conductor import seen_of_others
 
         known = {loop.pid for loop in loops}

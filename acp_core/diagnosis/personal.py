@@ -27,7 +27,7 @@ from acp_core.model import (
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import continued, names_in, sentence_case
+from acp_core.model.format import continued, names_in, sentence_case
 from acp_core.model.text import clean_line
 from acp_core.person.attention import Attention
 from acp_core.protocols import registry

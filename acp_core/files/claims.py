@@ -6,28 +6,286 @@ sees it: ``NAME.lock``, which its holder has locked for as long as it lives, and
 authorises nothing. A lock is never unlinked: whoever takes one that is free takes over. Because
 somebody else may remove it all the same, takers look whether the path still names what they have
 locked, and holders look again before each act. ``.acp/.gitignore`` is written before anything
-else, so that nothing of this shows in git. Standard library only.
+else, so that nothing of this shows in git.
+
+Who that is stands there in words that other accounts and hosts can check. A process id is used again;
+together with the start of the machine and the moment of its birth it is not. Whether a process of
+another account lives may be hidden: then it is not known, and what is not known is not dead. Standard
+library only.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
+import platform
 import stat
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from acp_core.files import atomic, mirrored, modes, mounts, owners
-from acp_core.files.owners import Owner as Owner
-from acp_core.files.owners import Process, read_record
-from acp_core.files.owners import write_record as write_record
-from acp_core.files.run_folder import HOME, prepare, run_folder, settle
-from acp_core.files.run_folder import ClaimError as ClaimError
+from acp_core.files import atomic, locked, modes, read_only
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Unusable
 from acp_core.model.text import clean_line
+
+HOME = ".acp"
+IGNORED = b"*\n"
+_LIMIT = 64 << 10  # bytes of an ignore file
+
+
+class ClaimError(Unusable):
+    """A claim cannot be taken, or is not held any more; the message says why."""
+
+
+def run_folder(project: str | os.PathLike[str]) -> Path:
+    """Where the claims of a folder lie; it need not exist."""
+    return Path(os.path.realpath(project), HOME, "run")
+
+
+def exists(project: str | os.PathLike[str]) -> bool:
+    """Whether acp, or a claim, has left anything in a folder; asked of every collaboration."""
+    return os.path.isdir(os.path.join(project, HOME))
+
+
+def prepare(project: str | os.PathLike[str], *below: str) -> Path:
+    """Make the folder and what is to be ``below`` it, ignored by git first; its path.
+
+    Raises:
+        ClaimError: locks mean nothing there, or a symbolic link stands in the way.
+        OSError: they cannot be made.
+    """
+    root = Path(os.path.realpath(project))
+    kind = locked.kind(root, locked.here())
+    if kind in locked.NO_LOCKS:
+        raise ClaimError(
+            f"{root} is on a file system without locks that all can see ({kind}): "
+            "acp cannot coordinate who controls a run there"
+        )
+    path = run_folder(root).joinpath(*below)
+    for folder in [*reversed([each for each in path.parents if root in each.parents]), path]:
+        if folder.is_symlink():
+            raise ClaimError(f"{folder} is a symbolic link: acp does not write through links")
+        if not folder.is_dir():
+            make_folder(folder)
+        if folder.name == HOME and folder.parent == root:
+            _ignore(folder)
+    return path
+
+
+def make_folder(folder: Path) -> None:
+    """As shared as the folder that it is in: 2770, or for its owner alone.
+
+    `HOME` itself can be read by whoever can read the folder: more than claims lies there.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        above = folder.parent.stat()
+        mode = 0o2770 if modes.is_shared(above) else 0o700
+        settle(folder, stat.S_IMODE(above.st_mode) & 0o2775 if folder.name == HOME else mode)
+        atomic.sync_folder(str(folder.parent))
+
+
+def settle(path: Path, mode: int) -> None:
+    """Set what the umask must not decide. What root makes is given to the owner of the folder."""
+    with contextlib.suppress(OSError):
+        above = path.parent.stat()
+        as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        os.chown(path, above.st_uid if as_root else -1, above.st_gid)
+    with contextlib.suppress(OSError):
+        path.chmod(mode)
+
+
+def _ignore(home: Path) -> None:
+    """See to it that git ignores all that is in the folder, this file too."""
+    path = home / ".gitignore"
+    with contextlib.suppress(Unreadable):
+        if b"*" in read_bounded(path, _LIMIT).split():
+            return
+    if path.is_symlink():
+        raise ClaimError(f"{path} is a symbolic link: acp does not write through links")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    try:  # in place: a file beside it would show in git for a moment
+        modes.open_to_group(fd, str(home))
+        atomic.write_all(fd, IGNORED)
+        atomic.sync_fd(fd)
+    finally:
+        os.close(fd)
+    atomic.sync_folder(str(home))
+
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_ZOMBIE = b"Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process for good.
+
+    Attributes:
+        host: the machine's name.
+        boot: names the machine's start; "" where the system does not tell.
+        pid: its id.
+        started: its birth in ticks since then; -1 where the system does not tell.
+    """
+
+    host: str
+    boot: str
+    pid: int
+    started: int = -1
+
+    @staticmethod
+    def of(value: object) -> Process:
+        """A process as it was written down.
+
+        Raises:
+            ValueError: it is no such thing.
+        """
+        if not isinstance(value, dict):
+            raise ValueError("no process")
+        host, boot = value.get("host"), value.get("boot")
+        pid, started = value.get("pid"), value.get("started", -1)
+        if not (isinstance(pid, int) and isinstance(started, int) and 0 < pid < 2**31):
+            raise ValueError("no process")
+        if not (isinstance(host, str) and isinstance(boot, str)):
+            raise ValueError("no process")
+        return Process(host, boot, pid, started)
+
+    def alive(self) -> bool | None:
+        """Whether it runs; None where that cannot be seen from here."""
+        if self.host != host():
+            return None
+        if self.boot and boot() and self.boot != boot():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            pass  # another account's
+        state, ticks = _stat(self.pid)
+        if not state:
+            return None
+        if state == _ZOMBIE:
+            return False
+        return ticks == self.started if self.started >= 0 else None
+
+    def may_live(self) -> bool:
+        """Whether it runs on this machine, for all that can be seen."""
+        return self.host == host() and self.alive() is not False
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a claim, or held it last.
+
+    Attributes:
+        account, uid: whose process it is; the owner of the record's file, not its text.
+        process: the process.
+        program: what it is, for people.
+        since: when it took the claim (ISO 8601).
+        epoch: counts how often the claim was taken.
+        about: the id of the run or cycle; "" where the folder has only one.
+        child: the program that it has started, and that may outlive it.
+        ended: when it let go of the claim; "" while it holds it, and where it was killed.
+    """
+
+    account: str
+    uid: int
+    process: Process
+    program: str = ""
+    since: str = ""
+    epoch: int = 0
+    about: str = ""
+    child: Process | None = None
+    ended: str = ""
+
+
+def this_process(pid: int) -> Process:
+    """The process that has this id now."""
+    return Process(host(), boot(), pid, _stat(pid)[1])
+
+
+def uid() -> int:
+    """The number of this account; -1 where the system has none."""
+    return os.getuid() if hasattr(os, "getuid") else -1
+
+
+def account(number: int) -> str:
+    """The name of an account; its number where it has none."""
+    try:
+        import pwd  # late: missing elsewhere
+
+        return pwd.getpwuid(number).pw_name
+    except (ImportError, KeyError):
+        return str(number)
+
+
+def host() -> str:
+    """This machine's name."""
+    return platform.node() or "?"
+
+
+@cache  # a process does not outlive the start of its machine
+def boot() -> str:
+    """What names this start of the machine; "" where the system does not tell."""
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def write_record(path: Path, owner: Owner) -> None:
+    """Write down who holds a claim; ``path`` is its lock.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    data = json.dumps(asdict(owner), ensure_ascii=True).encode() + b"\n"
+    record = path.with_suffix(".json")
+    shared = modes.is_shared(path.parent.stat())
+    atomic.replace(record, data, private=not shared)
+
+
+def read_record(path: Path) -> Owner | None:
+    """Who holds a claim, or held it last; None where that cannot be read. Never raises."""
+    record = path.with_suffix(".json")
+    try:
+        found = os.lstat(record)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        value = json.loads(read_bounded(record, _LIMIT))
+        known = {each.name: value[each.name] for each in fields(Owner) if each.name in value}
+        known["process"] = Process.of(known.get("process"))
+        known["child"] = Process.of(known["child"]) if known.get("child") else None
+        owner = Owner(**known)
+        if not _is_lawful(owner):
+            return None
+    except (OSError, Unreadable, ValueError, TypeError, RecursionError):
+        return None
+    return replace(owner, uid=found.st_uid, account=account(found.st_uid))
+
+
+def _stat(pid: int) -> tuple[bytes, int]:
+    """The state of a process, and its birth in ticks since the machine's start."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read().rpartition(b")")[2].split()
+        return words[0], int(words[19])
+    except (OSError, ValueError, IndexError):
+        return b"", -1
+
+
+def _is_lawful(owner: Owner) -> bool:
+    texts = (owner.account, owner.program, owner.since, owner.about, owner.ended)
+    return all(isinstance(each, str) for each in texts) and isinstance(owner.epoch, int)
+
 
 try:
     import fcntl
@@ -84,7 +342,7 @@ class Seen:
     @property
     def mine(self) -> bool:
         """Whether the holder belongs to this account."""
-        return self.owner is not None and self.owner.uid == owners.uid()
+        return self.owner is not None and self.owner.uid == uid()
 
     @property
     def sentence(self) -> str:
@@ -139,7 +397,7 @@ class Claim:
             OSError: it cannot be written.
         """
         self.check()
-        self.owner = replace(self.owner, child=None if pid is None else owners.process(pid))
+        self.owner = replace(self.owner, child=None if pid is None else this_process(pid))
         write_record(self.path, self.owner)
 
     def release(self) -> None:
@@ -178,7 +436,7 @@ def take(
     """
     if not SUPPORTED:
         raise ClaimError("acp is read-only here: this system does not support flock")
-    if told := mirrored.holder(project):
+    if told := read_only.holder(project):
         raise ClaimError(told)
     path = lock_of(project, name)
     prepare(project, *name.split("/")[:-1])
@@ -193,11 +451,9 @@ def take(
                 seen,
             )
         _refuse_unknown(path, before)
-        me, epoch = owners.uid(), before.epoch + 1 if before else 1
-        process = owners.process(os.getpid())
-        owner = Owner(
-            owners.account(me), me, process, program, _now(), epoch, about, child=seen.child
-        )
+        me, epoch = uid(), before.epoch + 1 if before else 1
+        process = this_process(os.getpid())
+        owner = Owner(account(me), me, process, program, _now(), epoch, about, child=seen.child)
         atomic.sweep(path.with_suffix(".json"))
         write_record(path, owner)
         return Claim(path, fd, owner)
@@ -265,10 +521,10 @@ def note(project: str | os.PathLike[str], name: str, child: int | None, about: s
     if child is None and read_record(path) is None:
         return
     prepare(project, *name.split("/")[:-1])
-    me, process = owners.uid(), owners.process(os.getpid())
-    started = None if child is None else owners.process(child)
+    me, process = uid(), this_process(os.getpid())
+    started = None if child is None else this_process(child)
     atomic.sweep(path.with_suffix(".json"))
-    write_record(path, Owner(owners.account(me), me, process, "", _now(), 1, about, started))
+    write_record(path, Owner(account(me), me, process, "", _now(), 1, about, started))
 
 
 def seen(project: str | os.PathLike[str], name: str) -> Seen:
@@ -387,10 +643,10 @@ def _is_held(path: Path) -> bool:
 
 def _refuse_unknown(path: Path, before: Owner | None) -> None:
     """Where locks may not reach other hosts, a holder on one of them is not known to be gone."""
-    if before is None or before.ended or before.process.host == owners.host():
+    if before is None or before.ended or before.process.host == host():
         return
-    kind = mounts.kind(path, mounts.here())
-    if kind in mounts.DOUBTFUL_LOCKS:
+    kind = locked.kind(path, locked.here())
+    if kind in locked.DOUBTFUL_LOCKS:
         found = Seen(path.stem, path, False, before)
         raise Held(f"{found.sentence}, as far as acp can tell over {kind}", found)
 

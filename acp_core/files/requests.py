@@ -19,10 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.files import atomic, modes, owners
-from acp_core.files.claims import Seen, seen
+from acp_core.files import atomic, claims, modes
+from acp_core.files.claims import Seen, prepare, run_folder, seen
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.run_folder import prepare, run_folder
 
 STOP = "end the process"
 """The act that every holder of a claim does: it ends what it started, and itself."""
@@ -188,7 +187,7 @@ def _read(path: Path) -> tuple[float, Request]:
     of, act, values = value.get("of"), value.get("act"), value.get("values")
     if not (isinstance(of, str) and isinstance(act, str) and isinstance(values, dict)):
         raise ValueError("no request")
-    account = owners.account(found.st_uid)
+    account = claims.account(found.st_uid)
     return time.time() - found.st_mtime, Request(path, of, act, values, found.st_uid, account)
 
 

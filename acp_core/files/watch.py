@@ -1,25 +1,95 @@
 """The dumb watcher: it says in which folders something changed, and nothing else.
 
 One watcher serves the whole program, over an explicit list of folders, none of them
-recursively. It reads no file and writes none. Where the kernel does not tell of changes
-(a network file system, a limit that is reached) it looks at names, sizes and times itself.
+recursively. It reads no file and writes none. The kernel tells of changes: by inotify on Linux,
+elsewhere by watchfiles. Where it does not (a network file system, a limit that is reached), names, sizes
+and times are looked at again and again, and nothing is opened.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from acp_core.files import kernel, mounts
-from acp_core.files.changes import MODIFIED
-from acp_core.files.kernel import Kernel, Wake
-from acp_core.files.poll import Poller
+from acp_core.files import locked
+from acp_core.files.changes import MODIFIED, Heard
 from acp_core.model.text import clean_line
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
+
+
+FileStamp = tuple[int, int, int]  # modified (ns), size, inode
+Listing = dict[str, FileStamp]
+
+ITSELF = ""  # the name under which a folder that cannot be listed stands for itself
+
+
+def scan_folder(folder: Path) -> Listing | None:
+    """What a folder holds, without following links; None where there is no such folder."""
+    found: Listing = {}
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    found[entry.name] = _stamp(entry.stat(follow_symlinks=False))
+                except OSError:  # gone in between
+                    continue
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return _scan_unreadable(folder)
+    return found
+
+
+def _scan_unreadable(folder: Path) -> Listing | None:
+    try:
+        return {ITSELF: _stamp(folder.stat())}
+    except OSError:
+        return None
+
+
+def _stamp(stat: os.stat_result) -> FileStamp:
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+class Poller:
+    """The last look at some folders, and what is different in the next."""
+
+    def __init__(self) -> None:
+        self._looks: dict[Path, Listing | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._looks)
+
+    def replace(self, folders: Iterable[Path]) -> None:
+        """Look at these folders from now on."""
+        self._looks = {folder: scan_folder(folder) for folder in folders}
+
+    def changes(self) -> tuple[set[Path], set[Path]]:
+        """Look again: the folders in which something changed; what appeared or vanished."""
+        changed: set[Path] = set()
+        entries: set[Path] = set()
+        for folder, before in self._looks.items():
+            now = scan_folder(folder)
+            if now == before:
+                continue
+            self._looks[folder] = now
+            changed.add(folder)
+            if (now is None) != (before is None):
+                entries.add(folder)
+            names = (now or {}).keys() ^ (before or {}).keys()
+            entries.update(folder / name for name in names if name != ITSELF)
+        return changed, entries
+
 
 POLL = 0.3  # s between two looks where the kernel does not tell
 CHECK = 2.0  # s between two checks that the folders are still those that are watched
@@ -134,7 +204,7 @@ class Watcher:
         self._drop()
         wanted = self._wanted
         self._stale = False
-        kinds = mounts.Kinds() if self._poll is None else None
+        kinds = locked.Kinds() if self._poll is None else None
         by_identity: dict[Identity, list[Path]] = defaultdict(list)
         polled: list[Path] = []
         shared: set[str] = set()
@@ -143,9 +213,9 @@ class Watcher:
             if identity is None:
                 continue
             kind = kinds.of(folder, identity[0]) if kinds else ""
-            if mounts.is_shared(kind):
+            if locked.is_shared(kind):
                 shared.add(kind)
-            if self._poll or mounts.is_shared(kind) or not _is_watchable(folder):
+            if self._poll or locked.is_shared(kind) or not _is_watchable(folder):
                 polled.append(folder)
             else:
                 by_identity[identity].append(folder)  # the kernel knows a folder by one name only
@@ -167,7 +237,7 @@ class Watcher:
         if not self._names:
             return ""
         try:
-            self._kernel = kernel.ask(list(self._names), self._wake)
+            self._kernel = ask(list(self._names), self._wake)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             self._stale = True  # otherwise than when it was looked at just now: soon again
             return "a folder disappeared before acp could watch it"
@@ -292,3 +362,104 @@ def _is_limit(error: Exception) -> bool:
 
 def _check_every(folders: int) -> float:
     return max(CHECK, folders / 500)
+
+
+STEP = 10  # ms of quiet that end a batch of changes of watchfiles
+DEBOUNCE = 50  # ms after which such a batch ends although changes go on
+
+LINUX = sys.platform == "linux"
+
+
+class Kernel(Protocol):
+    """Tells of changes in some folders."""
+
+    def hear(self, timeout: float) -> Heard:
+        """Wait up to so many seconds for changes, or until woken.
+
+        Raises:
+            RuntimeError: it cannot go on.
+        """
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+
+
+class Wake(threading.Event):
+    """An event that also wakes a thread which waits for the kernel.
+
+    `open` and `close` belong to that thread; in between `fileno` can be read once it is set.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._pipe: tuple[int, int] | None = None
+
+    def open(self) -> None:
+        """Be of use to a thread from now on."""
+        pipe = os.pipe()
+        for each in pipe:
+            os.set_blocking(each, False)
+        self._pipe = pipe
+
+    def fileno(self) -> int:
+        """What can be read once it is set."""
+        assert self._pipe is not None
+        return self._pipe[0]
+
+    def set(self) -> None:
+        """Wake."""
+        super().set()
+        with self._lock, contextlib.suppress(BlockingIOError):  # full: it wakes anyway
+            if self._pipe is not None:
+                os.write(self._pipe[1], b".")
+
+    def clear(self) -> None:
+        """Wake no more until it is set again."""
+        super().clear()
+        if self._pipe is not None:
+            with contextlib.suppress(BlockingIOError):
+                while os.read(self._pipe[0], 4096):
+                    pass
+
+    def close(self) -> None:
+        """Let go of what `open` made."""
+        with self._lock:
+            pipe, self._pipe = self._pipe, None
+        for each in pipe or ():
+            os.close(each)
+
+
+class Watchfiles:
+    """The library's way: asked in steps of `STEP`."""
+
+    def __init__(self, folders: Sequence[str], wake: threading.Event) -> None:
+        from watchfiles._rust_notify import RustNotify  # late: Linux needs none of it
+
+        debug = polling = recursive = ignore_denied = False  # ignoring would hide the limit as well
+        self._wake = wake
+        self._rust: RustNotify = RustNotify(
+            list(folders), debug, polling, 300, recursive, ignore_denied
+        )
+
+    def hear(self, timeout: float) -> Heard:
+        """See `Kernel.hear`."""
+        heard = self._rust.watch(DEBOUNCE, STEP, int(timeout * 1000) + 1, self._wake)
+        return Heard(heard if isinstance(heard, set) else set())
+
+    def close(self) -> None:
+        """See `Kernel.close`."""
+        self._rust.close()
+
+
+def ask(folders: Sequence[str], wake: Wake) -> Kernel:
+    """Have the kernel tell of changes in these folders, not below them.
+
+    Raises:
+        OSError, RuntimeError: it refuses.
+    """
+    if LINUX:
+        from acp_core.files.inotify import Inotify  # late: there is none elsewhere
+
+        return Inotify(folders, wake.fileno())
+    return Watchfiles(folders, wake)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
-from acp_core.fleet.workers import Lane, Urgency
+from acp_core.fleet.workers import Lane, Mail, Urgency
 from acp_core.history.forecast import Forecast, cases_of
 from acp_core.model import Snapshot
 

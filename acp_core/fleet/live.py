@@ -1,7 +1,8 @@
 """All collaborations under some paths: found, opened, watched and read, as a stream of changes.
 
 The way of data is one circle: the watcher says that something changed, the collaborations
-that care are refreshed in worker threads, their new Snapshots come out as a `Batch`.
+that care are refreshed in worker threads, their new Snapshots come out as a `Batch`. Protocols that
+serve one collaboration to others are handed it watched (`watch`).
 """
 
 from __future__ import annotations
@@ -27,25 +28,27 @@ from typing import TYPE_CHECKING, TypeVar
 from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.journal import without_collector
 from acp_core.files.watch import Report, Watcher
-from acp_core.fleet.discoverer import Discoverer
+from acp_core.fleet.discovery import (
+    Calls,
+    Discoverer,
+    Listings,
+    RunningDiscoverer,
+    Unread,
+    find_running,
+    sorted_out,
+)
 from acp_core.fleet.forecasting import Forecasting, late_durations, learn_once
 from acp_core.fleet.kept_rows import KeptRows
-from acp_core.fleet.listings import Calls, Listings, Unread, sorted_out
-from acp_core.fleet.loop_watch import LoopWatch
-from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
-from acp_core.fleet.once import Once
-from acp_core.fleet.outbox import Batch, Outbox
-from acp_core.fleet.readings import PATIENCE, Readings
-from acp_core.fleet.recheck import NET, Rechecks, RecheckSchedule
-from acp_core.fleet.running import RunningDiscoverer, find_running
-from acp_core.fleet.watch_list import WatchList
-from acp_core.fleet.workers import Urgency, Workers
+from acp_core.fleet.readings import PATIENCE, Once, Readings
+from acp_core.fleet.watching import NET, LoopWatch, Rechecks, RecheckSchedule, WatchList
+from acp_core.fleet.workers import Batch, Mail, Mailbox, Outbox, Urgency, Workers
 from acp_core.history.forecast import Forecast
-from acp_core.model import Snapshot
+from acp_core.model import Action, Snapshot
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.contract import Collaboration, Watched
 from acp_core.protocols.discovery import FOLDERS, Changes, DiscoveredCollaboration, Explorer
 from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
@@ -448,3 +451,56 @@ class Fleet:
             self._mail.later("batch", due - now, lambda: None)
             return None
         return self._outbox.take(self._complete, note, now, self._listings.order)
+
+
+def watch(folder: str) -> Watched:
+    """The collaboration in a folder (an absolute path), watched while its changes are followed."""
+    return WatchedFolder(folder)
+
+
+class WatchedFolder:
+    """A fleet of one; see `acp_core.protocols.contract.Watched`."""
+
+    def __init__(self, folder: str) -> None:
+        self._key = folder
+        self._fleet = Fleet([Path(folder)], discover=False)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """See `Watched.snapshot`."""
+        return self._fleet.snapshots.get(self._key)
+
+    def changes(self) -> AsyncIterator[Batch]:
+        """See `Watched.changes`."""
+        return self._fleet.changes()
+
+    async def call(self, work: Callable[[Collaboration], T]) -> T:
+        """See `Watched.call`."""
+        return await self._fleet.call(self._key, work)
+
+    def actions(self, opened: Collaboration) -> Sequence[Action]:
+        """See `Watched.actions`; what the person here notes for themselves is nobody else's."""
+        from acp_core.diagnosis import actions  # late: it loads everything that can be done
+
+        found = actions.actions(opened, self._fleet.snapshots[self._key])
+        return tuple(each for each in found if not each.personal)
+
+    def action(self, opened: Collaboration, name: str) -> Action | None:
+        """See `Watched.action`."""
+        from acp_core.diagnosis import actions  # late, as above
+
+        found = actions.action(opened, self._fleet.snapshots[self._key], name)
+        return None if found is None or found.personal else found
+
+    def knows(self, opened: Collaboration, name: str) -> bool:
+        """See `Watched.knows`."""
+        from acp_core.loops.acts.names import NAMES
+
+        try:
+            return name in NAMES or self.action(opened, name) is not None
+        except Refused:
+            return True
+
+    async def close(self) -> None:
+        """See `Watched.close`."""
+        await self._fleet.close()

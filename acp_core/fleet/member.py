@@ -1,10 +1,18 @@
-"""One collaboration of a fleet: opened and read so that no fault of it ends the fleet."""
+"""One collaboration of a fleet: opened and read so that no fault of it ends the fleet.
+
+A change is read at once, a stream of changes a few times a second, by the generic cell rate algorithm:
+a few readings may follow each other as fast as anybody can see, and from then on the rate is bounded,
+for as long as changes keep coming faster than that. Of a thread that is long about its work it is told
+whether it gets on with it, or waits for something outside.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,17 +21,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.files import run_folder, tree_state
+import psutil
+
+from acp_core.files import claims, tree_state
 from acp_core.fleet.cached_snapshot import CachedSnapshot, asked_too_early
-from acp_core.fleet.pace import Pace
-from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.history.edits import Edits
 from acp_core.history.forecast import cases_of
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean, clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
@@ -34,10 +42,76 @@ from acp_core.protocols.locations import find, is_link
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
-    from acp_core.fleet.late_cache import LateCache
+    from acp_core.fleet.kept_rows import LateCache
     from acp_core.fleet.snapshot_cache import Entry, SnapshotCache
     from acp_core.history.forecast import Case
     from acp_core.history.recorder import Recorder
+
+FASTEST = 1 / 30  # s between two readings: more cannot be seen
+STEADY = 0.25  # s between two of a stream: it costs half as much, and can still be followed
+AT_ONCE = 4  # readings that may follow each other before a stream counts as one
+
+
+class Pace:
+    """The readings of one collaboration; times are seconds of a clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+        self._used = float("-inf")  # when all of `AT_ONCE` are there to be used again
+
+    def due(self) -> float:
+        """When the next reading may begin."""
+        return max(self._last + FASTEST, self._used - (AT_ONCE - 1) * STEADY)
+
+    def begin(self, now: float) -> None:
+        """A reading begins."""
+        self._last = now
+        self._used = max(now, self._used) + STEADY
+
+
+_LEAST = 0.05  # s of the processor that count; it is counted in ticks of a hundredth
+
+
+class Progress:
+    """The work of one thread at a time.
+
+    A thread that computes gets on: it is slow, but it ends. One that waits, for a disk or a network,
+    uses no processor.
+    """
+
+    def __init__(self) -> None:
+        self._thread: int | None = None
+        self._began = self._used = 0.0
+
+    def begin(self, *, computes: bool = True) -> None:
+        """The calling thread begins; unless it ``computes``, all it could do for long is wait."""
+        self._used = time.thread_time() if computes else math.inf
+        self._began = time.monotonic()
+        self._thread = threading.get_native_id()
+
+    def end(self) -> None:
+        """It has ended."""
+        self._thread = None
+
+    def seconds(self) -> float:
+        """For how long it has been at it; 0 where it is not."""
+        return time.monotonic() - self._began if self._thread is not None else 0.0
+
+    def advances(self) -> bool:
+        """Whether it used the processor since this was last asked with that answer, or it began."""
+        thread = self._thread
+        if thread is None or self._used == math.inf:
+            return False
+        try:
+            threads = psutil.Process().threads()
+        except (psutil.Error, OSError):
+            return False
+        used = sum(each.user_time + each.system_time for each in threads if each.id == thread)
+        if used < self._used + _LEAST:
+            return False
+        self._used = used
+        return True
+
 
 _log = logging.getLogger(__name__)
 
@@ -304,9 +378,9 @@ class Member:
 
     def _claims(self) -> frozenset[Path]:
         """The folders in which something changes when somebody begins or ends to run it."""
-        if is_link(self.key) or not run_folder.exists(self.key):
+        if is_link(self.key) or not claims.exists(self.key):
             return frozenset()
-        run = run_folder.run_folder(self.key)
+        run = claims.run_folder(self.key)
         return frozenset(each for each in (run, run / "loops") if each.is_dir()) or frozenset(
             {run.parent} if run.parent.is_dir() else ()
         )

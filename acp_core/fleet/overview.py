@@ -1,20 +1,24 @@
-"""The fleet without drawing it: which collaboration stands where, the counts, the short words.
+"""The fleet without drawing it: which collaboration stands where, the counts, the short words, the views.
 
 Pure functions over Snapshots, shared by the dashboard and the commands, so that both
-say the same and a thousand collaborations can be arranged without a screen.
+say the same and a thousand collaborations can be arranged without a screen. A view says which are
+listed, under which headings, in which order: a part stays below its whole, and what is archived
+comes last, in every one.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import IntEnum
-from itertools import count
-from typing import NamedTuple
+from itertools import count, groupby
+from typing import Any, NamedTuple
 
 from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
-from acp_core.model.sentence import continued, names_in
+from acp_core.model.format import continued, names_in
+from acp_core.person.views import View
 
 _serials = count()
 
@@ -346,7 +350,7 @@ def _run_by(accounts: Iterable[str]) -> str:
     return f"run by {names}" if names else ""
 
 
-def since(entry: FleetEntry) -> datetime | None:
+def standing_since(entry: FleetEntry) -> datetime | None:
     """Since when it stands as it does: the oldest need, or the oldest turn, or the phase."""
     needs = [need.since for need in entry.needs if need.since]
     turns = [turn.since for turn in entry.snapshot.turns if turn.since]
@@ -379,3 +383,89 @@ def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severit
         fits = cells is None or len(full) <= cells
         return full if fits else f"{advice} adv", Severity.ADVICE
     return "-", None
+
+
+ARCHIVED = "archived"
+_EVER = float("inf")
+
+
+class Section(NamedTuple):
+    """Entries below one heading; "" where there is none."""
+
+    title: str
+    entries: tuple[FleetEntry, ...]
+
+
+def sections(entries: Sequence[FleetEntry], view: View) -> list[Section]:
+    """The entries of a view below their headings.
+
+    Args:
+        entries: in the order of `overview.arrange`.
+        view: how they are listed; its filter is left to the caller.
+    """
+    blocks = list(_blocks(entries))
+    if view.changed:
+        blocks = [block for block in blocks if any(entry.changed for entry in block)]
+    if view.sort != "attention":
+        blocks.sort(key=lambda block: _SORT_KEYS[view.sort](block[0]))
+    title = _HEADINGS[view.group]
+    titled = [(title(block[0]), block) for block in blocks]
+    if view.group == "state":
+        titled.sort(key=lambda each: each[1][0].group)
+    elif view.group != "none":
+        titled.sort(key=lambda each: each[0].casefold())
+    titled.sort(key=lambda each: each[1][0].archived)  # sorting keeps the order of equals
+    grouped = groupby(titled, key=lambda each: (each[1][0].archived, each[0]))
+    return [
+        Section(ARCHIVED if archived else name, tuple(e for _, block in found for e in block))
+        for (archived, name), found in grouped
+    ]
+
+
+def _blocks(entries: Iterable[FleetEntry]) -> Iterable[list[FleetEntry]]:
+    """Each whole with its parts behind it."""
+    block: list[FleetEntry] = []
+    for entry in entries:
+        if block and not entry.depth:
+            yield block
+            block = []
+        block.append(entry)
+    if block:
+        yield block
+
+
+def _folder(entry: FleetEntry) -> str:
+    """The folder in which a collaboration's own folder is, or the host behind its address."""
+    location = entry.snapshot.location
+    scheme, mark, rest = location.partition("://")
+    return f"{scheme}{mark}{rest.partition('/')[0]}" if mark else os.path.dirname(location) or "/"
+
+
+_HEADINGS: dict[str, Callable[[FleetEntry], str]] = {
+    "state": lambda entry: entry.group.title,
+    "folder": _folder,
+    "protocol": lambda entry: entry.snapshot.protocol,
+    "none": lambda entry: "",
+}
+
+
+def _name(entry: FleetEntry) -> tuple[str, str]:
+    return entry.name.casefold(), entry.key
+
+
+def _waiting(entry: FleetEntry) -> tuple[bool, float, tuple[str, str]]:
+    since = None if entry.group.over else standing_since(entry)
+    return entry.group.over, since.timestamp() if since else _EVER, _name(entry)
+
+
+def _last(entry: FleetEntry) -> tuple[float, tuple[str, str]]:
+    changed = entry.snapshot.changed
+    return -changed.timestamp() if changed else _EVER, _name(entry)
+
+
+_SORT_KEYS: dict[str, Callable[[FleetEntry], Any]] = {
+    "name": _name,
+    "waiting": _waiting,
+    "last": _last,
+    "protocol": lambda entry: (entry.snapshot.protocol, _name(entry)),
+}

@@ -1,33 +1,129 @@
 """``python -m acp_core.fleet.reader``: reads finished collaborations for a fleet of another process.
 
-Started by `acp_core.fleet.readers`, which says what each line is. Ends at once when its standard
-input ends, whatever it is doing: it never outlives the fleet, and keeps nothing that can be lost.
+Started by `acp_core.fleet.readers`; what both write to each other are lines of JSON, made and read
+here. Ends at once when its standard input ends, whatever it is doing: it never outlives the fleet, and
+keeps nothing that can be lost.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from acp_core.diagnosis.observer import Observer
-from acp_core.fleet.late_cache import MANY, LateCache
+from acp_core.fleet.kept_rows import MANY, LateCache
 from acp_core.fleet.member import Member
-from acp_core.fleet.reader_lines import (
-    Answer,
-    Folder,
-    Order,
-    read_batch,
-    read_order,
-    write_answer,
-)
+from acp_core.fleet.snapshot_cache import Entry
 from acp_core.fleet.workers import Workers
+from acp_core.history.forecast import Case
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration
+
+
+class Order(NamedTuple):
+    """What a reader is told first.
+
+    Attributes:
+        context: of the fleet's cache; a reader of another context reads nothing.
+        nice: by how much it is to run at a lower priority.
+        teaches: whether cases are wanted (see `acp_core.history.forecast`).
+    """
+
+    context: str
+    nice: int
+    teaches: bool
+
+
+class Folder(NamedTuple):
+    """A collaboration to read: its key, the name of its protocol, and where it really is."""
+
+    key: str
+    protocol: str
+    real: str
+
+
+class Batch(NamedTuple):
+    """Collaborations to read, and what time it is."""
+
+    now: datetime
+    folders: Sequence[Folder]
+
+
+class Answer(NamedTuple):
+    """What a reader made of one collaboration.
+
+    Attributes:
+        key: of the collaboration.
+        entry: for the cache; None where nothing can be kept.
+        cases: that it taught; None where they were not wanted or not learned.
+    """
+
+    key: str
+    entry: Entry | None
+    cases: tuple[Case, ...] | None
+
+
+def write_order(order: Order) -> bytes:
+    """The line of an order."""
+    return _line(order)
+
+
+def read_order(line: bytes) -> Order:
+    """The order of a line.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    return Order(*json.loads(line))
+
+
+def write_batch(batch: Batch) -> bytes:
+    """The line of a batch."""
+    return _line([batch.now.isoformat(), batch.folders])
+
+
+def read_batch(line: bytes) -> Batch:
+    """The batch of a line.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    now, folders = json.loads(line)
+    return Batch(datetime.fromisoformat(now), [Folder(*each) for each in folders])
+
+
+def write_answer(answer: Answer) -> bytes:
+    """The line of an answer."""
+    return _line(answer)
+
+
+def read_answer(line: bytes) -> Answer:
+    """The answer of a line.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    key, entry, cases = json.loads(line)
+    if not isinstance(key, str):
+        raise ValueError("not an answer")
+    return Answer(
+        key,
+        None if entry is None else Entry.parse(entry),
+        None if cases is None else tuple(Case(str(k), str(p), float(s)) for k, p, s in cases),
+    )
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
 
 OTHER_CONTEXT = 3  # the exit code of a reader whose entries would be of no use
 _SIGN = 0.25  # s at most between two answers that are ready

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from acp_core.agents import background
 from acp_core.fleet.member import Member
-from acp_core.fleet.reader_lines import (
+from acp_core.fleet.reader import (
     Answer,
     Batch,
     Folder,

@@ -1,20 +1,305 @@
-"""When collaborations are read again: after a change, at a time of their own, or at leisure."""
+"""When collaborations are read: once, at first, after a change, at a time of their own, or at leisure.
+
+Read once, in the workers, what does not end is left behind. While a fleet is followed, its own workers
+read until it shows that most of what they read leaves rows, and that much is left. Then processes of
+their own read (see `acp_core.fleet.readers`), and the fleet recalls. Nobody waits for them: what a
+person asks for, and what changes, is read by the workers as ever.
+"""
 
 from __future__ import annotations
 
 import itertools
+import queue
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
-from acp_core.fleet.first_readings import FirstReadings
-from acp_core.fleet.late_cache import LateCache
-from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.kept_rows import LateCache
 from acp_core.fleet.member import Member
-from acp_core.fleet.watch_list import WatchList
-from acp_core.fleet.workers import Urgency, Workers
+from acp_core.fleet.watching import WatchList
+from acp_core.fleet.workers import Lane, Mail, Urgency, Workers
 from acp_core.model import Snapshot
+
+if TYPE_CHECKING:
+    from acp_core.fleet.readers import Readers
+
+MANY = 200  # members to be read: fewer are read before another process has begun
+SAMPLE = 32  # of them that are read first: do they leave rows, which other processes can make?
+SHARE = 4  # one in so many must
+_AT_ONCE = 200  # members in one job that only looks whether anything changed
+
+
+class Once:
+    """Reads members, each once.
+
+    Args:
+        workers: in which is read.
+        clock: the time of day.
+        patience: Seconds without any that ended or got on, after which the others are stuck.
+        cache: of the fleet.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        clock: Callable[[], datetime],
+        patience: float,
+        cache: LateCache,
+    ) -> None:
+        self._workers = workers
+        self._clock = clock
+        self._patience = patience
+        self._cache = cache
+        self._known: dict[str, Snapshot] = {}
+        self._reading: dict[str, Future[Snapshot]] = {}
+
+    def read(
+        self, members: Sequence[Member], teaches: bool = False
+    ) -> Iterator[tuple[Member, Snapshot]]:
+        """Each with its Snapshot; that of one that did not end says so.
+
+        Args:
+            members: what to read.
+            teaches: Whether members are to know what cases they taught.
+        """
+        if self._cache.is_of_use():
+            for member in members:
+                member.lets_go, member.teaches = True, teaches
+        self._recall(members)
+        left: Sequence[Member] = [each for each in members if each.key not in self._known]
+        if len(left) >= MANY and self._cache.is_of_use():
+            left = self._elsewhere(left, teaches)
+        self._begin(left)
+        self._wait(members)
+        for member in members:
+            snapshot = self._known.get(member.key)
+            if snapshot is None:
+                future = self._reading[member.key]
+                snapshot = future.result() if future.done() else member.unfinished(self._clock())
+            yield member, snapshot
+
+    def _recall(self, members: Sequence[Member]) -> None:
+        """Those of which an earlier run says enough: many in one job, since each takes next to nothing."""
+
+        def some(chosen: Sequence[Member]) -> dict[str, Snapshot]:
+            found = ((member.key, member.recall(self._clock())) for member in chosen)
+            return {key: snapshot for key, snapshot in found if snapshot is not None}
+
+        parts = [members[start : start + _AT_ONCE] for start in range(0, len(members), _AT_ONCE)]
+        lanes = self._workers.lane
+        recalling = [lanes().submit(partial(some, part), Urgency.CHANGE) for part in parts]
+        wait(recalling, timeout=self._patience)
+        for future in recalling:
+            if future.done():
+                self._known |= future.result()
+
+    def _begin(self, members: Sequence[Member]) -> None:
+        """Have these read by the workers."""
+        for member in members:
+            read = partial(member.refresh, self._clock())
+            self._reading[member.key] = member.lane.submit(read, Urgency.CHANGE)
+
+    def _wait(self, members: Sequence[Member]) -> None:
+        pending, last = set(self._reading.values()), time.monotonic()
+        while pending and time.monotonic() - last < self._patience:
+            done, pending = wait(pending, timeout=1)
+            if done or any(member.progress.advances() for member in members):
+                last = time.monotonic()
+            self._workers.help()
+
+    def _elsewhere(self, members: Sequence[Member], teaches: bool) -> Sequence[Member]:
+        """Have these read by other processes, where that is of use; gives those that are left."""
+        from acp_core.fleet.readers import PATIENCE, START, Readers, number  # late: few need it
+
+        count, cache = number(), self._cache.get()
+        if not count or cache is None:
+            return members
+        sample = members[:: len(members) // SAMPLE]
+        self._begin(sample)
+        self._wait(sample)
+        if SHARE * sum(member.kept is not None for member in sample) < len(sample):
+            return [member for member in members if member.key not in self._reading]
+        left = {
+            member.key: member
+            for member in members
+            if member.key not in self._reading and member.protocol
+        }
+        given: queue.SimpleQueue[tuple[bool, Sequence[Member]]] = queue.SimpleQueue()
+        reading = Readers(
+            count, 0, teaches, cache, self._clock,
+            lambda rows: given.put((True, rows)), lambda others: given.put((False, others)),
+        )  # fmt: skip
+        reading.offer(left.values())
+        while left:
+            try:
+                are_rows, some = given.get(timeout=1)
+            except queue.Empty:
+                if reading.silent() < START + PATIENCE:
+                    continue
+                are_rows, some = False, reading.close()  # even to recall one hangs
+            for member in some:
+                del left[member.key]
+                if are_rows and member.snapshot is not None:
+                    self._known[member.key] = member.snapshot
+            if not are_rows:
+                self._begin(some)
+        reading.close()
+        known = self._known.keys() | self._reading.keys()
+        return [member for member in members if member.key not in known]
+
+
+PAUSE = 0.1  # s between two looks at what is left
+IDLE = 2.0  # s without anything to read after which the processes end
+
+LAST_READ, ENOUGH = 32, 16  # the last ones that were read tell what the next will be like
+
+
+class FirstReadings:
+    """For the event loop's thread.
+
+    Args:
+        mail: of the fleet.
+        lane: in which they are started.
+        clock: the time of day.
+        cache: of the fleet.
+        schedule: has a member read by the workers.
+        recalled: takes members that were recalled.
+    """
+
+    def __init__(
+        self,
+        mail: Mail,
+        lane: Lane,
+        clock: Callable[[], datetime],
+        cache: LateCache,
+        schedule: Callable[[Member, Urgency], None],
+        recalled: Callable[[Sequence[Member]], None],
+    ) -> None:
+        self._mail = mail
+        self._lane = lane
+        self._clock = clock
+        self._cache = cache
+        self._schedule = schedule
+        self._recalled = recalled
+        self._left: list[Member] = []  # submitted to the workers, and perhaps not read yet
+        self._kept: deque[bool] = deque(maxlen=LAST_READ)  # whether those that were read left a row
+        self._starting = False
+        self._readers: Readers | None = None
+        self._away: dict[str, Member] = {}  # what they have
+        self._busy = 0.0  # when there was something to read last
+        self._off = False  # no process helps
+
+    def begin(self, members: Iterable[Member]) -> None:
+        """Have these read for the first time."""
+        unread: list[Member] = []
+        for member in members:
+            if member.protocol and member.snapshot is None:
+                unread.append(member)
+            else:
+                self._schedule(member, Urgency.IDLE)
+        if self._readers is not None and not self._readers.closed:
+            self._send(unread)
+            return
+        for member in unread:
+            self._schedule(member, Urgency.IDLE)
+        if not self._off:
+            self._left += unread
+            self._look()
+
+    def end(self) -> None:
+        """Have no process read any more; what is left is left."""
+        readers, self._readers = self._readers, None
+        if readers is not None:
+            readers.close()
+        for member in self._away.values():
+            member.away = False
+        self._left, self._away, self._starting = [], {}, False
+
+    def _look(self) -> None:
+        busy = self._starting or self._readers is not None or self._mail.waits("first")
+        if len(self._left) < MANY or self._off or busy:
+            return
+        left: list[Member] = []
+        for member in self._left:
+            if member.snapshot is None:
+                left.append(member)
+            else:
+                self._kept.append(member.kept is not None)
+        self._left = left
+        if len(left) < MANY:
+            return
+        if len(self._kept) >= ENOUGH and SHARE * sum(self._kept) >= len(self._kept):
+            self._starting = True
+            self._lane.submit(self._start, Urgency.CHANGE)
+        else:
+            self._mail.later("first", PAUSE, self._look)
+
+    def _start(self) -> None:
+        """In a worker: what they need is imported first."""
+        from acp_core.fleet.readers import NICE, Readers, number  # late: few need it
+
+        count, cache = number(), self._cache.get()
+        readers = None
+        if count and cache is not None and self._mail.box is not None:
+            readers = Readers(
+                count, NICE, True, cache, self._clock,
+                lambda rows: self._mail.post(partial(self._took, rows)),
+                lambda others: self._mail.post(partial(self._give_back, others)),
+            )  # fmt: skip
+        self._mail.post(partial(self._started, readers))
+
+    def _started(self, readers: Readers | None) -> None:
+        self._starting = False
+        left, self._left = self._left, []
+        if readers is None:
+            self._off = True
+            return
+        self._readers = readers
+        self._send([member for member in left if member.snapshot is None])
+        self._mail.later("first", IDLE, self._check)
+
+    def _send(self, members: Sequence[Member]) -> None:
+        assert self._readers is not None
+        for member in members:
+            member.away, self._away[member.key] = True, member
+        self._readers.offer(members)
+        self._busy = time.monotonic()
+
+    def _check(self) -> None:
+        readers = self._readers
+        if readers is None:
+            return
+        from acp_core.fleet.readers import PATIENCE, START
+
+        if readers.left:
+            self._busy = time.monotonic()
+            if readers.silent() > START + PATIENCE:  # even to recall one hangs
+                self._give_back(readers.close())
+        self._off = self._off or readers.closed
+        if self._off or time.monotonic() - self._busy > IDLE:
+            self.end()
+        else:
+            self._mail.later("first", IDLE, self._check)
+
+    def _took(self, members: Sequence[Member]) -> None:
+        self._back(members)
+        self._recalled(members)
+
+    def _give_back(self, members: Sequence[Member]) -> None:
+        self._back(members)
+        for member in members:
+            if member.snapshot is None:
+                self._schedule(member, Urgency.IDLE)
+
+    def _back(self, members: Iterable[Member]) -> None:
+        for member in members:
+            member.away = False
+            self._away.pop(member.key, None)
+
 
 FAR = 60.0  # s ahead that a clock is trusted: it may jump
 PATIENCE = 5.0  # s after which a reading that does not end is said to be stuck

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import acp_core
 from acp_core.diagnosis.observer import Observer
-from acp_core.files import atomic, modes, mounts, tree_state
+from acp_core.files import atomic, locked, modes, tree_state
+from acp_core.files.claims import HOME
 from acp_core.files.reading import read_bounded, stamp
-from acp_core.files.run_folder import HOME
 from acp_core.files.tree_state import TreeState
 from acp_core.fleet.cached_snapshot import (
     CachedSnapshot,
@@ -189,7 +189,7 @@ class SnapshotCache:
             or tree_state.digest_of(key, before.names) != before.digest
             or any(each.late for each in snapshot.documents)
             or len(snapshot.events) > _EVENTS
-            or mounts.is_shared(_kinds().of(key, before.device))
+            or locked.is_shared(_kinds().of(key, before.device))
         ):
             return None
         evidence, told = self._evidence(key, before.names, before.digest), plain(snapshot)
@@ -302,8 +302,8 @@ def _code() -> str:
 
 
 @cache
-def _kinds() -> mounts.Kinds:
-    return mounts.Kinds()
+def _kinds() -> locked.Kinds:
+    return locked.Kinds()
 
 
 def _trim(folder: Path) -> None:

@@ -2,20 +2,27 @@
 
 A lane is the order of one collaboration (its refreshes, loads and actions never run at
 once) without any thread being blocked while it waits. The threads are daemons: a dead
-network mount keeps a thread for ever, but never keeps the program from ending.
+network mount keeps a thread for ever, but never keeps the program from ending. What they and
+timers want done in the event loop's thread goes through the mailbox, one after another. The outbox
+says when changes are told: the first at once, a flood coalesced, always the last state. It is pure: the
+time is given (seconds of a clock that only goes forward).
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
+
+from acp_core.model import Snapshot
 
 T = TypeVar("T")
 
@@ -165,3 +172,183 @@ def _run(job: _Job) -> None:
         job.future.set_exception(error)
     else:
         job.future.set_result(result)
+
+
+class Mailbox:
+    """Collects small functions and runs them in the event loop, in order.
+
+    Made inside a running loop. `post` may be called from any thread and does nothing once
+    the mailbox or the loop is closed; the other methods belong to the loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._posted: deque[Callable[[], object]] = deque()
+        self._rung = False
+        self._bell = asyncio.Event()
+        self._timers: dict[Hashable, asyncio.TimerHandle] = {}
+        self._closed = False
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Have ``function`` run; from any thread."""
+        if self._closed:
+            return
+        self._posted.append(function)
+        if not self._rung:  # one call wakes for all that is posted until it is taken
+            self._rung = True
+            try:
+                self._loop.call_soon_threadsafe(self._bell.set)
+            except RuntimeError:  # the loop is closed: nobody is left to do it
+                self._closed = True
+
+    def later(self, name: Hashable, delay: float, function: Callable[[], object]) -> None:
+        """Have ``function`` run after ``delay`` seconds, in place of a timer of that name."""
+        self.forget(name)
+        if not self._closed:
+            self._timers[name] = self._loop.call_later(max(0.0, delay), self._ring, name, function)
+
+    def waits(self, name: Hashable) -> bool:
+        """Whether a timer of that name is running."""
+        return name in self._timers
+
+    def forget(self, name: Hashable) -> None:
+        """Stop the timer of that name, where there is one."""
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    async def run(self) -> None:
+        """Wait until something is posted, and run all that is."""
+        await self._bell.wait()
+        self._bell.clear()
+        self._rung = False  # before taking: what is posted from here on rings again
+        while self._posted:
+            self._posted.popleft()()
+
+    def close(self) -> None:
+        """Drop everything."""
+        self._closed = True
+        for name in list(self._timers):
+            self.forget(name)
+        self._posted.clear()
+
+    def _ring(self, name: Hashable, function: Callable[[], object]) -> None:
+        self._timers.pop(name, None)
+        self._posted.append(function)
+        self._bell.set()
+
+
+class Mail:
+    """A mailbox that may not be there (yet): then everything that is posted is dropped.
+
+    The methods are those of `Mailbox`; ``box`` is the mailbox, or None.
+    """
+
+    def __init__(self) -> None:
+        self.box: Mailbox | None = None
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Have ``function`` run; from any thread."""
+        box = self.box
+        if box is not None:
+            box.post(function)
+
+    def later(self, name: Hashable, delay: float, function: Callable[[], object]) -> None:
+        """Have ``function`` run after ``delay`` seconds, in place of a timer of that name."""
+        if self.box is not None:
+            self.box.later(name, delay, function)
+
+    def waits(self, name: Hashable) -> bool:
+        """Whether a timer of that name is running."""
+        return self.box is not None and self.box.waits(name)
+
+    def forget(self, name: Hashable) -> None:
+        """Stop the timer of that name, where there is one."""
+        if self.box is not None:
+            self.box.forget(name)
+
+
+PACE = 1 / 30  # s between two batches: more cannot be seen
+FIRST = 25  # snapshots that make a batch during the first look,
+FIRST_WAIT = 0.05  # or the seconds that the first of them waits
+PART = 2  # of what the reader knows already: one part in so many makes a batch, once that is more,
+LONGEST_WAIT = 0.5  # and is waited for longer: with each batch the whole fleet is arranged anew
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What changed in a fleet since the batch before.
+
+    ``snapshots`` are new, in the order in which the collaborations were found; ``gone`` are
+    the keys of those that are no more; ``loops`` the keys of those whose participants' loops
+    changed in any way (see `Fleet.loops`). ``complete`` is False while the first look goes on.
+    ``note`` says what a reader should know of how all this was found, such as
+    "polling ..."; it holds until another batch says otherwise.
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    gone: tuple[str, ...] = ()
+    complete: bool = True
+    note: str = ""
+    loops: tuple[str, ...] = ()
+
+
+class Outbox:
+    """Collects what changed until it is due."""
+
+    def __init__(self) -> None:
+        self._fresh: dict[str, Snapshot] = {}
+        self._gone: dict[str, None] = {}
+        self._loops: dict[str, None] = {}
+        self._told: set[str] = set()  # the keys that the reader knows
+        self._changed = False  # one of those has news
+        self._said: tuple[bool, str] = (False, "")
+        self._batch_at = self._fresh_at = float("-inf")
+
+    def show(self, key: str, snapshot: Snapshot, now: float) -> None:
+        """A new Snapshot, in place of one that was not said yet."""
+        if not self._fresh:
+            self._fresh_at = now
+        self._gone.pop(key, None)
+        self._changed = self._changed or key in self._told
+        self._fresh[key] = snapshot
+
+    def tell_loops(self, key: str) -> None:
+        """Loops of a collaboration changed."""
+        self._loops[key] = None
+
+    def drop(self, key: str) -> None:
+        """A collaboration is no more."""
+        self._fresh.pop(key, None)
+        self._loops.pop(key, None)
+        if key in self._told:
+            self._gone[key] = None
+
+    def due(self, complete: bool, note: str) -> float | None:
+        """When the next batch is due, None where there is nothing to say.
+
+        The end of the first look is said at once, even where nothing was found.
+        """
+        if complete and not self._said[0]:
+            return float("-inf")
+        if not complete:
+            known = len(self._told)
+            if len(self._fresh) >= max(FIRST, known // PART):
+                return float("-inf")
+            grown = 1.0 if self._changed else max(1.0, known / (FIRST * PART))
+            wait = min(LONGEST_WAIT, FIRST_WAIT * grown)
+            return self._fresh_at + wait if self._fresh else None
+        if self._fresh or self._gone or self._loops or note != self._said[1]:
+            return self._batch_at + PACE
+        return None
+
+    def take(self, complete: bool, note: str, now: float, order: Callable[[str], int]) -> Batch:
+        """The batch, with its Snapshots by ``order`` of their keys."""
+        snapshots = tuple(self._fresh[key] for key in sorted(self._fresh, key=order))
+        loops = tuple(sorted(self._loops, key=order))
+        batch = Batch(snapshots, tuple(self._gone), complete, note, loops)
+        self._told.difference_update(self._gone)
+        self._told.update(self._fresh)
+        self._fresh, self._gone, self._loops, self._changed = {}, {}, {}, False
+        self._said, self._batch_at = (complete, note), now
+        return batch

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from acp_core.files import atomic
-from acp_core.files.newer import is_newer
+from acp_core.files.read_only import is_newer
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.history import library, versions
 from acp_core.history import store as history_store
@@ -33,7 +33,7 @@ from acp_core.history.store import BadRecording
 from acp_core.model import Severity, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify

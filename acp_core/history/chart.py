@@ -15,8 +15,7 @@ from html import escape
 from itertools import groupby
 
 from acp_core.model import Snapshot, Status, format
-from acp_core.model.marks import marks
-from acp_core.model.story import PastTurn
+from acp_core.model.past import PastTurn, marks
 
 TICKS = 6  # at most, of the time scale
 _STEPS = (

@@ -11,8 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acp_core.model import Event, Phase, Snapshot
-from acp_core.model.marks import marks
-from acp_core.model.story import PastTurn
+from acp_core.model.past import PastTurn, marks
 
 
 def forward(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from acp_core.model.story import Request
+from acp_core.model.past import Request
 
 SAME, OLD, NEW = " ", "-", "+"
 EXACT = 4_000  # lines of both texts up to which the comparison is exact; then it is good enough

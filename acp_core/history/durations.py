@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from acp_core.files import atomic, modes
-from acp_core.files.newer import is_newer
+from acp_core.files.read_only import is_newer
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.history import forecast, library
 from acp_core.history.forecast import Case, Forecast

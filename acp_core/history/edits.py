@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import Document, Notice, Snapshot
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import TrackedFile
 from acp_core.protocols.contract import Collaboration
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.history.clocks import forward
 from acp_core.model import Phase, PhaseState, Snapshot, Status, Turn, format
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 
 if TYPE_CHECKING:
     from acp_core.history.schema import Seen, Span

@@ -22,7 +22,7 @@ from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model import Snapshot
-from acp_core.model.story import PastTurn, Story
+from acp_core.model.past import PastTurn, Story
 from acp_core.person.journal import Act
 from acp_core.person.working_hours import Working
 

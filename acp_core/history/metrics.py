@@ -18,8 +18,7 @@ from statistics import median
 from acp_core.agents.state import RunnerState
 from acp_core.history import charged
 from acp_core.model import Snapshot, Status
-from acp_core.model.marks import marks
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story, marks
 from acp_core.person.journal import Act
 from acp_core.person.working_hours import Working
 

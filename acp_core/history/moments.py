@@ -21,7 +21,7 @@ from acp_core.history.schema import LoopChange, Seen
 from acp_core.history.versions import RECORDED, Known
 from acp_core.model import Event, Panel, Row
 from acp_core.model.format import exact
-from acp_core.model.marks import marks
+from acp_core.model.past import marks
 from acp_core.model.text import clean_line
 
 _MOST = 200  # uses in a report, the newest

@@ -19,7 +19,7 @@ from acp_core.history.schema import (
     Seen,
 )
 from acp_core.model import Snapshot
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import TrackedFile
 
 if TYPE_CHECKING:
     from acp_core.agents.state import Run, RunnerState

@@ -43,10 +43,7 @@ from acp_core.history.versions import (
     text_of,
 )
 from acp_core.model import DocumentText, Event, Link, Snapshot, Status, Verdict
-from acp_core.model.derivation import Derivation, Evidence
-from acp_core.model.marks import marks
-from acp_core.model.story import Count, Request
-from acp_core.model.tracked import PastLog
+from acp_core.model.past import Count, Derivation, Evidence, PastLog, Request, marks
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.history.schema import Bounds
 from acp_core.model import Snapshot, SourceState
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import TrackedFile
 
 if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState

@@ -40,7 +40,7 @@ class Version:
 
     Attributes:
         id: counts the versions of all files in the order in which they were kept.
-        file: the file's name (see `acp_core.model.tracked.TrackedFile`).
+        file: the file's name (see `acp_core.model.past.TrackedFile`).
         since: since when it was the content, as far as that can be told: the file's own time
             where that is possible, else when it was seen.
         seen: when the recorder saw it first.

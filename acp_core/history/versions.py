@@ -23,8 +23,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.history.schema import LARGEST, LARGEST_LOG, MISSING
 from acp_core.history.store import Store
 from acp_core.model import format
+from acp_core.model.past import TrackedFile
 from acp_core.model.text import clean, clean_line
-from acp_core.model.tracked import TrackedFile
 
 GIT_PATIENCE = 10.0  # seconds for one run of git
 MOST_COMMITS = 200  # commits of one file that are looked at
@@ -154,7 +154,7 @@ class Known:
     """A content that a file had since a moment.
 
     Attributes:
-        file: the file's name (see `acp_core.model.tracked.TrackedFile`).
+        file: the file's name (see `acp_core.model.past.TrackedFile`).
         since: seconds since 1970; for one that was committed, the time of the commit.
         source: `RECORDED`, `COMMITTED` or `PRESENT`.
         size: bytes, None where the file was not there.

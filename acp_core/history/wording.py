@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
 from acp_core.model import format
-from acp_core.model.story import Count
+from acp_core.model.past import Count
 
 NONE = "-"  # there is no such thing in this collaboration
 _LAST_ROUNDS = 5

@@ -33,8 +33,8 @@ from acp_core.agents import background, codec
 from acp_core.agents.ending import NAME
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.session_lock import Locks
-from acp_core.files import owners
-from acp_core.files.owners import Process
+from acp_core.files import claims
+from acp_core.files.claims import Process
 from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.model.errors import NotStarted
 from acp_core.person import paths
@@ -256,7 +256,7 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._path = folder() / _NAME
-        self._me = owners.process(os.getpid())
+        self._me = claims.this_process(os.getpid())
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._due = 0.0
         self._pace = pace()

@@ -28,9 +28,8 @@ from typing import IO, NamedTuple
 from acp_core.agents import background, codec
 from acp_core.agents.background import importable
 from acp_core.files import claims, modes, requests
-from acp_core.files.kernel import Wake
-from acp_core.files.run_folder import run_folder
-from acp_core.files.watch import Report, Watcher
+from acp_core.files.claims import run_folder
+from acp_core.files.watch import Report, Wake, Watcher
 from acp_core.loops.parking import READY, WAKE, Heartbeat, Parked, folder, numbers
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted

@@ -34,8 +34,8 @@ from acp_core.agents.spawn import Command, SpawnError
 from acp_core.agents.spending import Budget
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
-from acp_core.files.poll import Poller
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.watch import Poller
 from acp_core.loops import launch
 from acp_core.loops.attempts import LATE, Attempts, correction, lost_with_machine, summary
 from acp_core.loops.spec import Restart, Spec, caps_in

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from acp_core.model.card import CardDocument as CardDocument
     from acp_core.model.card import CardSection as CardSection
     from acp_core.model.card import CardVerdict as CardVerdict
-    from acp_core.model.cause import Cause as Cause
-    from acp_core.model.obstacle import Obstacle as Obstacle
-    from acp_core.model.question import Question as Question
+    from acp_core.model.snapshot import Cause as Cause
     from acp_core.model.snapshot import Cost as Cost
     from acp_core.model.snapshot import Document as Document
     from acp_core.model.snapshot import DocumentText as DocumentText
@@ -42,10 +40,12 @@ if TYPE_CHECKING:
     from acp_core.model.snapshot import Need as Need
     from acp_core.model.snapshot import NextAction as NextAction
     from acp_core.model.snapshot import Notice as Notice
+    from acp_core.model.snapshot import Obstacle as Obstacle
     from acp_core.model.snapshot import Panel as Panel
     from acp_core.model.snapshot import Participant as Participant
     from acp_core.model.snapshot import Phase as Phase
     from acp_core.model.snapshot import PhaseState as PhaseState
+    from acp_core.model.snapshot import Question as Question
     from acp_core.model.snapshot import Row as Row
     from acp_core.model.snapshot import Runner as Runner
     from acp_core.model.snapshot import Severity as Severity
@@ -64,12 +64,9 @@ _MODULES = {
     "action_field": "Field Kind",
     "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
     "card": "Card CardDocument CardSection CardVerdict",
-    "cause": "Cause",
-    "obstacle": "Obstacle",
-    "question": "Question",
     "snapshot": (
-        "Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
-        "Panel Participant Phase PhaseState Row Runner Severity Snapshot Source "
+        "Cause Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
+        "Obstacle Panel Participant Phase PhaseState Question Row Runner Severity Snapshot Source "
         "SourceState Status Target Tone Turn Verdict Visit"
     ),
 }

@@ -19,9 +19,113 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from acp_core.model.cause import Cause
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.question import Question
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a collaboration does not go on, and what a human can do about it.
+
+    Attributes:
+        code: which kind of cause, for good: a letter for its group (A: log or state files, B: the
+            one whose turn it is, C: a half-done turn, D: a gate, E: a human or something outside)
+            and a number.
+        headline: the cause in a plain sentence, without its full stop and without ages.
+        advice: what to do about it, in a few words.
+        evidence: what was observed, a line each.
+        certain: whether it was observed as such, or inferred from what was.
+        wanted: a human is wanted; False where it may well pass by itself.
+        remedy: name of the `Action` that mends it, where there is one.
+        given: inputs of that action that mend this very cause, by name.
+        others: names of further actions that may help.
+        participant: whom it is about.
+        since: since when it has been so, as far as known.
+        key: stays the same as long as it is the same cause; acknowledgements hold for it.
+        explains: keys of the Snapshot's needs that are this very thing.
+        root: it is the reason for what else is said of this participant (of anybody, where it
+            names none), and goes before it.
+        document, line, event: where to look.
+    """
+
+    code: str
+    headline: str
+    advice: str = ""
+    evidence: tuple[str, ...] = ()
+    certain: bool = True
+    wanted: bool = True
+    remedy: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
+    others: tuple[str, ...] = ()
+    participant: str | None = None
+    since: datetime | None = None
+    key: str = ""
+    explains: tuple[str, ...] = ()
+    root: bool = False
+    document: str | None = None
+    line: int | None = None
+    event: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Damage that was seen, or somebody else's claim: until it is cleared, writes are refused.
+
+    The refusal of a write, the cause that `acp why` prints and the line on top of the screen are
+    made from the same obstacle, so that they cannot disagree. What is no damage (a program that
+    ended without an event) is a `Cause` and no obstacle.
+
+    Attributes:
+        code: the code of its `Cause`.
+        sentence: what is wrong and where, in one line without its full stop.
+        cure: what to do: a command that is complete as it stands, or what has to be chosen.
+        allowed: names of the acts that are not refused: those that mend it, or that end it all.
+        remedy: the act that mends it; "" where none of acp's does.
+        given: inputs of that act, by name.
+        evidence: what was observed, a line each.
+        participant: whom it is about.
+        document, line: where to look.
+        key: stays the same as long as it is the same obstacle.
+        wanted: a human is wanted to clear it; False for somebody else's claim, which is as it
+            should be as long as they work.
+    """
+
+    code: str
+    sentence: str
+    cure: str
+    allowed: frozenset[str] = frozenset()
+    remedy: str = ""
+    given: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[str, ...] = ()
+    participant: str | None = None
+    document: str | None = None
+    line: int | None = None
+    key: str = ""
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An open question or an item that blocks: for the inbox.
+
+    Attributes:
+        key: stays the same as long as it is the same question; acknowledgements hold for it.
+        kind: ``question`` (somebody asks), ``unresolved`` or ``blocking``.
+        text: the question, one line.
+        participant: who asks, where known.
+        since: since when, where known.
+        document, line, event: where it stands.
+        action: name of the action that answers it, where there is one now.
+        given: inputs of that action, by name.
+    """
+
+    key: str
+    kind: str
+    text: str
+    participant: str | None = None
+    since: datetime | None = None
+    document: str | None = None
+    line: int | None = None
+    event: str | None = None
+    action: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
 
 
 class SourceState(str, Enum):

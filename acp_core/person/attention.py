@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from acp_core.files import atomic, modes
-from acp_core.files.newer import NEWER
+from acp_core.files.read_only import NEWER
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model.text import clean, clean_line
 from acp_core.person import paths

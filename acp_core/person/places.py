@@ -1,6 +1,8 @@
 """The account's folders as plain texts, for commands that agents run at every turn: pathlib costs them milliseconds.
 
-Everything else uses `acp_core.person.paths`. Standard library only.
+Everything else uses `acp_core.person.paths`. Which folders this account has agreed to share, and where,
+stands in a file for each in its configuration: agents write in a shared folder, and not here, so what
+the folder itself says of its store, or no longer says, is held against this. Standard library only.
 """
 
 from __future__ import annotations
@@ -34,3 +36,21 @@ def place_of(own: str, shared: str, below_home: str) -> str:
         return os.path.join(home, "Library", "Application Support", "acp")
     base = os.environ.get(shared, "")
     return os.path.join(base if os.path.isabs(base) else os.path.join(home, below_home), "acp")
+
+
+def pins_folder() -> str:
+    """The folder of all pins. It need not exist."""
+    return os.path.join(config_place(), "shared")
+
+
+def pin_of(folder: str | os.PathLike[str]) -> str:
+    """The file in which this account agreed to a folder's store. It need not exist."""
+    from hashlib import sha256  # late: accounts that share nothing never need it
+
+    name = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
+    return os.path.join(pins_folder(), f"{name}.json")
+
+
+def is_pinned(folder: str | os.PathLike[str]) -> bool:
+    """Whether this account has shared or joined a folder, whatever the folder says by now."""
+    return os.path.isdir(pins_folder()) and os.path.lexists(pin_of(folder))

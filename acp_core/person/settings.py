@@ -121,11 +121,11 @@ def _working(value: object) -> None:
 def _notify(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
-    from acp_core.person.notices import ways
+    from acp_core.person import notices
 
     try:
-        ways.parse(value)
-    except ways.WaysError as error:
+        notices.parse(value)
+    except notices.WaysError as error:
         raise _Wrong(f".{error.where}", error.needed) from None
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
-from acp_core.model.story import Story, summed
-from acp_core.model.tracked import PastLog, TrackedFile
+from acp_core.model.past import PastLog, Story, TrackedFile, summed
 from acp_core.model.turn import Brief, TurnState
 
 if TYPE_CHECKING:

@@ -61,9 +61,9 @@ class Protocol(NamedTuple):
     that no path leads to, and the folders in which a change may make it another list.
     ``listing`` makes the `acp_core.protocols.contract.Listing` of a link without ``#``, which leads to many
     collaborations; what follows the ``#`` names one of them.
-    ``past`` is the `acp_core.model.derivation.Derivation` that tells what files held at a time from which
+    ``past`` is the `acp_core.model.past.Derivation` that tells what files held at a time from which
     they are not known.
-    ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
+    ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.parser.Manual` with
     examples and exit codes of its commands. ``tools`` are the descriptions of what participants' programs
     can use as tools, besides what every protocol offers (see `acp_core.protocols.kit.tools`). ``acts`` are

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes, run_folder
+from acp_core.files import atomic, claims, modes
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.person.pins import pin_of, pins_folder
+from acp_core.person.places import pin_of, pins_folder
 from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address, BadAddress, parse
 from acp_core.stores.engine import Lease, Tip, decode_lease, encode_lease, lease_file
@@ -226,7 +226,7 @@ def write_share(folder: str, address: Address) -> None:
         Refused: acp cannot coordinate there.
         OSError: it cannot be written.
     """
-    run_folder.prepare(folder)
+    claims.prepare(folder)
     value = {
         "schema": _SHARE_SCHEMA,
         "url": address.text,
@@ -320,8 +320,8 @@ def held(folder: str, *, timeout: float = _LOCK_PATIENCE) -> Iterator[None]:
 def _prepare(folder: str) -> None:
     """Make ``.acp`` and what is to be in it."""
     try:
-        run_folder.prepare(folder)
-    except run_folder.ClaimError as error:
+        claims.prepare(folder)
+    except claims.ClaimError as error:
         raise Refused(str(error)) from None
 
 

@@ -218,10 +218,10 @@ def _words(said: str) -> str:
 def _dubious(url: str) -> str:
     owner = ""
     if url.startswith("file://"):
-        from acp_core.files import owners
+        from acp_core.files import claims
 
         try:
-            owner = owners.account(os.stat(url.removeprefix("file://")).st_uid)
+            owner = claims.account(os.stat(url.removeprefix("file://")).st_uid)
         except OSError:
             owner = ""
     return (

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from acp_core.files import atomic, modes, owners
+from acp_core.files import atomic, claims, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
@@ -32,7 +32,7 @@ class LeaseElsewhere(Refused):
 
 def this_host() -> str:
     """This host's name: ``[share] host`` of the settings, else that of the machine."""
-    text = str(_set().get("host", "")) or owners.host().partition(".")[0]
+    text = str(_set().get("host", "")) or claims.host().partition(".")[0]
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64].strip("-")
     return plain or "host"
 
@@ -51,7 +51,7 @@ def _set() -> Mapping[str, Any]:
 
 def account() -> str:
     """The account that acts here."""
-    return owners.account(owners.uid())
+    return claims.account(claims.uid())
 
 
 def lease_for(
@@ -81,7 +81,7 @@ def lease_for(
         )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     epoch = held.epoch + 1 if held else 1
-    return Lease(participant, host, owners.boot(), me, epoch, now, by)
+    return Lease(participant, host, claims.boot(), me, epoch, now, by)
 
 
 SIGN_OF_LIFE = 600.0  # seconds between two of a host on which loops run, over git
@@ -125,7 +125,7 @@ class Silence:
                 since = now
             period = SIGN_OF_LIFE if each.age is None else BEAT
             hosts[each.state.host] = [said, since, period]
-        value = {"boot": owners.boot(), "looked": now, "hosts": hosts}
+        value = {"boot": claims.boot(), "looked": now, "hosts": hosts}
         with contextlib.suppress(OSError):
             modes.private_folder(self._path.parent)
             atomic.replace(self._path, json.dumps(value).encode(), sync=False, private=True)
@@ -154,7 +154,7 @@ class Silence:
         """What was noted since this machine was started: its clock counts from then."""
         try:
             value = json.loads(read_bounded(self._path, _LIMIT))
-            return value if value["boot"] == owners.boot() else {}
+            return value if value["boot"] == claims.boot() else {}
         except (Unreadable, ValueError, TypeError, KeyError, RecursionError):
             return {}
 

@@ -15,8 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from acp_core.files.mirrored import FILE, PLACE
-from acp_core.files.newer import NEWER
+from acp_core.files.read_only import FILE, NEWER, PLACE
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
 from acp_core.stores import tree as stores_tree

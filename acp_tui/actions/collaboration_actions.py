@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
-from acp_core.model.sentence import need_case
+from acp_core.model.format import need_case
 from acp_core.model.text import clean_line
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called

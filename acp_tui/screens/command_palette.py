@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from textual.command import Hit, Hits, Provider
 
 from acp_core.model import Action, Snapshot
-from acp_core.model.sentence import names_in, sentence_case
+from acp_core.model.format import names_in, sentence_case
 from acp_tui import text
 from acp_tui.keys import called
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from acp_core.fleet import Batch
-    from acp_core.fleet.overview import FleetEntry, Seen
-    from acp_core.fleet.views import Section
+    from acp_core.fleet.overview import FleetEntry, Section, Seen
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
     from acp_tui.screens.command_palette import Offer
@@ -322,7 +321,7 @@ class FleetScreen(CollaborationActions):
 
     def _list(self) -> None:
         from acp_core.fleet import overview
-        from acp_core.fleet.views import sections
+        from acp_core.fleet.overview import sections
 
         words = self.words
         entries = [

@@ -20,8 +20,7 @@ from acp_core.diagnosis.personal_table import ACK
 from acp_core.fleet.overview import FleetEntry, Seen
 from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
-from acp_core.model.format import age, count
-from acp_core.model.sentence import need_case
+from acp_core.model.format import age, count, need_case
 from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import LABEL, NO_ACTION

@@ -1,7 +1,7 @@
 """How an act ended: told in passing, or shown with what is to be done next, which one key does.
 
 Refusals and outcomes are data, which commands print after "error: " too. Where one stands by itself it
-begins with a capital (`capitalize_sentence`); `acp_core.model.sentence` has the rule.
+begins with a capital (`capitalize_sentence`); `acp_core.model.format` has the rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from acp_core.model.action_spec import Intent
-from acp_core.model.sentence import names_in, sentence_case
+from acp_core.model.format import names_in, sentence_case
 from acp_tui import keys, text
 from acp_tui.actions.preview import outcome_line
 from acp_tui.widgets.key_line import KeyLine

@@ -15,7 +15,7 @@ from textual.reactive import var
 from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Panel, Snapshot, Status
-from acp_core.model.sentence import names_in
+from acp_core.model.format import names_in
 from acp_tui.widgets import next_actions, people, phase_rail
 from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane import PaneData

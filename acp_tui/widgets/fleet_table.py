@@ -26,11 +26,10 @@ from textual.widget import Widget
 from acp_core.cli import signs
 from acp_core.cli.layout import fit_name
 from acp_core.fleet import overview
-from acp_core.fleet.overview import FleetEntry, Group
-from acp_core.fleet.views import Section
+from acp_core.fleet.overview import FleetEntry, Group, Section
 from acp_core.history.forecast import NOTHING, Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
-from acp_core.model.sentence import names_in, need_case, sentence_case
+from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.person.views import View
 from acp_tui import keys, text
 
@@ -712,7 +711,7 @@ class FleetTable(ScrollView, can_focus=True):
         what, index = self._lines[line]
         if what != ROW:
             return ""
-        return format.age(overview.since(self.entries[index]), self._clock())
+        return format.age(overview.standing_since(self.entries[index]), self._clock())
 
     def _usual(self, entry: FleetEntry) -> tuple[str, str]:
         """How long a wait such as the one of an entry usually lasts, and its style.

@@ -18,8 +18,16 @@ from textual.widget import Widget
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.history.forecast import Usual
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
-from acp_core.model.format import age, count, grouped, moment
-from acp_core.model.sentence import is_said, names_in, need_case, sentence_case
+from acp_core.model.format import (
+    age,
+    count,
+    grouped,
+    is_said,
+    moment,
+    names_in,
+    need_case,
+    sentence_case,
+)
 from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.lines import wrap

@@ -13,8 +13,7 @@ from textual.reactive import var
 
 from acp_core.cli.signs import NEED
 from acp_core.model import Cause, Gate, Need, NextAction, Notice, Snapshot, Status, Target, Turn
-from acp_core.model.format import age, exact, grouped
-from acp_core.model.sentence import names_in, need_case, sentence_case
+from acp_core.model.format import age, exact, grouped, names_in, need_case, sentence_case
 from acp_tui.text import width
 from acp_tui.widgets.headline import DOUBT, need_key, notice_key
 from acp_tui.widgets.pane import PaneData

@@ -11,8 +11,7 @@ from textual.content import Content
 from acp_core.cli.signs import NEED
 from acp_core.loops import wording
 from acp_core.model import Cause, NextAction, Participant, Snapshot, Target, Turn
-from acp_core.model.format import age, count, exact, zoned
-from acp_core.model.sentence import names_in, sentence_case
+from acp_core.model.format import age, count, exact, names_in, sentence_case, zoned
 from acp_core.protocols.kit.diagnosis import safe_id as shown_id
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.lines import Row

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from acp_core import model
-from acp_core.cli import inputs
+from acp_core.cli import act
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.parser import Parser
 from tests.cli.support import Acp
@@ -200,8 +200,8 @@ def order(**defaults: object) -> model.Action:
 def typed(*arguments: str, action: model.Action | None = None) -> Order:
     """The inputs that these arguments make."""
     action = action or order()
-    values = Parser(inputs.spec_of(action), "acp act here order").parse_args(list(arguments))
-    return Order.model_validate(inputs.given(action, values))
+    values = Parser(act.spec_of(action), "acp act here order").parse_args(list(arguments))
+    return Order.model_validate(act.given(action, values))
 
 
 def test_every_kind_of_input_can_be_typed() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core import model
-from acp_core.cli import changes
+from acp_core.cli import watch
 from acp_core.model import Snapshot
 from tests.support import toy
 
@@ -34,12 +34,12 @@ def look(folder: Path) -> Look:
 
 
 def told(old: Snapshot, new: Snapshot) -> list[tuple[str, str]]:
-    return [(change.type, change.text) for change in changes.between(old, new)]
+    return [(change.type, change.text) for change in watch.between(old, new)]
 
 
 def test_watching_begins_with_how_it_stands(folder: Path, look: Look) -> None:
     toy.say(folder, "ben", "asked", "Which one?")
-    first = [(change.type, change.text) for change in changes.first(look())]
+    first = [(change.type, change.text) for change in watch.first(look())]
     assert first == [
         ("state", "Talking, waiting for an answer to “Which one?”."),
         ("need", "needs you: ben asks: Which one?"),
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_read_is_told_and_what_is_known_stays(
 def test_every_change_bears_its_fields(folder: Path, look: Look) -> None:
     before = look()
     toy.say(folder, "ben", "asked", "Which one?", at="2026-01-02T11:59:00Z")
-    event, waiting, need = changes.between(before, look())
+    event, waiting, need = watch.between(before, look())
     assert event.at == datetime(2026, 1, 2, 11, 59, tzinfo=UTC)
     assert event.fields["event"]["at"] == "2026-01-02T11:59:00Z"
     assert event.fields["event"]["summary"] == "Which one?"

@@ -10,7 +10,7 @@ import pytest
 
 from acp_core import __version__
 from acp_core.cli import checks
-from acp_core.cli.check import Check, State
+from acp_core.cli.checks import Check, State
 from acp_core.cli.doctor import render
 from acp_core.cli.output import Terminal
 from tests.cli.support import Acp
@@ -115,7 +115,7 @@ def test_it_says_which_colours_there_are(
         monkeypatch.delenv(name, raising=False)
     for name, given in environment.items():
         monkeypatch.setenv(name, given)
-    check = named(list(checks.terminal()), "colours")
+    check = named(list(checks.terminal_checks()), "colours")
     assert (check.value, check.state) == (value, state)
 
 

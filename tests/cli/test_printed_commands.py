@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli.card import command
-from acp_core.cli.inputs import spec_of
+from acp_core.cli.act import spec_of
+from acp_core.cli.matters import verdict_command
 from acp_core.cli.output import act_command, fitting
 from acp_core.diagnosis import actions, cards
 from acp_core.fleet import Fleet
@@ -52,7 +52,7 @@ def printed(fleet: Fleet, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     now = utc_now()
     for card in fleet.call_sync(snapshot.key, lambda opened: cards.cards(opened, snapshot, now)):
         for number, verdict in enumerate(card.verdicts):
-            yield verdict.action, command(card, number, snapshot)
+            yield verdict.action, verdict_command(card, number, snapshot)
 
 
 def wrong(fleet: Fleet, snapshot: Snapshot, name: str, line: str) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from acp_core import model
 from acp_core.cli import layout
 from acp_core.cli.output import Terminal
-from acp_core.cli.page import View, page
+from acp_core.cli.show import View, page
 from acp_core.model import PhaseState, Snapshot, Visit
 from tests.cli.support import Acp
 from tests.support import toy

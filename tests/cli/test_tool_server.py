@@ -275,7 +275,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def test_only_the_server_loads_the_library() -> None:
-    code = "import sys, acp_core.cli.specs.agents, acp_core.cli.tool_server, acp_tui.app\nprint('mcp' in sys.modules)"
+    code = "import sys, acp_core.cli.specs, acp_core.cli.tool_server, acp_tui.app\nprint('mcp' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )

@@ -21,7 +21,7 @@ from acp_core.diagnosis.processes import UnmanagedProcesses, busy
 from acp_core.fleet import Fleet
 from acp_core.model import Runner, Snapshot
 from acp_core.model.turn import Mode
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Patience
 from tests.agents.support import ROOT, wait_for
 from tests.loops import support

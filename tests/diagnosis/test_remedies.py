@@ -18,7 +18,7 @@ from acp_core.diagnosis import actions as acts
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.person import journal as human_journal
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from tests.agents.support import ROOT, is_gone, wait_for
 from tests.cli.support import Acp
 from tests.loops import support

@@ -189,7 +189,7 @@ def test_in_the_browser_it_is_text_and_can_be_answered(folder: Path, tmp_path: P
 def test_over_a_bridge_it_is_text_and_can_be_answered_where_that_is_allowed(
     tmp_path: Path, kind: str
 ) -> None:
-    from acp_core.fleet.watched import watch
+    from acp_core.fleet.live import watch
     from acp_core.protocols.wire.bridge.serving import BridgeSetup
     from tests.protocols.wire.support import served, until
     from tests.protocols.wire.test_bridge import asked as ask

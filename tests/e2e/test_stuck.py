@@ -80,7 +80,7 @@ def test_it_gets_stuck_is_mended_and_completes(acp: Acp, tmp_path: Path, name: s
     code, headline, remedy = FOUND[name]
     lines = ended.stdout.splitlines()
     cause = next(line for line in lines if line.startswith("1. "))
-    assert headline[1:] in cause  # with or without a capital, see `acp_core.model.sentence`
+    assert headline[1:] in cause  # with or without a capital, see `acp_core.model.format`
     assert f"({code}, " in cause
     assert any("  acp act " in line and f"/run {remedy}" in line for line in lines)
     done = [line for line in lines if line.startswith(("done: ", "requested: "))]

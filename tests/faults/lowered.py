@@ -37,7 +37,7 @@ def big_fleets(reader: str) -> None:
         reader: the module of the reading processes; "" where none is to be started.
     """
     from acp_core.files import locked, tree_state
-    from acp_core.fleet import late_cache, once, readers, snapshot_cache
+    from acp_core.fleet import kept_rows, readers, readings, snapshot_cache
     from acp_core.protocols.folder.read.facts import Facts
     from acp_core.protocols.processes import Process
 
@@ -45,8 +45,8 @@ def big_fleets(reader: str) -> None:
     Facts.__init__.__kwdefaults__["grace"] = 0.0  # here and below: nobody is writing
     _lower([
         (readers, "READER", Process(reader, (), "")), (readers, "processors", lambda: 2 if reader else 1),
-        (readers, "BATCH", 2), (readers, "START", 3.0), (readers, "PATIENCE", 1.0), (once, "MANY", 8),
-        (once, "SAMPLE", 4), (late_cache, "MANY", 4), (snapshot_cache, "NEWS", 1),
+        (readers, "BATCH", 2), (readers, "START", 3.0), (readers, "PATIENCE", 1.0), (readings, "MANY", 8),
+        (readings, "SAMPLE", 4), (kept_rows, "MANY", 4), (snapshot_cache, "NEWS", 1),
         (tree_state, "SETTLED", SETTLED), (locked, "QUIET", 0.0),
     ])  # fmt: skip
 

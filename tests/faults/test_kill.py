@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.rules import checks
 from tests.faults.shim import CHANGING, KILLED, Faults, Run
 from tests.protocols.folder.support import make_v1, make_v2
 
@@ -77,7 +78,7 @@ def verdict(folder: Path) -> list[str]:
     """What the validator says, without patience: nobody is writing any more."""
     facts = Facts(folder, grace=0.0)
     facts.refresh(time.time())
-    return rules.judge(facts).lines()
+    return checks.judge(facts).lines()
 
 
 def is_fine_or_lags(folder: Path) -> bool:

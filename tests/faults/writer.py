@@ -34,7 +34,7 @@ def main(kind: str, folder: str, name: str, start: str, count: str) -> None:
 def write(kind: str, folder: str, name: str, said: str) -> int:
     """One write through acp's own command; its exit code."""
     if kind == "folder":
-        from acp_core.protocols.folder.actions import agents
+        from acp_core.protocols.folder.acts import agents
 
         words = ["--folder", folder, "--participant", name, "--event", "blocked"]
         return agents.append([*words, "--summary", said, "--reply-to", "1"])

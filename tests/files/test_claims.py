@@ -21,9 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.files import claims, mounts, owners
-from acp_core.files.claims import CONDUCT, ClaimError, Held, Lost, Owner
-from acp_core.files.owners import Process
+from acp_core.files import claims, locked
+from acp_core.files.claims import CONDUCT, ClaimError, Held, Lost, Owner, Process
 from tests.files.descriptors import open_below
 
 ALICE = claims.of_participant("alice")
@@ -82,7 +81,7 @@ def test_a_claim_is_taken_once_and_says_whose_it_is(
     child = hold(tmp_path, holders, about="cycle-1")
     with pytest.raises(Held) as refused:
         claims.take(tmp_path, CONDUCT)
-    account, host = owners.account(os.getuid()), owners.host()
+    account, host = claims.account(os.getuid()), claims.host()
     said = str(refused.value)
     assert said.startswith(f"{account} controls this run (pid {child.pid} on {host} since ")
     seen = claims.seen(tmp_path, CONDUCT)
@@ -226,7 +225,7 @@ def test_what_is_no_file_is_no_lock_and_does_not_stay_open(tmp_path: Path) -> No
 def test_a_file_system_without_locks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     with pytest.raises(ClaimError, match=r"without locks that all can see \(cifs\)"):
         claims.take(tmp_path, CONDUCT)
     assert not (tmp_path / ".acp").exists()
@@ -269,7 +268,7 @@ def test_over_a_network_an_unended_holder_of_another_host_is_not_taken_for_dead(
     with claims.take(tmp_path, CONDUCT) as claim:
         there = replace(claim.owner, process=Process("elsewhere", "boot", 7, 7))
     claims.write_record(claim.path, there)
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "nfs4"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "nfs4"),))
     with pytest.raises(Held, match="as far as acp can tell over nfs4"):
         claims.take(tmp_path, CONDUCT)
     claims.write_record(claim.path, replace(there, ended="2026-01-01T00:00:00+00:00"))
@@ -348,8 +347,8 @@ def test_a_process_id_that_was_used_again_holds_nobody_up(tmp_path: Path) -> Non
 
 def test_what_is_hidden_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with `hidepid`: the process is there, and nothing can be read of it."""
-    mine = owners.process(os.getpid())
-    monkeypatch.setattr(owners, "_stat", lambda pid: (b"", -1))
+    mine = claims.this_process(os.getpid())
+    monkeypatch.setattr(claims, "_stat", lambda pid: (b"", -1))
     assert mine.alive() is None and mine.may_live()
     assert replace(mine, host="elsewhere").alive() is None
     assert not replace(mine, host="elsewhere").may_live()
@@ -391,7 +390,7 @@ def test_whose_record_it_is_says_the_file_and_not_its_text(tmp_path: Path) -> No
     record.write_text(json.dumps(forged))
     found = claims.seen(tmp_path, CONDUCT).owner
     assert found is not None
-    assert (found.account, found.uid) == (owners.account(os.getuid()), os.getuid())
+    assert (found.account, found.uid) == (claims.account(os.getuid()), os.getuid())
 
 
 def test_a_hostile_record_is_shown_in_one_safe_line(tmp_path: Path) -> None:

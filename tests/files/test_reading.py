@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files.mounts import Mount, parse
+from acp_core.files.locked import Mount, parse
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.unseen import unseen_lines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import claims, owners, requests
+from acp_core.files import claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.files.requests import Answer
 
@@ -19,7 +19,7 @@ def test_a_request_is_taken_up_once_and_answered(tmp_path: Path) -> None:
         path = requests.ask(tmp_path, CONDUCT, "decide", {"choice": "2"})
         (request,) = requests.pending(tmp_path, CONDUCT)
         assert (request.act, request.values) == ("decide", {"choice": "2"})
-        assert (request.uid, request.account) == (os.getuid(), owners.account(os.getuid()))
+        assert (request.uid, request.account) == (os.getuid(), claims.account(os.getuid()))
         assert requests.pending(tmp_path, "loops/alice") == []
         assert requests.take(request) and not requests.take(request)
         assert requests.pending(tmp_path, CONDUCT) == [] and not requests.withdraw(path)
@@ -56,7 +56,7 @@ def test_who_asks_is_the_owner_of_the_file_and_a_link_is_nobodys(
     with monkeypatch.context() as patched:
         patched.setattr(os, "lstat", lambda _: os.stat_result(found))
         (asked,) = requests.pending(tmp_path, CONDUCT)
-    assert (asked.uid, asked.account) == (12_345, owners.account(12_345))
+    assert (asked.uid, asked.account) == (12_345, claims.account(12_345))
     os.link(path, tmp_path / "another name")
     assert requests.pending(tmp_path, CONDUCT) == []
     (tmp_path / "another name").unlink()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import transaction, writes
+from acp_core.files import transaction
 from acp_core.files.transaction import (
     APPEND,
     CREATE,
@@ -244,5 +244,5 @@ def test_both_folders_of_a_move_and_the_end_of_the_journal_are_brought_to_the_di
 
 def test_the_longest_path_that_is_written_has_a_thousand_characters(tmp_path: Path) -> None:
     longest = "a/" * 499 + "bb"
-    assert writes.below(tmp_path, longest) == tmp_path / longest
-    assert writes.below(tmp_path, longest + "b") is None
+    assert transaction.below(tmp_path, longest) == tmp_path / longest
+    assert transaction.below(tmp_path, longest + "b") is None

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import kernel, mounts, watch
+from acp_core.files import locked, watch
 from acp_core.files.changes import Heard
-from acp_core.files.poll import Poller
-from acp_core.files.watch import Report, Watcher
+from acp_core.files.watch import Poller, Report, Watcher
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # s until a test gives up; nothing passes or fails by being quicker
@@ -58,7 +57,7 @@ class Ear:
 @pytest.fixture(params=["inotify", "watchfiles", "polling"])
 def ear(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ear]:
     if request.param == "watchfiles":  # what other systems than Linux are watched with
-        monkeypatch.setattr(kernel, "LINUX", False)
+        monkeypatch.setattr(watch, "LINUX", False)
     ear = Ear(poll=request.param == "polling")
     yield ear
     ear.watcher.close()
@@ -214,7 +213,7 @@ def test_a_file_name_that_is_no_text_does_not_deafen(kernel_ear: Ear, tmp_path: 
 def test_a_file_name_that_is_no_text_makes_watchfiles_begin_anew(
     kernel_ear: Ear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel, "LINUX", False)
+    monkeypatch.setattr(watch, "LINUX", False)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     (one / os.fsdecode(b"\xff")).write_text("")
@@ -224,7 +223,7 @@ def test_a_file_name_that_is_no_text_makes_watchfiles_begin_anew(
     kernel_ear.until(lambda _: one in kernel_ear.changed)
 
 
-@pytest.mark.skipif(not kernel.LINUX, reason="only Linux has it")
+@pytest.mark.skipif(not watch.LINUX, reason="only Linux has it")
 def test_what_the_kernel_dropped_counts_as_everything(tmp_path: Path) -> None:
     """Nobody reads while more happens than the kernel keeps."""
     from acp_core.files.inotify import Inotify
@@ -268,7 +267,7 @@ def test_where_changes_were_dropped_all_is_looked_at_again(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(kernel, "ask", Forgetful)
+    monkeypatch.setattr(watch, "ask", Forgetful)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     kernel_ear.until(lambda reports: any(r.rearmed and r.changed == {one} for r in reports))
@@ -290,7 +289,7 @@ def test_where_the_system_refuses_to_watch_it_polls_and_says_so(
     def refuse(*_: object) -> None:
         raise OSError('OS file watch limit reached. about ["x"]')
 
-    monkeypatch.setattr(kernel, "ask", refuse)
+    monkeypatch.setattr(watch, "ask", refuse)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     assert kernel_ear.watcher.note == "polling 1 folder: the system's limit is reached, every 0.3 s"
@@ -335,8 +334,8 @@ def test_a_shared_file_system_is_polled_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = folder(tmp_path, "one")
-    mount = mounts.Mount(str(tmp_path), "nfs4")
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "ext4"), mount))
+    mount = locked.Mount(str(tmp_path), "nfs4")
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "ext4"), mount))
     ear = Ear(poll=None)
     try:
         ear.arm(one)
@@ -405,14 +404,14 @@ nonsense
 def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
     path: str, kind: str, shared: bool
 ) -> None:
-    found = mounts.kind(path, mounts.parse(MOUNTINFO))
-    assert (found, mounts.is_shared(found)) == (kind, shared)
+    found = locked.kind(path, locked.parse(MOUNTINFO))
+    assert (found, locked.is_shared(found)) == (kind, shared)
 
 
 def test_programs_that_show_a_local_file_system_are_not_shared() -> None:
-    assert not mounts.is_shared("fuse.fuse-overlayfs")
-    assert mounts.is_shared("fuse.rclone")
-    assert not mounts.is_shared("")
+    assert not locked.is_shared("fuse.fuse-overlayfs")
+    assert locked.is_shared("fuse.rclone")
+    assert not locked.is_shared("")
 
 
 def test_the_poller_notices_every_kind_of_change(tmp_path: Path) -> None:

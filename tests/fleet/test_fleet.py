@@ -18,8 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import owners, watch
-from acp_core.fleet import Batch, Fleet, NoCollaboration, live, pace, readings, recheck, workers
+from acp_core.files import claims, watch
+from acp_core.fleet import Batch, Fleet, NoCollaboration, live, member, readings, workers
+from acp_core.fleet import watching as fleet_watching
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests.support import toy
 
@@ -213,7 +214,7 @@ async def test_a_stream_of_changes_is_read_a_few_times_a_second(tmp_path: Path) 
             asyncio.to_thread(stream), reader.until(lambda: reader.events(one) == 60)
         )
         read = sum(str(one) in {each.key for each in batch.snapshots} for batch in reader.batches)
-        assert read <= pace.AT_ONCE + (time.monotonic() - begun) / pace.STEADY + 1
+        assert read <= member.AT_ONCE + (time.monotonic() - begun) / member.STEADY + 1
 
 
 async def test_changes_in_another_folder_that_matters_are_seen(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ async def test_who_runs_it_is_seen_from_when_they_begin_to_when_they_end(tmp_pat
     home = toy.make(tmp_path / "talk")
     program = "import sys\nfrom acp_core.files import claims\n"
     program += "with claims.take(sys.argv[1], 'loops/ann', 'agent', 'ann'): sys.stdin.read()"
-    account = owners.account(os.getuid())
+    account = claims.account(os.getuid())
 
     def runners() -> list[tuple[str, str]]:
         shown = reader.shown[str(home)].runners
@@ -294,7 +295,7 @@ async def test_a_missed_change_is_noticed_by_the_slow_look(
 async def test_what_is_known_is_looked_at_sooner_where_it_is_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recheck, "LEAST", 0.2)
+    monkeypatch.setattr(fleet_watching, "LEAST_BETWEEN_LOOKS", 0.2)
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
         reader.fleet._watch_list._watcher.close()

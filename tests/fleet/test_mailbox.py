@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from acp_core.fleet.mailbox import Mailbox
+from acp_core.fleet.workers import Mailbox
 
 PATIENCE = 60  # s until a test gives up
 

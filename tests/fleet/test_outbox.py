@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.fleet.outbox import FIRST, FIRST_WAIT, LONGEST_WAIT, PACE, Batch, Outbox
+from acp_core.fleet.workers import FIRST, FIRST_WAIT, LONGEST_WAIT, PACE, Batch, Outbox
 from acp_core.model import Snapshot
 from tests.support import toy
 

@@ -17,7 +17,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
-from acp_core.model.cause import Cause
+from acp_core.model.snapshot import Cause
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
@@ -173,7 +173,7 @@ def test_since_is_the_oldest_need_or_else_turn_or_else_phase() -> None:
         (phase | {"turns": turns, "needs": (need("x"),)}, 7),
     ):
         [entry] = overview.arrange([snapshot("one", **given)], see)
-        assert overview.since(entry) == ago(minutes)
+        assert overview.standing_since(entry) == ago(minutes)
 
 
 def test_findings_are_said_shortly_the_worst_first() -> None:

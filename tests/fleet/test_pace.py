@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from acp_core.fleet.pace import AT_ONCE, FASTEST, STEADY, Pace
+from acp_core.fleet.member import AT_ONCE, FASTEST, STEADY, Pace
 
 
 def readings(changes: list[float]) -> list[float]:

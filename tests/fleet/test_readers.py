@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from acp_core.cli import status
-from acp_core.fleet import Fleet, first_readings, late_cache, once, overview, readers
+from acp_core.fleet import Fleet, kept_rows, overview, readers, readings
 from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.overview import Seen
 from acp_core.history.forecast import Forecast
@@ -42,18 +42,18 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     monkeypatch.setattr(readers, "READER", Process(odd_reader.HERE, (), ""))
     monkeypatch.setattr(readers, "processors", lambda: 2)
     monkeypatch.setattr(readers, "BATCH", 3)
-    monkeypatch.setattr(once, "MANY", 10)
-    monkeypatch.setattr(once, "SAMPLE", 4)
+    monkeypatch.setattr(readings, "MANY", 10)
+    monkeypatch.setattr(readings, "SAMPLE", 4)
     return lambda: sorted(int(each.name) for each in place.iterdir())
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process needs so long for each that there is much left when others can begin."""
-    monkeypatch.setattr(late_cache, "MANY", 4)
-    monkeypatch.setattr(first_readings, "MANY", 4)
-    monkeypatch.setattr(first_readings, "ENOUGH", 1)
-    monkeypatch.setattr(first_readings, "PAUSE", 0.01)
+    monkeypatch.setattr(kept_rows, "MANY", 4)
+    monkeypatch.setattr(readings, "MANY", 4)
+    monkeypatch.setattr(readings, "ENOUGH", 1)
+    monkeypatch.setattr(readings, "PAUSE", 0.01)
     rows.readings(monkeypatch, lambda reading: time.sleep(0.05))
 
 
@@ -209,11 +209,11 @@ def test_who_is_killed_takes_its_reading_processes_along(
     code = (
         "import sys, time\n"
         "from acp_core.files import tree_state\n"
-        "from acp_core.fleet import Fleet, once, readers\n"
+        "from acp_core.fleet import Fleet, readers, readings\n"
         "from acp_core.protocols.processes import Process\n"
         f"readers.READER = Process({odd_reader.HERE!r}, (), '')\n"
         "readers.processors = lambda: 2\n"
-        "readers.BATCH, once.MANY, once.SAMPLE = 3, 10, 4\n"
+        "readers.BATCH, readings.MANY, readings.SAMPLE = 3, 10, 4\n"
         "tree_state.now = lambda: time.time() + 3600\n"
         "Fleet([sys.argv[1]], rows=True).read()\n"
     )
@@ -245,7 +245,7 @@ def test_a_reading_process_has_nothing_of_the_one_it_reads_for(
 def test_few_are_read_by_one_process(
     work: Path, started: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(once, "MANY", SIZE + 1)
+    monkeypatch.setattr(readings, "MANY", SIZE + 1)
     look(work)
     assert started() == []
 
@@ -304,7 +304,7 @@ def test_processes_that_bring_no_rows_end(
 ) -> None:
     """Nothing is read twice for long where what comes is not like what was read first."""
     monkeypatch.setattr(readers, "SAMPLE", 6)
-    monkeypatch.setattr(once, "SHARE", 1_000)
+    monkeypatch.setattr(readings, "SHARE", 1_000)
     asked: list[str] = []
     line = readers.Readers._line
 
@@ -339,7 +339,7 @@ def test_nothing_is_read_again_to_learn_from_it(
 async def test_a_fleet_that_is_followed_is_read_by_others_too(
     work: Path, slow: None, started: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_readings, "IDLE", 0.1)
+    monkeypatch.setattr(readings, "IDLE", 0.1)
     monkeypatch.setenv("ACP_TESTS_READER", "told")
     async with watching(work, rows=True) as reader:
         assert len(reader.shown) == SIZE
@@ -392,4 +392,4 @@ async def test_a_fleet_that_is_followed_reads_itself_what_others_do_not(
 
 
 def test_the_limit_of_rows_lies_below_that_of_processes() -> None:
-    assert late_cache.MANY < once.MANY
+    assert kept_rows.MANY < readings.MANY

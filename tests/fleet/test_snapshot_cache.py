@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import acp_core
 from acp_core.cli import status
 from acp_core.files import tree_state
-from acp_core.fleet import Fleet, late_recording, overview, snapshot_cache
+from acp_core.fleet import Fleet, kept_rows, overview, snapshot_cache
 from acp_core.fleet.cached_snapshot import CachedSnapshot, is_at_rest
 from acp_core.fleet.overview import Seen
 from acp_core.history import library
@@ -27,8 +27,8 @@ from acp_core.history.forecast import Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store
 from acp_core.model import Status
-from acp_core.person import paths, pins
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.person import paths, places
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.support.examples import MANY, PATIENT
 from tests.support.rows import SIZE
@@ -337,7 +337,7 @@ def test_reading_touches_nothing_outside_the_folder(
         traced(name)
     opened = FolderCollaboration(str(folder))
     snapshot = opened.refresh(NOW)
-    agreed = pins.pins_folder()  # a folder that is shared follows from more, and says so
+    agreed = places.pins_folder()  # a folder that is shared follows from more, and says so
     monkeypatch.undo()
     assert snapshot.status is Status.COMPLETED
     assert opened.follows_from_folder()
@@ -384,7 +384,7 @@ async def test_what_was_only_recalled_is_recorded_at_leisure(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(work)  # which records nothing
-    monkeypatch.setattr(late_recording, "PAUSE", 0.0)
+    monkeypatch.setattr(kept_rows, "PAUSE", 0.0)
     recorder = Recorder("dashboard")
     async with watching(work, recorder=recorder, rows=True) as reader:
         rows = [key for key, one in reader.shown.items() if isinstance(one, CachedSnapshot)]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.fleet import overview
-from acp_core.fleet.overview import FleetEntry, Seen
-from acp_core.fleet.views import sections
+from acp_core.fleet.overview import FleetEntry, Seen, sections
 from acp_core.model import Participant, Snapshot, Status, Turn
 from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, WrongView, parse
 from tests.fleet.test_overview import ago, need, snapshot

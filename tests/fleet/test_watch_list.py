@@ -7,10 +7,9 @@ from pathlib import Path
 
 from acp_core.diagnosis.observer import Observer
 from acp_core.files.watch import Report, Watcher
-from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
-from acp_core.fleet.watch_list import EACH, PACE, WatchList
-from acp_core.fleet.workers import Workers
+from acp_core.fleet.watching import BETWEEN_REPLACEMENTS, FOR_EACH_FOLDER, WatchList
+from acp_core.fleet.workers import Mail, Workers
 
 HOME, INSIDE, ELSEWHERE = Path("/fleet/one"), Path("/fleet/one/.state"), Path("/fleet/two")
 
@@ -79,4 +78,4 @@ def test_the_more_folders_there_are_the_less_often_all_are_watched_anew() -> Non
         watched = WatchList(Paces(), lambda many=many: [HOME / str(n) for n in range(many)])  # type: ignore[misc]
         watched.begin(watcher)
         watched.settle()
-    assert pauses == [PACE, 10_000 * EACH]
+    assert pauses == [BETWEEN_REPLACEMENTS, 10_000 * FOR_EACH_FOLDER]

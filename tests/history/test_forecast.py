@@ -22,7 +22,7 @@ from acp_core.history.forecast import (
 )
 from acp_core.history.schema import Seen, Span
 from acp_core.model import Event, Phase, PhaseState, Snapshot, Status, Tone, Turn, Visit
-from acp_core.model.story import PastTurn, Story
+from acp_core.model.past import PastTurn, Story
 
 NOW = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 SECONDS = st.floats(1, 1e7, allow_nan=False)

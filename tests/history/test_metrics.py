@@ -25,11 +25,11 @@ from acp_core.history.metrics import Metrics, PersonTime, Span, measure, total_m
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model import Snapshot
-from acp_core.model.story import Story
+from acp_core.model.past import Story
 from acp_core.person.working_hours import Working, days, hours
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.registry import bundled
 from tests.cli.support import Acp
 from tests.loops.support import make

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_core.history.observing import Observing
 from acp_core.history.schema import MISSING, PRESENT, LoopChange, Observed, Seen
 from acp_core.history.store import BadRecording, OutOfStep, Store
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import TrackedFile
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from acp_core.history import diff as differ
 from acp_core.history.diff import touched
 from acp_core.history.versions import Known, describe_versions
-from acp_core.model.story import Request
+from acp_core.model.past import Request
 from tests.cli.support import Acp
 from tests.loops.support import append, make
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from unittest import mock
 
-from acp_core.cli import manual, table
+from acp_core.cli import table
 from acp_core.protocols import registry
 from acp_core.protocols.kit.command import GroupParser
 from acp_core.protocols.kit.parser import USUAL
@@ -79,7 +79,7 @@ def _codes() -> Iterator[str]:
     """The exit codes that mean more than the usual ones, with the commands that have them."""
     found: dict[tuple[tuple[int, str], ...], list[str]] = {}
     for words in commands():
-        known = manual.page(list(words))
+        known = table.manual_page(list(words))
         if known and not _is_group(words) and set(known.exits) - set(USUAL):
             own = tuple(each for each in known.exits if each not in USUAL)
             found.setdefault(own, []).append(" ".join(words))
@@ -103,6 +103,6 @@ def _sections() -> Iterator[str]:
 
 def _help(words: tuple[str, ...], parsed: Parsed) -> str:
     """What `--help` prints."""
-    found = manual.page(list(words))
+    found = table.manual_page(list(words))
     said = parsed.format_help() + (found.text() if found else "")
     return re.sub(r"[ \t]+$", "", said, flags=re.M).strip()

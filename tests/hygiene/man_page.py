@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from unittest import mock
 
 from acp_core import __version__
-from acp_core.cli import manual
+from acp_core.cli import table
 from tests.hygiene.commands import commands
 from tests.hygiene.commands_page import CODES, headings
 from tests.hygiene.sources import ROOT
@@ -82,7 +82,7 @@ def _date() -> str:
 
 def _command(words: tuple[str, ...]) -> Iterator[str]:
     """One command: what its help says."""
-    found = manual.page(list(words))
+    found = table.manual_page(list(words))
     said = commands()[words].format_help() + (found.text() if found else "")
     about, *parts = _PARTS.split(said)
     usage, _, description = about.partition("\n\n")

@@ -65,7 +65,7 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Shared folders": Room(
-        ("acp_core/protocols/folder/causes", "acp_core/protocols/folder/write"),
+        ("acp_core/protocols/folder/matters", "acp_core/protocols/folder/write"),
         {
             "A0": ("the folder is invalid for a reason that no other problem covers", "follow the finding that the problem names"),
             "A1": ("the last line of events.jsonl is incomplete, so no event can be appended", "`acp repair`"),

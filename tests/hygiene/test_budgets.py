@@ -23,19 +23,40 @@ last two the process would not end at once (see `acp_core.protocols.kit.command_
 BUDGETS = {"next": (248_000, 36_700), "wait": (248_000, 36_700), "append": (250_000, 37_700),
            "validate": (296_000, 46_300)}  # fmt: skip
 """Bytes and nodes of acp's own modules: as much as was found, rounded up."""
-DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.registry", "pydantic",
-             "sqlite3", "psutil", "watchfiles", "markdown_it", "click",
-             "acp_core.model.snapshot", "acp_tui.widgets.fleet_table",
-             "acp_tui.screens.collaboration"}  # fmt: skip
-"""What the dashboard imports after its first picture only."""
-COLLABORATION = {"acp_core.agents.background", "acp_core.agents.conductor", "acp_core.agents.session_lock",
-                 "acp_core.agents.ending", "acp_core.files.requests",
-                 "acp_core.history.moments", "acp_core.history.past",
-                 "acp_core.protocols.folder.actions.agents",
-                 "acp_core.protocols.folder.conduct.turns", "acp_core.protocols.folder.prompts.turn",
-                 "acp_core.protocols.folder.skill", "acp_core.protocols.folder.write.append",
-                 "acp_core.protocols.folder.write.repair", "acp_core.protocols.folder.write.init",
-                 "importlib.metadata", "linkify_it", "markdown_it"}  # fmt: skip
+DASHBOARD = {
+    "acp_core.fleet",  # finds, watches and reads collaborations, in threads
+    "acp_core.history.recorder",  # writes recordings
+    "acp_core.protocols.registry",  # looks for what other distributions bring
+    "pydantic",  # makes forms, and checks what is given
+    "sqlite3",  # opens recordings
+    "psutil",  # asks whether processes live
+    "watchfiles",  # listens for changes in folders
+    "markdown_it",  # renders documents
+    "click",  # lists the commands, and completes them
+    "acp_core.model.snapshot",  # what was read of a collaboration
+    "acp_tui.widgets.fleet_table",  # draws what was read of many
+    "acp_tui.screens.collaboration",  # draws what was read of one
+}
+"""What the dashboard imports after its first picture only, with what it does."""
+COLLABORATION = {
+    "acp_core.agents.background",  # starts processes
+    "acp_core.agents.conductor",  # conducts sessions for long
+    "acp_core.agents.session_lock",  # takes locks
+    "acp_core.agents.ending",  # ends processes
+    "acp_core.files.requests",  # asks processes of other accounts
+    "acp_core.history.moments",  # orders the past into moments
+    "acp_core.history.past",  # opens recordings
+    "acp_core.protocols.folder.acts.agents",  # plans acts on agents
+    "acp_core.protocols.folder.conduct.turns",  # takes turns
+    "acp_core.protocols.folder.prompts.turn",  # writes prompts
+    "acp_core.protocols.folder.skill",  # installs what agents load
+    "acp_core.protocols.folder.write.append",  # writes the log
+    "acp_core.protocols.folder.write.repair",  # repairs folders
+    "acp_core.protocols.folder.write.init",  # makes folders
+    "importlib.metadata",  # reads what is installed
+    "linkify_it",  # renders links of documents
+    "markdown_it",  # renders documents
+}
 """What it imports after the first picture of a healthy collaboration only: what acts, prompts or
 repairs, what other accounts do, and what renders documents."""
 FIRST, OPENED = (188_000, 26_300), (1_316_000, 215_000)

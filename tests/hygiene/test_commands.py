@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli import manual
+from acp_core.cli import table
 from acp_core.person.settings import Settings, load
 from acp_core.protocols.kit.command import GroupParser
 from acp_core.protocols.kit.parser import Parser
@@ -47,7 +47,7 @@ def test_every_option_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_an_example_that_is_right_and_its_exit_codes(name: str) -> None:
-    page = manual.page(name.split())
+    page = table.manual_page(name.split())
     assert page is not None and page.examples
     for example in page.examples:
         words = shlex.split(example.replace("\\\n", " "))
@@ -65,7 +65,7 @@ def test_help_fits_on_eighty_columns(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "80")
     parsed = commands()[tuple(name.split())]
     said = parsed.format_help()
-    page = manual.page(name.split())
+    page = table.manual_page(name.split())
     lines = said.splitlines() + (page.text().splitlines() if page else [])
     assert [line for line in lines if len(line) > 80] == []
 

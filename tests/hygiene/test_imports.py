@@ -25,7 +25,7 @@ from tests.hygiene.sources import (
 
 SCREENS = ("textual", "acp_tui")
 PORTABLE = (
-    "schema", "state", "rules", "matters.guard", "prompts", "write", "actions.agents",
+    "schema", "state", "rules", "prompts", "write", "acts.agents",
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def known_names(node: ast.AST) -> Iterator[ast.expr]:
 
 @pytest.mark.parametrize(
     "source",
-    ["load('acp_core.protocols.folder.read.collaboration:x')", "snapshot.protocol == 'folder'"],
+    ["load('acp_core.protocols.folder.collaboration:x')", "snapshot.protocol == 'folder'"],
 )
 def test_the_search_for_names_finds_them(source: str) -> None:
     assert [each for node in ast.walk(ast.parse(source)) for each in known_names(node)]

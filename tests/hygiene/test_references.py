@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli import manual
+from acp_core.cli import table
 from acp_core.protocols.kit.parser import Parser
 from acp_tui import keys
 from tests.hygiene import commands_page, keys_page, man_page
@@ -72,6 +72,6 @@ def test_the_manual_page_has_each_option_and_example_of_the_help() -> None:
                 assert not each.listed or any(
                     line.startswith(".B ") and each.option in line for line in said
                 ), (words, each.option)
-        found = manual.page(list(words))
+        found = table.manual_page(list(words))
         examples = "\n".join(found.examples if found else ()).splitlines()
         assert {line.strip() for line in examples} <= said, words

@@ -36,7 +36,7 @@ OWN_ROOMS = {
     (
         "folder",
         "mirror",
-    ): "runs of other protocols in a store: what others see of them, and ask for",
+    ): "what a store shows of collaborations that no folder here holds, and what is asked of their hosts",
     ("folder", "rehearsal"): "a collaboration that carries itself out: the product's demo",
     ("folder", "skill"): "the instructions and scripts that agents load",
     ("wire", "bridge"): "a collaboration of any protocol, served as an agent",
@@ -72,7 +72,7 @@ def graph() -> dict[str, list[Import]]:
 
 def test_the_top_of_the_core_is_its_rooms() -> None:
     there = {
-        entry.name
+        entry.stem
         for entry in (ROOT / "acp_core").iterdir()
         if not entry.name.startswith("_") and entry.suffix in ("", ".py")
     }

@@ -27,7 +27,7 @@ import sys
 import time
 from pathlib import Path
 
-from acp_core.protocols.folder.actions import agents
+from acp_core.protocols.folder.acts import agents
 
 REVIEW = """\
 Context:

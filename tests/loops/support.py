@@ -20,7 +20,7 @@ from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops.spec import Spec
 from acp_core.person import paths
-from acp_core.protocols.folder.actions import agents
+from acp_core.protocols.folder.acts import agents
 from tests.agents.live.support import left_of
 from tests.agents.support import ROOT, wait_for
 

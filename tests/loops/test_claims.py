@@ -17,7 +17,7 @@ from acp_core.agents.spawn import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.cli.main import run as acp_main
 from acp_core.diagnosis.processes import UnmanagedProcesses
-from acp_core.files import claims, mounts, owners
+from acp_core.files import claims, locked
 from acp_core.loops import launch, process
 from acp_core.loops.acts.stopping import bind_stop
 from acp_core.loops.launch import LaunchError
@@ -65,7 +65,7 @@ def test_another_account_sees_who_plays_a_participant_and_starts_none(
     first = start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     assert registry.find(str(folder), "server") is None
-    sentence = f"{owners.account(os.getuid())} plays server (pid {first.pid} on {owners.host()} si"
+    sentence = f"{claims.account(os.getuid())} plays server (pid {first.pid} on {claims.host()} si"
     plan = launch.plan(spec(folder, "server"), command(tmp_path), ask_version=False)
     assert plan.refused.startswith(f"server already has a loop: {sentence}")
     with pytest.raises(LaunchError) as refused:
@@ -105,7 +105,7 @@ def test_a_loop_that_only_its_claim_shows_is_listed_and_says_what_cannot_be_done
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     wait_for(lambda: listed(folder, capsys), "it to be more than one that just begins")
     (found,) = listed(folder, capsys)
-    account = owners.account(os.getuid())
+    account = claims.account(os.getuid())
     assert (found["participant"], found["pid"], found["account"]) == ("server", first.pid, account)
     assert (found["alive"], found["state"]) == (True, "elsewhere") and found["since"]
     for words in (["nudge", str(folder), "server", "go on"], ["logs", str(folder)]):
@@ -191,7 +191,7 @@ def test_where_locks_mean_nothing_no_loop_is_started_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make(tmp_path / "c")
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     with pytest.raises(LaunchError) as refused:
         process.run(spec(folder, "server", program="x", preset=command(tmp_path).as_table()))
     assert "is on a file system without locks that all can see (cifs)" in str(refused.value)

@@ -19,7 +19,7 @@ import pytest
 from acp_core.agents import registry
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
-from acp_core.files import claims, owners, requests
+from acp_core.files import claims, requests
 from acp_core.history import library
 from acp_core.loops import launch, parking
 from acp_core.loops.supervisor import SPARE
@@ -114,7 +114,7 @@ def test_parked_loops_are_one_supervisor_and_a_shell_each_and_seen_as_they_were(
     for each in registry.runners():
         assert each.alive and each.phase is Phase.WAITING
         found = claims.seen(each.folder, claims.of_participant(each.participant))
-        assert found.held and found.owner and found.owner.process == owners.process(each.pid)
+        assert found.held and found.owner and found.owner.process == claims.this_process(each.pid)
 
 
 @pytest.mark.slow

@@ -15,9 +15,6 @@ MODULES = (
     "action_field",
     "action_spec",
     "card",
-    "cause",
-    "obstacle",
-    "question",
     "snapshot",
 )
 FOLDER = Path(model.__file__ or "").parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_core.model.sentence import continued, is_said, sentence_case
+from acp_core.model.format import continued, is_said, sentence_case
 
 NAMES = ("reader", "A", "qa lead", "Nora")
 

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from acp_core.model import Cause, Need, Snapshot, Status
-from acp_core.person.notices import news as news_module
-from acp_core.person.notices import ways
-from acp_core.person.notices.news import Message, News, is_quiet
+from acp_core.person import notices
+from acp_core.person.notices import Message, News, is_quiet
 from acp_core.person.settings import SettingsError, load
 from tests.tui.support import NOW, make_snapshot
 
@@ -95,13 +94,13 @@ def test_the_desktop_is_told_without_markup_or_options(
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert ways.tell(STUCK, ways.Ways(), "f") == []
+    assert notices.tell(STUCK, notices.Ways(), "f") == []
     words, _ = recorded(recorder, "notify-send")
     text = "reader: -x &lt;b&gt;it&lt;/b&gt; ended; $(rm) (press f: relaunch)"
     assert words == ["--app-name=acp", "--", "acp: checkout needs you", text]
 
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert ways.tell(STUCK, ways.Ways(), "f") == []
+    assert notices.tell(STUCK, notices.Ways(), "f") == []
     words, _ = recorded(recorder, "osascript")
     assert words[-2:] == ["acp: checkout needs you", STUCK.text("f")]
     assert not any("checkout" in word or "reader" in word for word in words[:-2])
@@ -113,16 +112,16 @@ def test_no_desktop_is_told_where_there_is_none(
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert ways.tell(STUCK, ways.Ways(), "f") == []
+    assert notices.tell(STUCK, notices.Ways(), "f") == []
     monkeypatch.setenv("DISPLAY", ":99")
-    assert ways.tell(STUCK, ways.Ways(desktop=False), "f") == []
-    assert ways.tell(STUCK, ways.Ways(), "f", desktop=False) == []
+    assert notices.tell(STUCK, notices.Ways(desktop=False), "f") == []
+    assert notices.tell(STUCK, notices.Ways(), "f", desktop=False) == []
     assert not (recorder / "notify-send").exists()
 
 
 def test_a_command_of_ones_own_gets_everything_and_no_text_is_an_option(recorder: Path) -> None:
     chosen = ("mine", "--to=me", "{reason}", "{collaboration}: {participant} {key}", "{other}")
-    assert ways.tell(STUCK, ways.Ways(desktop=False, command=chosen), "f") == []
+    assert notices.tell(STUCK, notices.Ways(desktop=False, command=chosen), "f") == []
     words, told = recorded(recorder, "mine")
     assert words == ["--to=me", f" {STUCK.reason}", "checkout: reader f", "{other}"]
     facts = json.loads(told)
@@ -131,12 +130,12 @@ def test_a_command_of_ones_own_gets_everything_and_no_text_is_an_option(recorder
 
 
 def test_a_command_that_fails_is_said() -> None:
-    missing = ways.Ways(desktop=False, command=("no-such-program",))
-    assert ways.tell(STUCK, missing, "f") == [
+    missing = notices.Ways(desktop=False, command=("no-such-program",))
+    assert notices.tell(STUCK, missing, "f") == [
         "notify.command: no-such-program: No such file or directory"
     ]
-    failing = ways.Ways(desktop=False, command=(sys.executable, "-c", "exit(3)"))
-    (problem,) = ways.tell(STUCK, failing, "f")
+    failing = notices.Ways(desktop=False, command=(sys.executable, "-c", "exit(3)"))
+    (problem,) = notices.tell(STUCK, failing, "f")
     assert problem.endswith("ended with exit code 3")
 
 
@@ -164,9 +163,9 @@ def hook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def test_a_webhook_gets_the_same_as_json(hook: tuple[str, list[dict[str, Any]]]) -> None:
     address, told = hook
-    assert ways.tell(STUCK, ways.Ways(desktop=False, webhook=f"{address}/x"), "f") == []
+    assert notices.tell(STUCK, notices.Ways(desktop=False, webhook=f"{address}/x"), "f") == []
     assert told[0]["collaboration"] == "checkout" and told[0]["participant"] == "reader"
-    (problem,) = ways.tell(STUCK, ways.Ways(desktop=False, webhook=f"{address}/bad"), "f")
+    (problem,) = notices.tell(STUCK, notices.Ways(desktop=False, webhook=f"{address}/bad"), "f")
     assert problem.startswith("notify.webhook: ")
 
 
@@ -198,7 +197,7 @@ def test_the_settings_say_which_kinds_are_told(tmp_path: Path) -> None:
         '[notify]\nquiet = "22:00-07:00"\ncommand = ["mine", "{text}"]\n'
         "[notify.kinds]\ncompleted = true\nneed = false\n"
     )
-    wanted = ways.parse(load(file).notify)
+    wanted = notices.parse(load(file).notify)
     assert wanted.command == ("mine", "{text}") and wanted.quiet == "22:00-07:00"
     told = {kind: wanted.tells(kind) for kind in ("stuck", "blocked", "need", "completed")}
     assert told == {"stuck": True, "blocked": True, "need": False, "completed": True}
@@ -207,13 +206,13 @@ def test_the_settings_say_which_kinds_are_told(tmp_path: Path) -> None:
 def test_a_notice_is_only_worded_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of needs stand in a large fleet, and are looked at with every change."""
     worded: list[Need] = []
-    word = news_module.message
+    word = notices.message
 
     def noted(snapshot: Snapshot, need: Need) -> Message:
         worded.append(need)
         return word(snapshot, need)
 
-    monkeypatch.setattr(news_module, "message", noted)
+    monkeypatch.setattr(notices, "message", noted)
     news, old, new = (
         News(),
         Need("old", "turn", "kim must act"),

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
-from acp_core.person.notices import sent
-from acp_core.person.notices.news import Message
+from acp_core.person import notices
+from acp_core.person.notices import Message
 from tests.cli.support import ROOT
 
 NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
@@ -18,28 +18,28 @@ RIVAL = """
 import sys
 sys.path.insert(0, {root!r})
 from datetime import UTC, datetime
-from acp_core.person.notices import sent
-from acp_core.person.notices.news import Message
+from acp_core.person import notices
+from acp_core.person.notices import Message
 news = [Message("stuck", "c", "/c", "", str(n)) for n in range(20)]
 print("ready", flush=True)
 sys.stdin.readline()
 for message in news:
-    for ours in sent.take_unsent([message], datetime(2026, 5, 4, tzinfo=UTC)):
+    for ours in notices.take_unsent([message], datetime(2026, 5, 4, tzinfo=UTC)):
         print(ours.reason, flush=True)
 """
 
 
 def test_the_first_that_comes_tells_it_and_nobody_else() -> None:
-    assert sent.take_unsent([STUCK], NOW) == [STUCK]
-    assert sent.take_unsent([STUCK, DONE], NOW + timedelta(seconds=5)) == [DONE]
-    assert sent.take_unsent([STUCK, DONE], NOW + timedelta(seconds=20)) == []
+    assert notices.take_unsent([STUCK], NOW) == [STUCK]
+    assert notices.take_unsent([STUCK, DONE], NOW + timedelta(seconds=5)) == [DONE]
+    assert notices.take_unsent([STUCK, DONE], NOW + timedelta(seconds=20)) == []
 
 
 def test_it_is_told_again_when_it_happens_again() -> None:
-    sent.take_unsent([STUCK], NOW)
+    notices.take_unsent([STUCK], NOW)
     later = NOW + timedelta(minutes=2)
-    assert sent.take_unsent([STUCK], later) == [STUCK]
-    assert sent.take_unsent([STUCK], NOW) == [STUCK], "a clock that was set back silences nobody"
+    assert notices.take_unsent([STUCK], later) == [STUCK]
+    assert notices.take_unsent([STUCK], NOW) == [STUCK], "a clock that was set back silences nobody"
 
 
 def test_processes_that_race_tell_each_thing_once() -> None:
@@ -61,14 +61,14 @@ def test_processes_that_race_tell_each_thing_once() -> None:
 
 
 def test_half_a_file_that_somebody_left_is_no_obstacle() -> None:
-    sent.path().parent.mkdir(parents=True, exist_ok=True)
+    notices.path().parent.mkdir(parents=True, exist_ok=True)
     for left in (b'{"abc": 1', b"[]", b"\x00\xff", b'{"abc": "x"}'):
-        sent.path().write_bytes(left)
-        assert sent.take_unsent([STUCK], NOW) == [STUCK]
-        assert sent.take_unsent([STUCK], NOW) == []
+        notices.path().write_bytes(left)
+        assert notices.take_unsent([STUCK], NOW) == [STUCK]
+        assert notices.take_unsent([STUCK], NOW) == []
 
 
 def test_where_it_cannot_be_kept_everybody_tells() -> None:
-    sent.path().mkdir(parents=True)
-    assert sent.take_unsent([STUCK], NOW) == [STUCK]
-    assert sent.take_unsent([STUCK], NOW) == [STUCK]
+    notices.path().mkdir(parents=True)
+    assert notices.take_unsent([STUCK], NOW) == [STUCK]
+    assert notices.take_unsent([STUCK], NOW) == [STUCK]

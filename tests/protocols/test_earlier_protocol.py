@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from acp_core import model
-from acp_core.cli import inputs, protocol_checks
+from acp_core.cli import act, protocol_checks
 from acp_core.protocols.kit.schema import fields
 from acp_tui.actions import forms
 from tests.support import toy
@@ -75,7 +75,7 @@ def test_forms_and_commands_are_made_from_its_model(tmp_path: Path) -> None:
         ("Answer", None),
     ]
     assert [field.required for field in forms.fields(action)] == [False, True]
-    assert [each.option for each in inputs.spec_of(action).fields] == [
+    assert [each.option for each in act.spec_of(action).fields] == [
         "--who",
         "--text",
         "--matter",
@@ -147,8 +147,13 @@ def doctor(folder: Path, code: str) -> list[str]:
         ),
         (
             "from acp_core.model.tracked import Kept",
-            "acp_core.model.tracked.Kept",
-            "acp_core.model.tracked.TrackedFile",
+            "acp_core.model.tracked",
+            "acp_core.model.past",
+        ),
+        (
+            "from acp_core.model.past import Kept",
+            "acp_core.model.past.Kept",
+            "acp_core.model.past.TrackedFile",
         ),
         (
             "from acp_core.protocols.kit.validation import message",

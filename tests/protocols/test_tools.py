@@ -14,7 +14,7 @@ from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, Quer
 from acp_core.model.errors import Refused
 from acp_core.protocols import registry
 from acp_core.protocols.cycle.conduct.agent import AgentRun
-from acp_core.protocols.folder.actions import table as folder_table
+from acp_core.protocols.folder.acts import table
 from acp_core.protocols.governed.conduct.adapters.preset import RoleTurn
 from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.command import Commands
@@ -41,7 +41,7 @@ def acts_of_people() -> Iterator[ActionSpec]:
     held = [load(each.target.removesuffix(".main")) for each in ENTRIES]
     for protocol in PROTOCOLS:
         held += [load(each.target.removesuffix(".main")) for each in protocol.commands]
-    named = [*folder_table.ALL, *loops.ACTS]
+    named = [*table.ALL, *loops.ACTS]
     for commands in held:
         if isinstance(commands, Commands):
             named += specs_of(commands)
@@ -98,7 +98,7 @@ def test_a_persons_act_among_the_tools_is_refused(
     act: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = next(each for each in acts_of_people() if each.name == act)
-    monkeypatch.setattr("acp_core.protocols.folder.actions.tools.TOOLS", (spec,))
+    monkeypatch.setattr("acp_core.protocols.folder.acts.offered.TOOLS", (spec,))
     with pytest.raises(TypeError, match="not a participant's own"):
         tools.tools_of(PROTOCOLS[0])
 

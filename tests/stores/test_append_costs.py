@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
+from acp_core.files import locked
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.write import shared, sharing
 from acp_core.protocols.folder.write.append import Request
@@ -34,13 +34,13 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     noted("fsync")
     noted("fdatasync")
-    here = mounts.here
+    here = locked.here
 
-    def listed() -> tuple[mounts.Mount, ...]:
+    def listed() -> tuple[locked.Mount, ...]:
         found.append("mounts")
         return here()
 
-    monkeypatch.setattr(mounts, "here", listed)
+    monkeypatch.setattr(locked, "here", listed)
     return found
 
 

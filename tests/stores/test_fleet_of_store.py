@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.model.clock import utc_now
-from acp_core.protocols.folder.read import stores
+from acp_core.protocols.folder import mirror
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Listed
 from acp_core.stores.postgres import link, schema
@@ -323,9 +323,9 @@ def test_the_settings_are_looked_at_once_for_all_rows(
         asked.append(1)
         return frozenset()
 
-    monkeypatch.setattr(stores, "open_listing", lambda *given: Listing())
-    monkeypatch.setattr(stores, "people_of_settings", of_settings)
-    listing = stores.StoreListing(parse(f"git+file://{tmp_path}/store.git"))
+    monkeypatch.setattr(mirror, "open_listing", lambda *given: Listing())
+    monkeypatch.setattr(mirror, "people_of_settings", of_settings)
+    listing = mirror.StoreListing(parse(f"git+file://{tmp_path}/store.git"))
     shown = listing.refresh(utc_now()).snapshots
     assert [each.name for each in shown][-1] == "c7" and len(shown) == len(rows)
     assert len(asked) <= 2

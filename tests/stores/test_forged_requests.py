@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.folder.mirror.acts import read_back
+from acp_core.protocols.folder.mirror import read_back
 from acp_core.stores import asking, mirror
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Asked

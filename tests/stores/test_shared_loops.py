@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from acp_core.files import claims
-from acp_core.files.owners import Process
+from acp_core.files.claims import Process
 from tests.agents.support import wait_for
 from tests.loops.support import stand_in
 from tests.stores.hosts import Host, git, shared

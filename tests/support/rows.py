@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.files import tree_state
 from acp_core.model import Snapshot
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 
 SIZE = 34  # as few as are kept at all, and two
 

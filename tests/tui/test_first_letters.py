@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from acp_core.cli import page, status, why
+from acp_core.cli import matters, show, status
 from acp_core.cli.output import Terminal
 from acp_core.fleet import Fleet, overview
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
-from acp_core.person.notices import news
+from acp_core.person import notices
 from acp_tui.screens.result import capitalize_sentence
 from acp_tui.widgets import fleet_table, next_actions
 from acp_tui.widgets.headline import Keys, headlines
@@ -60,7 +60,7 @@ def drawn(snapshot: Snapshot, known: list[Snapshot]) -> Iterator[tuple[str, str]
         for row in rows([row.plain for row in headlines(data, WIDE, Keys(), str, 20).rows[1:]]):
             yield "headline", row
         yield "next", need_item(need, snapshot, now).pieces[1][0]
-        yield "notice on the desktop", news.message(snapshot, need).text()
+        yield "notice on the desktop", notices.message(snapshot, need).text()
     for row in headlines(PaneData(snapshot, (), now), WIDE, Keys(), str, 20).rows[1:]:
         yield from (("headline", each) for each in rows([row.plain]))
     for notice in snapshot.notices:
@@ -75,9 +75,9 @@ def drawn(snapshot: Snapshot, known: list[Snapshot]) -> Iterator[tuple[str, str]
             yield "fleet", detail.text
     commands = {
         "acp status": [row for row in status.render(entries, now, shown_on) if "    → " in row],
-        "acp why": why.render(snapshot, now, shown_on),
-        "acp show": page._needs(page.View(now, shown_on, snapshot.needs), snapshot)
-        + page._notices(snapshot, page.View(now, shown_on)),
+        "acp why": matters.why_lines(snapshot, now, shown_on),
+        "acp show": show._needs(show.View(now, shown_on, snapshot.needs), snapshot)
+        + show._notices(snapshot, show.View(now, shown_on)),
     }
     for name, lines in commands.items():
         yield from ((name, each) for each in rows(lines) if not each.startswith("acp "))

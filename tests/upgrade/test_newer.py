@@ -19,8 +19,8 @@ import pytest
 from acp_core.agents import ledger
 from acp_core.agents.identity import Identity
 from acp_core.agents.state import Run
-from acp_core.files import claims, owners, transaction
-from acp_core.files.newer import NEWER, is_newer
+from acp_core.files import claims, transaction
+from acp_core.files.read_only import NEWER, is_newer
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.history import durations
 from acp_core.model.errors import Refused
@@ -149,7 +149,7 @@ def test_a_claim_of_a_newer_program_still_says_who_holds_it(tmp_path: Path) -> N
     with claims.take(tmp_path, "conduct", program="acp"):
         [record] = (tmp_path / ".acp" / "run").glob("conduct.json")
         record.write_text(json.dumps(newer_fields(json.loads(record.read_text()))))
-        owner = owners.read_record(record.with_suffix(".lock"))
+        owner = claims.read_record(record.with_suffix(".lock"))
         assert owner is not None and owner.program == "acp"
         with pytest.raises(claims.Held), claims.take(tmp_path, "conduct", program="acp"):
             pass

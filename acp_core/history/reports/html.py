@@ -23,7 +23,7 @@ from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.rendered import LONGEST, to_html
 from acp_core.history.reports.report import Report, cells
 from acp_core.model import Event, Panel, Phase, Status, format
-from acp_core.model.story import PastTurn
+from acp_core.model.past import PastTurn
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c1c1c; --dim: #595959; --line: #d4d4d4;

@@ -21,8 +21,8 @@ from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import Known
 from acp_core.model import Panel, Row, Severity, Snapshot, Status, format
-from acp_core.model.sentence import names_in, sentence_case
-from acp_core.model.story import PastTurn
+from acp_core.model.format import names_in, sentence_case
+from acp_core.model.past import PastTurn
 from acp_core.model.text import clean
 
 REMOVED = "[removed]"

@@ -18,7 +18,7 @@ from acp_core.agents.live.turn import Steering
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import RunnerState
-from acp_core.files.owners import account
+from acp_core.files.claims import account
 from acp_core.loops import spec as specs
 from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.stopping import ENDING_PATIENCE, within

@@ -24,7 +24,7 @@ from acp_core.agents.live.inside import refuse_inside_a_session
 from acp_core.agents.live.turn import has_ended
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.state import Run, RunnerState
-from acp_core.files.owners import account
+from acp_core.files.claims import account
 from acp_core.loops import wording
 from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.table import CANCEL, DUPLICATE, STOP_LOOP, STOP_PROGRAM

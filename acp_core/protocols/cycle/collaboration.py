@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
+from acp_core.files.claims import run_folder
 from acp_core.files.reading import just_changed, stamp
-from acp_core.files.run_folder import run_folder
 from acp_core.model import Action, Card, Cause, DocumentText, Event, Snapshot
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.story import Story
+from acp_core.model.past import PastLog, Story, TrackedFile
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
-from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import memory, scan, selected

@@ -10,8 +10,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import format
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import reports

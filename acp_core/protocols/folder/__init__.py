@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from acp_core.protocols.registry import Command, Protocol, group
 
-_AGENTS = "acp_core.protocols.folder.actions.agents"
-_TABLE = "acp_core.protocols.folder.actions.table"
+_AGENTS = "acp_core.protocols.folder.acts.agents"
+_TABLE = "acp_core.protocols.folder.acts.table"
 
 
 def _at_every_turn(name: str, summary: str, function: str = "") -> Command:
@@ -19,9 +19,9 @@ PROTOCOL = Protocol(
     name="folder",
     title="Folder collaboration",
     markers=("protocol.json", "events.jsonl", "mirror.json"),
-    manual="acp_core.protocols.folder.actions.table:MANUAL",
+    manual="acp_core.protocols.folder.acts.table:MANUAL",
     detect="acp_core.protocols.folder.read.detect:detect",
-    open="acp_core.protocols.folder.read.opening:open_location",
+    open="acp_core.protocols.folder.collaboration:open_location",
     schemes=(
         "postgresql",
         "postgres",
@@ -33,11 +33,11 @@ PROTOCOL = Protocol(
         "file",
     ),
     locate="acp_core.protocols.folder.read.location:locate",
-    listing="acp_core.protocols.folder.read.stores:listing",
-    create="acp_core.protocols.folder.actions.creating:create",
+    listing="acp_core.protocols.folder.mirror:listing",
+    create="acp_core.protocols.folder.acts.creating:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
-    tools="acp_core.protocols.folder.actions.tools:TOOLS",
+    tools="acp_core.protocols.folder.acts.offered:TOOLS",
     acts=f"{_TABLE}:ALL",
     newest="acp_core.protocols.folder.read.detect:newest",
     past="acp_core.protocols.folder.past:FolderDerivation",

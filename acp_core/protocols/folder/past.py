@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from acp_core.model.derivation import Derivation, Evidence, Files
+from acp_core.model.past import Derivation, Evidence, Files, TrackedFile
 from acp_core.model.text import clean_line
-from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import Entry, list_in, object_in

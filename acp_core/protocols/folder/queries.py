@@ -6,9 +6,9 @@ import os
 
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.conduct import permits
-from acp_core.protocols.folder.write.asking import answer_of, request_sentence
-from acp_core.protocols.folder.write.opened import is_shared
+from acp_core.protocols.folder.conduct import asked as conduct_asked
+from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.write.sharing import answer_of, request_sentence
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.stores import asking
@@ -48,7 +48,7 @@ def hosts(values: Values) -> Answer:
     lines = [_host(each) for each in heard] + [
         f"{each.participant}'s agent on {heard_of.state.host} asks for permission to {each.words} (request {each.id})"
         for heard_of in heard
-        for each in permits.waiting(heard_of.state)
+        for each in conduct_asked.waiting(heard_of.state)
     ]
     lines += [_lease(each, advice[each.host]) for each in leases.values()]
     lines += [_asked(each) for each in asked[-_SHOWN:]]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from acp_core import model
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Stamp, just_changed, stamp
-from acp_core.model.story import Story
+from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean_line
-from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program, turn_files

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from acp_core.model.derivation import Derivation, Evidence, Files
+from acp_core.model.past import Derivation, Evidence, Files
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.turn_files import bundle_folder
 from acp_core.protocols.governed.schema import Object, exit_gate, number, obj, text

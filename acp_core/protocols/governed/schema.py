@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from acp_core.files import decode as json_values
 from acp_core.files.decode import Decoder, integer, key, whole
 from acp_core.files.reading import Unreadable, clause, read_bounded
-from acp_core.files.writes import below
+from acp_core.files.transaction import below
 from acp_core.model.text import clean_line
 
 CONFIG = "agentxchain.json"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from acp_core.files import mirrored
+from acp_core.files import read_only
 from acp_core.model.action import Outcome, OutcomeState
 from acp_core.model.action_spec import ActionSpec, Answer, By, Field, Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
@@ -114,7 +114,7 @@ class Commands:
         if spec.alone and all(getattr(given, each.name) == each.empty for each in spec.fields):
             return self._answer(verb, spec.alone, given)
         values.require((*([spec.place] if spec.place else []), *spec.fields), given)
-        told = mirrored.holder(getattr(given, spec.place.name)) if spec.place else ""
+        told = read_only.holder(getattr(given, spec.place.name)) if spec.place else ""
         if told and spec.command not in _ABOUT_MIRRORS:
             raise Refused(told)
         if spec.run:

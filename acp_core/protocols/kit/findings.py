@@ -10,8 +10,8 @@ from acp_core.files.reading import Stamp, Unreadable, just_changed, open_regular
 from acp_core.files.records import File
 from acp_core.files.unseen import NOTHING, Unseen, unseen_lines
 from acp_core.model import Finding, Severity, Snapshot, Verdict
+from acp_core.model.past import TrackedFile
 from acp_core.model.text import clean_line
-from acp_core.model.tracked import TrackedFile
 
 UNSEEN_TEXT = (
     "Agents read text that is invisible to people, and may follow it as an instruction.",

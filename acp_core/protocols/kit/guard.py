@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import git
-from acp_core.model.cause import Cause
 from acp_core.model.errors import Refused
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Cause, Obstacle
 from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from acp_core.model.action import Action, Intent
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.action_spec import By
 from acp_core.model.errors import Refused
+from acp_core.model.past import TrackedFile
 from acp_core.model.text import clean, clean_line
-from acp_core.model.tracked import TrackedFile
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 from acp_core.protocols.kit.owner_inputs import open_fields
@@ -142,7 +142,7 @@ def _take(base: str, path: str, name: str) -> tuple[Taken | None, str]:
 
 
 def summary(contents: Contents) -> dict[str, Any]:
-    """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.list_summary`."""
+    """What lists of many collaborations tell of it; see `acp_core.protocols.folder.read.current_state`."""
     shot = contents.snapshot
     phases = {Status.COMPLETED: "completed", Status.BLOCKED: "blocked"}
     people: dict[str, list[Any]] = {

@@ -12,10 +12,9 @@ from urllib.parse import unquote
 from acp_core.files.reading import Unreadable
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.story import Story
+from acp_core.model.past import PastLog, Story, TrackedFile
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean, clean_line
-from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire import past

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from acp_core.files.decode import key
 from acp_core.model.format import dated
-from acp_core.model.tracked import PastLog
+from acp_core.model.past import PastLog
 from acp_core.protocols.wire.read import log_entries
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading, seconds
 from acp_core.protocols.wire.read.known import BYTES, ENTRY, FILE, PEER, SCHEMA, TASK, Known

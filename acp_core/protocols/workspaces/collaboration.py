@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files import claims
+from acp_core.files.claims import run_folder
 from acp_core.files.reading import Stamp, just_changed, stamp
-from acp_core.files.run_folder import run_folder
 from acp_core.files.transaction import JOURNAL
 from acp_core.model import Action, Card, Cause, DocumentText, Snapshot
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.story import Story
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import Story, TrackedFile
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.consistent_read import steadily
 from acp_core.protocols.kit.documents import loaded

@@ -20,7 +20,7 @@ from acp_core.files.transaction import JOURNAL
 from acp_core.model import Cause, Need, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, mark

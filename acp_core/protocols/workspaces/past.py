@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from acp_core.files.decode import moment
-from acp_core.model.derivation import Derivation, Evidence, Files, Held
+from acp_core.model.past import Derivation, Evidence, Files, Held, TrackedFile
 from acp_core.model.text import clean_line
-from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Dispatch, Run, encode
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from acp_core.files import owners
+from acp_core.files import claims
 from acp_core.model.text import clean_line
 from acp_core.stores.address import BadAddress
 from acp_core.stores.engine import InDoubt, SharingError, StoreRefused
@@ -215,7 +215,7 @@ def connect(url: str) -> Connection:
         ) from None
     try:
         missing: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
-        name = given.get("application_name") or f"acp {owners.host()}"[:60]
+        name = given.get("application_name") or f"acp {claims.host()}"[:60]
         connection = psycopg.connect(url, autocommit=True, application_name=str(name), **missing)
     except psycopg.Error as error:
         raise sqlstate_messages.not_connected(url, error) from None

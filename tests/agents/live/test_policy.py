@@ -16,7 +16,7 @@ from acp_core.agents.live.requests import parse
 from acp_core.agents.live.shell import plain_words
 from acp_core.person.permissions import Permissions, Policy, Rule, Verdict
 from acp_core.person.permissions import parse as parse_permissions
-from acp_core.protocols.folder.actions.own_commands import own_commands
+from acp_core.protocols.folder.acts.offered import own_commands
 from tests.agents.live import messages
 
 ACP = "/opt/acp/bin/acp"

@@ -3,99 +3,26 @@
 from __future__ import annotations
 
 from tests.golden.builders.governed import EVENTS, HISTORY, LEDGER, STATE, Object, Place, lines
+from tests.protocols.governed import making
 
-RUN, TURN = "run_00000000000000f1", "turn_00000000000000aa"
+RUN, TURN = "run_00000000000000f1", making.TURN
 AT, LATER = "2026-01-22T10:00:00.000Z", "2026-01-22T10:20:00.000Z"
 HOSTILE = "\x1b[31mred\x1b[0m [b]bold[/b] \u202egnol <script>alert(1)</script> | `x`\n# Heading"
 
 
-def config(**more: object) -> Object:
-    """A configuration of three phases, each left through a gate that asks a human."""
-    roles = {
-        "pm": {"title": "Planner", "mandate": "Plan.", "write_authority": "review_only"},
-        "dev": {"title": "Developer", "mandate": "Build.", "write_authority": "authoritative"},
-        "qa": {"title": "Tester", "mandate": "Doubt.", "write_authority": "review_only"},
-    }
-    for name, role in roles.items():
-        role["runtime"] = f"manual-{name}"
-    phases = {"planning": "pm", "implementation": "dev", "verification": "qa"}
-    gates: Object = {f"{phase}_done": {"requires_human_approval": True} for phase in phases}
-    gates["planning_done"]["requires_files"] = [".planning/PM_SIGNOFF.md"]
-    return {
-        "schema_version": "1.0",
-        "project": {"id": "lamp", "name": "Lamp", "goal": "Light the hall"},
-        "roles": roles,
-        "runtimes": {f"manual-{name}": {"type": "manual"} for name in roles},
-        "routing": {
-            phase: {
-                "entry_role": role,
-                "allowed_next_roles": [role, "human"],
-                "exit_gate": f"{phase}_done",
-            }
-            for phase, role in phases.items()
-        },
-        "gates": gates,
-    } | more
-
-
 def state(**more: object) -> Object:
     """The state of a run that is under way in its first phase."""
-    return {
-        "schema_version": "1.1",
-        "run_id": RUN,
-        "project_id": "lamp",
-        "status": "active",
-        "phase": "planning",
-        "active_turns": {},
-        "turn_sequence": 1,
-        "blocked_on": None,
-        "blocked_reason": None,
-        "phase_gate_status": {},
-        "created_at": AT,
-        "phase_entered_at": AT,
-    } | more
+    return making.state(**{"run_id": RUN, "created_at": AT, "phase_entered_at": AT} | more)
 
 
 def turn(**more: object) -> Object:
     """The active turns of a run in which the planner is at work."""
-    made = {
-        "turn_id": TURN,
-        "run_id": RUN,
-        "assigned_role": "pm",
-        "status": "dispatched",
-        "attempt": 1,
-        "assigned_at": AT,
-        "runtime_id": "manual-pm",
-        "assigned_sequence": 1,
-    }
-    return {TURN: made | more}
+    return {TURN: making.turn(**{"run_id": RUN, "assigned_at": AT} | more)}
 
 
 def accepted(**more: object) -> Object:
     """A line of the history: the planner's accepted turn."""
-    return {
-        "schema_version": "1.0",
-        "run_id": RUN,
-        "turn_id": TURN,
-        "role": "pm",
-        "runtime_id": "manual-pm",
-        "status": "completed",
-        "summary": "Planned the lamp.",
-        "decisions": [
-            {"id": "DEC-001", "category": "scope", "statement": "One lamp.", "rationale": "Hall."}
-        ],
-        "objections": [
-            {"id": "OBJ-001", "severity": "high", "statement": "No switch.", "status": "raised"}
-        ],
-        "files_changed": [],
-        "verification": {"status": "skipped"},
-        "artifact": {"type": "review", "ref": None},
-        "proposed_next_role": "human",
-        "phase_transition_request": "implementation",
-        "run_completion_request": None,
-        "phase": "planning",
-        "accepted_at": LATER,
-    } | more
+    return making.accepted(**{"run_id": RUN, "accepted_at": LATER} | more)
 
 
 def hook(mode: str) -> Object:
@@ -105,7 +32,7 @@ def hook(mode: str) -> Object:
 
 def make(place: Place, of_state: Object, *history: Object, **of_config: object) -> None:
     """A run with the bundle of each of its turns."""
-    place.write("agentxchain.json", config(**of_config))
+    place.write("agentxchain.json", making.config(**of_config))
     place.write(STATE, of_state)
     place.write(HISTORY, lines(*history))
     place.write("TALK.md", "# Talk\n")
@@ -207,7 +134,7 @@ def checkpoint(place: Place) -> None:
 
 def earlier(place: Place) -> None:
     """A run of an earlier version, without versions and without an id."""
-    of_state, described = state(run_id=None), config()
+    of_state, described = state(run_id=None), making.config()
     del of_state["schema_version"], described["schema_version"]
     make(place, of_state)
     place.write("agentxchain.json", described)
@@ -239,7 +166,7 @@ def config_unsound(place: Place) -> None:
 
 def config_only(place: Place) -> None:
     """A configuration, and nothing that was begun."""
-    place.write("agentxchain.json", config())
+    place.write("agentxchain.json", making.config())
 
 
 def odd_logs(place: Place) -> None:

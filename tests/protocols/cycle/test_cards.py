@@ -322,18 +322,6 @@ def test_a_decision_about_an_agent_says_whether_it_failed(
     assert [each.title for each in cards(tmp_path)[0].sections] == ["Waiting"]  # no error twice
 
 
-def test_a_limit_at_which_nobody_was_asked_is_a_card_of_its_own(tmp_path: Path) -> None:
-    failing(tmp_path, "running", max_iterations=1)
-    assert verdicts(tmp_path) == {
-        "The cycle reached its limit of 1 iteration, and 2 tests fail": [
-            "Allow another iteration",
-            "Accept it as it is",
-            "Extend the cycle with a new task",
-        ]
-    }
-    assert cards(tmp_path)[0].verdicts[0].given == (("iterations", "2"),)
-
-
 def test_a_question_that_nobody_was_asked_is_answered(acp: Acp, tmp_path: Path) -> None:
     root = tmp_path / "export"
     asks = agents(cd=agent("waiting", last_message="Which separator is wanted?"))
@@ -418,12 +406,6 @@ async def test_an_agent_that_did_not_answer_gets_more_feedback_on_its_card(tmp_p
         await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
     said = held(root)["coordination"]["feedback_log"][-1]
     assert (said["target"], said["content"]) == ("cd", "Quote dates too")
-
-
-def test_feedback_that_is_not_answered_is_a_card(tmp_path: Path) -> None:
-    (card,) = cards(unanswered(tmp_path))
-    assert (card.title, card.claim) == ("cd has not answered the feedback of vas", "Quote fields")
-    assert [each.label for each in card.verdicts] == ["Rerun cd", "Send more feedback"]
 
 
 @pytest.mark.parametrize(

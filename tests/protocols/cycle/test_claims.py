@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import claims, owners, requests
+from acp_core.files import claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.model.errors import Refused
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
@@ -72,8 +72,8 @@ def holder(project: Path) -> claims.Owner:
 @pytest.mark.slow
 def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Path) -> None:
     said = refused(theirs, "run", "--command", AGENT)
-    account, pid = owners.account(os.getuid()), holder(theirs).process.pid
-    assert f"{account} controls this run (pid {pid} on {owners.host()} since " in said
+    account, pid = claims.account(os.getuid()), holder(theirs).process.pid
+    assert f"{account} controls this run (pid {pid} on {claims.host()} since " in said
     assert "over after it has ended" in said
     for words in (("run",), ("start", "Another one")):  # no program is asked for first
         assert refused(theirs, *words) == said
@@ -91,7 +91,7 @@ def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_on
 
     wait_for(found, "the claim to be seen as another's")
     (obstacle,) = found()
-    account, pid = owners.account(os.getuid()), holder(theirs).process.pid
+    account, pid = claims.account(os.getuid()), holder(theirs).process.pid
     assert obstacle.sentence.startswith(f"{account} controls this run (pid {pid} on ")
     assert not obstacle.wanted and {schema.RUN_ACT} == {
         value for name, value in vars(schema).items() if name.endswith("_ACT")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.history.past import Past, Then
-from acp_core.model.derivation import Evidence
+from acp_core.model.past import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.cycle.past.deriving import CycleDerivation
 from acp_core.protocols.discovery import identify

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import REBUILD_ACT, RUN_ACT, SELECT_ACT
 from acp_core.protocols.kit.schema import fields

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from acp_core.protocols.folder.rules import ADVICE, ERROR, WARNING, Report
+from acp_core.protocols.folder.rules import codes
+from acp_core.protocols.folder.schema.finding import ADVICE, ERROR, WARNING, Report
 from tests.protocols.folder.support import age, change_protocol, edit, line_of, read_protocol, say
 
 Damage = Callable[[Path], object]
@@ -125,7 +126,8 @@ def check(folder: Path, report: Report, code: str, text: str) -> None:
         if finding.line is not None:
             lines = (folder / finding.file).read_bytes().replace(b"\r", b"\n").split(b"\n")
             assert 1 <= finding.line <= len(lines)
-        assert finding.explanation.endswith(".") and finding.remedy.endswith(".")
+        about = codes.about(finding.code)
+        assert about.explanation.endswith(".") and about.remedy.endswith(".")
     shown = "\n".join(report.lines())
     word = {ERROR: "ERROR", WARNING: "WARNING"}.get(severity)
     assert (f"{word}: {text}" in shown) if word else (text not in shown)

@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.protocols.folder import rules
-from acp_core.protocols.folder.actions.creating import create
-from acp_core.protocols.folder.read.collaboration import open_folder
+from acp_core.protocols.folder.acts.creating import create
+from acp_core.protocols.folder.collaboration import open_folder
+from acp_core.protocols.folder.rules import checks
 from tests.protocols.folder.running import acp, append
 from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol
 
@@ -43,7 +43,7 @@ def done(folder: Path, name: str, **given: Any) -> None:
     assert not shown.refused and shown.sentence, shown
     outcome = perform(action, **given)
     assert outcome.state is OutcomeState.DONE, outcome
-    assert rules.validate(folder).lines() == VALID
+    assert checks.validate(folder).lines() == VALID
     event = log(folder)[-1]
     line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
     after = next(change for change in shown.changes if change.path.endswith("events.jsonl"))
@@ -211,7 +211,7 @@ def test_continuing_and_repairing_are_offered_when_they_help(tmp_path: Path) -> 
     assert [change.verb for change in shown.changes] == ["create"] * 8 + ["replace"]
     outcome = perform(go_on, answer="20 days.")
     assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(tmp_path / "run-2"))
-    assert rules.validate(tmp_path / "run-2").lines() == VALID
+    assert checks.validate(tmp_path / "run-2").lines() == VALID
     again = offered(folder)["continue"]
     assert perform(again, answer="More.").location == str(tmp_path / "run-2")
 
@@ -244,7 +244,7 @@ def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
     assert proposal.verb == "create" and "+Choose a cache" in proposal.diff
     assert shown.command[:3] == ("acp", "new", str(folder))
     assert perform(action, **given).state is OutcomeState.DONE
-    assert rules.validate(folder).lines() == VALID
+    assert checks.validate(folder).lines() == VALID
     assert "already contains protocol.json" in preview(action, **given).refused
     assert perform(action, **given).state is OutcomeState.REFUSED
     for change, said in (

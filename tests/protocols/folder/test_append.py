@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import append as appending
 from acp_core.protocols.folder.write.append import Request
 from tests.protocols.folder.running import Ran, acp, append, block, files, log
@@ -52,7 +53,7 @@ def test_characters_that_break_other_readers_are_escaped(tmp_path: Path) -> None
     text = (folder / "events.jsonl").read_text(encoding="utf-8")
     assert len(text.splitlines()) == 2  # str.splitlines is what the existing reader uses
     assert log(folder)[-1]["summary"].startswith(summary)  # type: ignore[attr-defined]
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def test_time_never_goes_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,7 @@ def test_time_never_goes_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     first, second = (datetime.fromisoformat(str(event["at"])) for event in log(folder)[-2:])
     assert second >= first and second - first <= timedelta(seconds=1)
     assert str(log(folder)[-1]["at"]).endswith("Z")
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def test_asking_again_with_the_same_key_appends_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write.opened import take
 from tests.protocols.folder.running import Ran, acp, append, block, files, log
 from tests.protocols.folder.support import (
@@ -161,9 +161,9 @@ def test_a_protocol_json_that_lags_is_no_obstacle_and_is_mended(tmp_path: Path) 
     folder = make_v1(tmp_path / "run", "readiness_check")
     edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
     change_protocol(folder, currentPhase="decision_review", waitingFor=["reviewer"])
-    assert rules.validate(folder).verdict == 2
+    assert checks.validate(folder).verdict == 2
     assert append(folder, "server", "readiness_passed", 9).code == 0
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def test_documents_of_today_do_not_make_history_wrong(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_frozen_supporting_deliverable_is_marked_so(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     marked = read_protocol(folder)["deliverables"]["supporting"]
     assert [item.get("frozen") for item in marked] == [None, True] and marked[1]["x"] == 1
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def test_all_reasons_stand_in_one_refusal(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_digest_that_is_not_that_of_a_draft_is_a_warning_and_a_finding(
     ran = append(folder, "server", event, 1, doc="deliverables/decision.md", role="primary",
                  sha256="0" * 64)  # fmt: skip
     assert ran.code == 0 and f"{event} sha256 does not match current file" in ran.err, ran
-    assert [each.code for each in rules.validate(folder).findings] == ["ACP950"]
+    assert [each.code for each in checks.validate(folder).findings] == ["ACP950"]
 
 
 def test_an_incomplete_draft_or_a_stray_heading_is_a_warning(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_long_summary_is_a_warning_and_a_finding(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "drafting")
     ran = block(folder, "x" * 2_001)
     assert ran.code == 0 and "longer than 2000 characters" in ran.err
-    assert [each.code for each in rules.validate(folder).findings] == ["ACP903"]
+    assert [each.code for each in checks.validate(folder).findings] == ["ACP903"]
 
 
 def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path: Path) -> None:
@@ -332,12 +332,12 @@ def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path:
     (folder / "proposal.md").write_text("# Proposal\n\n## Current Proposal\n\nTBD\n")
     ran = append(folder, "server", "proposal_submitted", 1, doc="proposal.md")
     assert ran.code == 0 and "proposal.md contains no proposal yet" in ran.err
-    assert "ACP951" in {each.code for each in rules.validate(folder).advice}
+    assert "ACP951" in {each.code for each in checks.validate(folder).advice}
 
     folder = make_v1(tmp_path / "other", "decision_review")
     ran = append(folder, "server", "question_classified", 5, doc="readiness.md")
     assert ran.code == 0 and "readiness.md still holds unresolved questions (line 5)" in ran.err
-    assert "ACP952" in {each.code for each in rules.validate(folder).advice}
+    assert "ACP952" in {each.code for each in checks.validate(folder).advice}
 
 
 def test_the_first_event_of_an_empty_log_has_the_first_number(tmp_path: Path) -> None:

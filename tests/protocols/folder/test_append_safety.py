@@ -14,7 +14,8 @@ import pytest
 
 from acp_core.files import locked
 from acp_core.files.locked import LockedLog
-from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import append as appending
 from tests.protocols.folder.running import ROOT, acp, append, block, files, log, spawn
 from tests.protocols.folder.support import change_protocol, line_of, make_v1
@@ -181,7 +182,7 @@ def test_a_log_that_grew_while_it_was_read_is_read_again(
     monkeypatch.setattr(appending, "prepare", prepare)
     assert block(folder).out == "appended seq 3: blocked\n"
     assert [event["seq"] for event in log(folder)] == [1, 2, 3]
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def test_a_review_whose_event_cannot_be_appended_is_taken_back(
@@ -217,10 +218,9 @@ def test_a_lock_that_is_not_given_up_ends_the_wait(tmp_path: Path) -> None:
 def test_known_bad_file_systems_are_refused_unless_forced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acp_core.files import mounts
 
     folder = make_v1(tmp_path / "run", "drafting")
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     ran = block(folder)
     assert ran.code == 2 and "is on cifs" in ran.err and "--force" in ran.err
     forced = acp(
@@ -228,7 +228,7 @@ def test_known_bad_file_systems_are_refused_unless_forced(
         "--summary", "Now.", "--reply-to", "1", "--force",
     )  # fmt: skip
     assert forced.code == 0 and "locks protect nothing" in forced.err
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "nfs4"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "nfs4"),))
     warned = block(folder, "And again.")
     assert warned.code == 0 and "is on nfs4" in warned.err
 
@@ -259,7 +259,7 @@ def test_an_interruption_after_the_write_does_not_hide_that_the_event_is_in(tmp_
     folder = make_v1(tmp_path / "run", "drafting")
     program = (
         "import os, signal, sys\n"
-        "from acp_core.protocols.folder.actions import agents as commands\n"
+        "from acp_core.protocols.folder.acts import agents as commands\n"
         "real = os.write\n"
         "def write(fd, data):\n"
         "    done = real(fd, data)\n"
@@ -274,7 +274,7 @@ def test_an_interruption_after_the_write_does_not_hide_that_the_event_is_in(tmp_
         [sys.executable, "-c", program, *argv], capture_output=True, text=True, cwd=ROOT
     )
     assert (ran.returncode, ran.stdout) == (0, "appended seq 2: blocked\n"), ran.stderr
-    assert len(log(folder)) == 2 and rules.validate(folder).verdict == 0
+    assert len(log(folder)) == 2 and checks.validate(folder).verdict == 0
 
 
 def test_without_locks_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) ->
     program = (
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "from acp_core.protocols.folder.actions import agents as commands\n"
+        "from acp_core.protocols.folder.acts import agents as commands\n"
         "code = commands.append(sys.argv[2:])\n"
         "print(*(name for name in sys.modules if name.startswith('acp_core')), file=sys.stderr)\n"
         "sys.exit(code)\n"

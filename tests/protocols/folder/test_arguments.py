@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.actions.agents import PLAIN
-from acp_core.protocols.folder.actions.table_agents import SPECS
+from acp_core.protocols.folder.acts.agents import PLAIN
+from acp_core.protocols.folder.acts.table_agents import SPECS
 from acp_core.protocols.kit.fast_args import quick
 from acp_core.protocols.kit.parser import fields_of, parse
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from acp_core.files import reading
 from acp_core.model import Severity, Snapshot, SourceState, Verdict
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.collaboration import open_folder
+from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.read.detect import detect
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from tests.protocols.folder.support import (
     START,
     age,

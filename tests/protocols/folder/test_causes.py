@@ -14,7 +14,7 @@ from acp_core.agents.identity import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.cli.support import Acp
 from tests.protocols.folder.running import acp
@@ -105,14 +105,6 @@ class TestTheLogOrTheStateIsBroken:
         found = diagnose(opened, Case(opened.refresh(later), Clock(later)))
         assert found[0].code == "A1"
         assert (found[0].remedy, found[0].certain) == ("repair", True)
-
-    def test_a_line_in_the_middle_that_is_no_event(self, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "c", "revising")
-        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-        (folder / "events.jsonl").write_bytes(b"".join([lines[0], b"<<<<\n", *lines[1:]]))
-        found = cause(folder, "A2")
-        assert found.remedy == "block"
-        assert "events.jsonl:2" in found.evidence[0]
 
     def test_numbers_that_stand_twice(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")

@@ -17,11 +17,12 @@ import pytest
 import acp_core
 from acp_core.files import atomic
 from acp_core.files.journal import Lines, blocks
-from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read import checkpoint
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import V1, V2
 from acp_core.protocols.folder.write import opened
 from acp_core.protocols.folder.write.append import Request, append
@@ -165,7 +166,7 @@ def test_validate_derives_everything_from_the_log(tmp_path: Path, short: None) -
     path.write_bytes(head[:65] + digest + b"\n" + lie)
     path.chmod(0o600)
     assert Observation(str(folder), THREE[1]).machine.phase == "completed"  # it would be believed
-    assert rules.validate(str(folder)).lines() == ["ACP validation passed"]
+    assert checks.validate(str(folder)).lines() == ["ACP validation passed"]
 
 
 def test_every_module_that_decides_what_a_log_leads_to_counts(short: None) -> None:

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.rules import checks
 from tests.protocols.folder.running import ROOT, acp
 from tests.protocols.folder.support import make_v1
 
 _MANY = """
 import sys
-from acp_core.protocols.folder.actions import agents as commands
+from acp_core.protocols.folder.acts import agents as commands
 
 folder, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 codes = [
@@ -53,7 +53,7 @@ def test_eight_processes_append_fifty_events_each(tmp_path: Path) -> None:
         int(line.split()[2].rstrip(":")) for text in printed for line in text.splitlines()
     )
     assert acknowledged == list(range(2, 402))
-    assert rules.validate(folder).lines() == ["ACP validation passed"]
+    assert checks.validate(folder).lines() == ["ACP validation passed"]
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
@@ -74,7 +74,7 @@ def test_reviewers_submit_at_the_same_time(tmp_path: Path) -> None:
     errors = [writer.communicate()[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0] * 6, errors
     assert seqs(folder) == list(range(1, 9))
-    assert rules.validate(folder).lines() == ["ACP validation passed"]
+    assert checks.validate(folder).lines() == ["ACP validation passed"]
     text = (folder / "review.md").read_text()
     assert all(text.count(f"- {name} agrees.") == 1 for name in people[1:])
     owner = acp("next", "--folder", folder, "--participant", "owner")
@@ -103,4 +103,4 @@ def test_only_one_of_several_inits_wins(tmp_path: Path) -> None:
     for name in ("README.md", "proposal.md", "protocol.json"):
         assert f"Objective {winner}" in (folder / name).read_text()
     assert json.loads((folder / "events.jsonl").read_text())["from"] == f"owner-{winner}"
-    assert rules.validate(folder).lines() == ["ACP validation passed"]
+    assert checks.validate(folder).lines() == ["ACP validation passed"]

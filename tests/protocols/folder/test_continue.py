@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import documents
 from tests.protocols.folder.running import acp, append
 from tests.protocols.folder.support import (
@@ -32,7 +32,7 @@ def test_a_blocked_collaboration_goes_on_with_the_answer_on_top(tmp_path: Path) 
     ran = acp("continue", folder, "--answer", "It is 20 days.\n\nAsk again in May.")
     new = tmp_path / "run-2"
     assert ran.code == 0 and ran.out == f"Continued in {new}\n", ran
-    assert rules.validate(new).lines() == VALID and rules.validate(folder).lines() == VALID
+    assert checks.validate(new).lines() == VALID and checks.validate(folder).lines() == VALID
     protocol, old = read_protocol(new), read_protocol(folder)
     at = protocol["createdAt"]
     assert protocol["continues"] == {"path": "../run", "phase": "blocked", "at": at}
@@ -78,7 +78,7 @@ def test_a_completed_one_goes_on_with_another_objective(tmp_path: Path) -> None:
     assert read_protocol(new)["objective"] == "Now build it"
     proposal = (new / "proposal.md").read_text()
     assert "It was completed by server (seq 11," in proposal and "Now build it" in proposal
-    assert rules.validate(new).lines() == rules.validate(folder).lines() == VALID
+    assert checks.validate(new).lines() == checks.validate(folder).lines() == VALID
 
 
 def test_deliverables_are_carried_as_drafts(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_deliverables_are_carried_as_drafts(tmp_path: Path) -> None:
     new_text = (new / "deliverables" / "decision.md").read_text()
     assert new_text == old_text.replace("Status: Frozen", "Status: Draft")
     assert "### D1. " in (new / "decisions.md").read_text()
-    assert rules.validate(new).lines() == VALID
+    assert checks.validate(new).lines() == VALID
     protocol = read_protocol(new)
     assert protocol["deliverables"] == read_protocol(folder)["deliverables"]
 
@@ -104,7 +104,7 @@ def test_external_deliverables_stay_where_they_are(tmp_path: Path) -> None:
     assert acp("continue", folder, "--to", new, "--answer", "Yes.").code == 0
     assert read_protocol(new)["repoRoot"] == "../.." and deliverable.read_bytes() == before
     assert not list(new.rglob("decision.md"))
-    assert rules.validate(new).lines() == VALID
+    assert checks.validate(new).lines() == VALID
 
 
 def test_a_chain_of_continuations_names_each_neighbour(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
     again = acp("continue", folder, "--answer", "Yes.")
     assert again.code == 0 and again.out == f"Continued in {new}\n", again
     assert done.items() <= files(new).items()
-    assert rules.validate(new).lines() == rules.validate(folder).lines() == VALID
+    assert checks.validate(new).lines() == checks.validate(folder).lines() == VALID
 
 
 def test_a_path_in_protocol_json_does_not_choose_where_it_is_written(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_broken_log_is_left_behind_by_continuing(tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[1])
     assert append(folder, "reader", "blocked", 1, "The log is broken.").code == 0
     assert acp("continue", folder, "--answer", "We start over.").code == 0
-    assert rules.validate(tmp_path / "run-2").lines() == VALID
+    assert checks.validate(tmp_path / "run-2").lines() == VALID
 
 
 def test_two_blockers_are_both_carried_on_the_first_one_first(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
-from acp_core.protocols.folder import rules, schema
+from acp_core.files import locked
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules import checks
 from tests.hygiene.sources import ROOT
 from tests.protocols.folder.damage import Damage, change, event, line, more, write
 from tests.protocols.folder.running import Ran, acp, append, block, log
@@ -109,9 +110,9 @@ def test_each_of_them_is_an_error(tmp_path: Path, row: str) -> None:
     for number, (dialect, damage, said) in enumerate(INVALID[row]):
         make = make_v1 if dialect == "v1" else make_v2
         folder = make(tmp_path / str(number), "reviewing")
-        assert rules.validate(folder).verdict == 0
+        assert checks.validate(folder).verdict == 0
         damage(folder)
-        report = rules.validate(folder)
+        report = checks.validate(folder)
         assert report.verdict == 2
         assert any(said in each for each in report.lines()), report.lines()
 
@@ -207,7 +208,7 @@ def where_it_may_not(place: Path) -> None:
     refused(block(folder), "schemaVersion")
     folder = make_v1(place / "far", "drafting")
     with LIMITS.context() as mounted:
-        mounted.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+        mounted.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
         refused(block(folder), "is on cifs")
         words = ["append", "--folder", folder, "--participant", "reader", "--event", "blocked"]
         assert acp(*words, "--summary", "Now.", "--reply-to", "1", "--unlocked").code == 0

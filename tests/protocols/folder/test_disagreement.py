@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from acp_core.model import Panel
 from acp_core.model.clock import utc_now
-from acp_core.protocols.folder.read.collaboration import open_folder
+from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.schema import documents as scans
-from acp_core.protocols.folder.view import disagreement as derived
-from acp_core.protocols.folder.view.disagreement import (
+from acp_core.protocols.folder.view import story
+from acp_core.protocols.folder.view.story import (
     Course,
     Documents,
     begins_with,
     disagreement,
     folded,
+    points,
 )
-from acp_core.protocols.folder.view.story import points
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.panel_view import items
 from tests.cli.support import Acp
@@ -256,13 +256,13 @@ def test_words_in_common_are_no_answer() -> None:
 def test_each_text_is_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many points and answers there are: every collaboration of a fleet has its panel made."""
     texts: list[str] = []
-    fold = derived.folded
+    fold = story.folded
 
     def noted(text: str) -> str:
         texts.append(text)
         return fold(text)
 
-    monkeypatch.setattr(derived, "folded", noted)
+    monkeypatch.setattr(story, "folded", noted)
     text = f"# Reviews\n\n## 2026-01-02T03:04:05Z - ann - seq 2\n\n{READER}"
     readiness = scans.scan_readiness("- [resolved] Who starts the rollout? Ben.\n")
     headings = scans.scan_review(text).headings

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import append as appending
 from tests.protocols.folder.running import Ran, append, files, log
 from tests.protocols.folder.support import make_v1
@@ -100,7 +100,7 @@ def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     monkeypatch.undo()
     assert append(folder, "reader", "review_submitted", 2, "Reviewed.", **words).code == 0
-    assert rules.validate(folder).verdict == 0
+    assert checks.validate(folder).verdict == 0
 
 
 def killed_between(folder: Path, seq: int, text: str) -> None:

@@ -13,9 +13,9 @@ import pytest
 from acp_core.files.locked import locked
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import Snapshot, SourceState, Verdict
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.read import facts
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from tests.protocols.folder.support import (
     age,
     change_protocol,

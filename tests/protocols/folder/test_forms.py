@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.schema.documents import scan_conclusion, scan_readiness, scan_review
 from tests.protocols.folder.running import acp
 from tests.protocols.folder.support import age, make_v1, make_v2

@@ -13,8 +13,8 @@ from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.collaboration import FolderCollaboration
+from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.running import acp, append, block, files
 from tests.protocols.folder.support import age, make_v1, read_protocol

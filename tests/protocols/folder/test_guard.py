@@ -8,16 +8,17 @@ import shutil
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
-from acp_core.protocols.folder.matters.guard import obstacles
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration
+from acp_core.protocols.folder.matters.causes import obstacles
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.write.init import charter_of, document
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.damage import Damage, both, event, line
@@ -236,6 +237,10 @@ def test_where_nobody_takes_part_in_what_has_ended_participants_come_first(tmp_p
     assert beyond.remedy == "" and "after you add participants, continue in a new" in beyond.cure
 
 
+def _nobody_asks(folder: str, now: datetime) -> NoReturn:
+    raise AssertionError("a folder that is gone is diagnosed")
+
+
 def test_nothing_stands_in_the_way_of_writes_to_a_folder_that_is_gone(tmp_path: Path) -> None:
     """It is said to be gone, and no cure of a damage that nobody can have seen."""
     folder = make_v1(tmp_path / "run", "reviewing")
@@ -243,4 +248,4 @@ def test_nothing_stands_in_the_way_of_writes_to_a_folder_that_is_gone(tmp_path: 
     facts.refresh(time.time())
     shutil.rmtree(folder)
     facts.refresh(time.time() + 60)
-    assert facts.protocol_problem and obstacles(facts, datetime.now(UTC)) == ()
+    assert facts.protocol_problem and obstacles(facts, _nobody_asks, datetime.now(UTC)) == ()

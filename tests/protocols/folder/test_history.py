@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.files.journal import Lines, blocks
-from acp_core.model.marks import Mark
+from acp_core.model.past import Mark
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import V1, V2, Entry

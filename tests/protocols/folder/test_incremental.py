@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
-from acp_core.model.story import summed
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
+from acp_core.model.past import summed
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.support import line_of, make_v1, make_v2
@@ -166,7 +166,7 @@ def test_an_event_costs_no_more_than_itself(
     monkeypatch.setattr(f"{module}.write.opened.take", forbidden)
     monkeypatch.setattr(f"{module}.schema.parse_lines", forbidden)
     monkeypatch.setattr(f"{module}.read.log.History.again", forbidden)
-    monkeypatch.setattr(f"{module}.write.damage.headings", forbidden)
+    monkeypatch.setattr(f"{module}.write.repair.headings", forbidden)
     acts = {act.name: act for act in kept.actions(now + timedelta(seconds=30))}
     assert "review.md has no heading for seq 3, 4" in acts["repair"].sentence
     assert "proposal_revised" in acts

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import rules, schema
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import init as start
 from acp_core.protocols.folder.write.init import charter_of
 from tests.protocols.folder.running import Ran, acp, files
@@ -290,7 +291,7 @@ def test_a_participant_that_is_given_twice_takes_part_once(tmp_path: Path) -> No
     assert ran.code == 0 and "given twice takes part once" in ran.err
     listed = json.loads((tmp_path / "run" / "protocol.json").read_text())["participants"]
     assert [each["id"] for each in listed].count("server") == 1
-    assert rules.validate(tmp_path / "run").findings == ()
+    assert checks.validate(tmp_path / "run").findings == ()
 
 
 def test_a_start_of_an_unknown_dialect_is_not_finished(tmp_path: Path) -> None:

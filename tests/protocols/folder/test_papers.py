@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.model import Snapshot, Verdict
 from acp_core.protocols.discovery import discover
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.read.detect import detect
 from tests.protocols.folder.support import age, line_of, make_v1, say
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.prompts import next_actions
-from acp_core.protocols.folder.read import list_summary
+from acp_core.protocols.folder.read import current_state
 from acp_core.protocols.folder.read.facts import gather
 from tests.protocols.folder.support import GATES, age, edit, make_v1, make_v2, say
 
@@ -139,4 +139,4 @@ def test_what_a_turn_is_for(tmp_path: Path) -> None:
     }
     for upto, duty in duties.items():
         machine = gather(make_v1(tmp_path / upto, upto)).history.machine
-        assert list_summary.duty(machine) == duty
+        assert current_state.duty(machine) == duty

@@ -12,7 +12,7 @@ import pytest
 from acp_core.model import Outcome, OutcomeState, Preview, Question
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.folder.actions import agents
+from acp_core.protocols.folder.acts import agents
 from acp_core.protocols.folder.schema.documents import TEMPLATE, questions, scan_review
 from acp_core.protocols.registry import bundled
 from tests.cli.support import Acp

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model import PhaseState, Severity, Snapshot, Status, Tone, Verdict
-from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
+from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.view.timeline import EventLog
 from tests.protocols.folder.support import (
     GATES,

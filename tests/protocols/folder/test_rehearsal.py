@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from acp_core.model import Snapshot, Status, Verdict
 from acp_core.protocols.folder import PROTOCOL
-from acp_core.protocols.folder.rehearsal import samples, scenario, writing
-from acp_core.protocols.folder.rehearsal.processes import Company
+from acp_core.protocols.folder.rehearsal import samples, scenario
+from acp_core.protocols.folder.rehearsal.rehearse import Company
 from acp_core.protocols.folder.rehearsal.scenario import Write
 from acp_core.protocols.folder.schema import OBSOLETE_FILES
 from acp_core.protocols.registry import load as load_object
@@ -30,12 +30,12 @@ class TestWriting:
     @given(texts, texts)
     @settings(max_examples=200)
     def test_stages_lead_from_the_old_text_to_the_new_one(self, old: str, new: str) -> None:
-        stages = writing.stages(old, new)
+        stages = scenario.stages(old, new)
         assert (stages[-1:] or [old]) == [new]
         assert all(one != other for one, other in zip([old, *stages], stages, strict=False))
 
     def test_a_new_text_comes_paragraph_by_paragraph(self) -> None:
-        assert writing.stages("", "# A\n\none\ntwo\n\nthree\n") == [
+        assert scenario.stages("", "# A\n\none\ntwo\n\nthree\n") == [
             "# A\n\n",
             "# A\n\none\ntwo\n\n",
             "# A\n\none\ntwo\n\nthree\n",
@@ -43,16 +43,16 @@ class TestWriting:
 
     def test_boxes_are_checked_one_after_the_other(self) -> None:
         old = "- [ ] one\n- [ ] two\n"
-        new = writing.result(Write("readiness.md", tick=True), old, {})
-        assert writing.stages(old, new) == ["- [x] one\n- [ ] two\n", "- [x] one\n- [x] two\n"]
+        new = scenario.result(Write("readiness.md", tick=True), old, {})
+        assert scenario.stages(old, new) == ["- [x] one\n- [ ] two\n", "- [x] one\n- [x] two\n"]
 
     def test_what_cannot_be_found_is_not_replaced(self) -> None:
         with pytest.raises(ValueError, match=r"proposal\.md does not hold 'one'"):
-            writing.result(Write("proposal.md", find="one", replace="two"), "three", {})
+            scenario.result(Write("proposal.md", find="one", replace="two"), "three", {})
 
     def test_gates_are_listed_by_source(self) -> None:
         protocol = {"completionGates": [{"source": "objective", "text": "A"}, "B"]}
-        lists = writing.gate_lists(protocol)
+        lists = scenario.gate_lists(protocol)
         assert lists["gates"] == "- [ ] A\n- [ ] B"
         assert lists["objective_gates"] == "- [ ] A"
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts
-from acp_core.protocols.folder import rules, schema
+from acp_core.files import locked
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import edits
 from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
@@ -43,7 +44,7 @@ def fix(folder: Path) -> Ran:
 
 
 def verdict(folder: Path) -> str:
-    return rules.validate(folder).lines()[0]
+    return checks.validate(folder).lines()[0]
 
 
 def copies(state: Path) -> list[tuple[str, bytes]]:
@@ -385,7 +386,7 @@ def test_whoever_reads_the_repair_may_go_away_before_its_end(tmp_path: Path) -> 
     )  # fmt: skip
     os.close(writer)
     assert b"Traceback" not in ran.stderr
-    assert rules.validate(folder).lines() == ["ACP validation passed"]
+    assert checks.validate(folder).lines() == ["ACP validation passed"]
 
 
 def test_a_log_with_carriage_returns_is_not_cut(tmp_path: Path) -> None:
@@ -426,7 +427,7 @@ def test_nothing_is_repaired_where_locks_protect_nothing(
     folder = started(tmp_path / "run")
     change_protocol(folder, currentPhase="reviewing")
     before = files(folder)
-    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    monkeypatch.setattr(locked, "here", lambda: (locked.Mount("/", "cifs"),))
     ran = fix(folder)
     assert ran.code == 2 and "is on cifs" in ran.err, ran
     assert files(folder) == before

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.rules.checks import validate
 from tests.protocols.folder.damage import (
     Damage,
     both,

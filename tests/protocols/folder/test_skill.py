@@ -14,18 +14,17 @@ from pathlib import Path
 import pytest
 
 import acp_core
-from acp_core.protocols.folder.actions.table import COMMANDS, SKILL
-from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
-from acp_core.protocols.folder.rehearsal.scenario import Scenario, load
+from acp_core.protocols.folder.acts.table import COMMANDS, SKILL
+from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, load
 from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
+from acp_core.protocols.folder.schema.act_names import SCRIPTS
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.schema.documents import (
     CONCLUSION_SECTIONS_V1,
     CONCLUSION_SECTIONS_V2,
 )
 from acp_core.protocols.folder.skill import install
-from acp_core.protocols.folder.skill.closure import closure
-from acp_core.protocols.folder.skill.contents import MANIFEST, SCRIPTS, Incomplete
+from acp_core.protocols.folder.skill.contents import MANIFEST, Incomplete, closure
 
 skill = SKILL.main
 ROOT = Path(acp_core.__file__).parent.parent
@@ -209,7 +208,7 @@ class TestWhatIsInstalled:
             for path in (installed / "scripts").rglob("*.py")
         }
         assert not any(name.startswith(("acp_core/cli", "acp_tui")) for name in names)
-        assert "acp_core/protocols/folder/actions/offered.py" not in names
+        assert "acp_core/protocols/folder/acts/offered.py" not in names
 
     def test_scripts_can_be_run(self, installed: Path) -> None:
         for script in SCRIPTS:

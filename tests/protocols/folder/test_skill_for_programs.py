@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder.skill.programs import PROGRAMS
-from acp_core.protocols.folder.skill.settings_file import insert, take_out
+from acp_core.protocols.folder.skill.for_programs import PROGRAMS, insert, take_out
 from tests.cli.support import Acp
 
 VALUE = {

@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.agents.ending import end
 from acp_core.agents.identity import identify
-from acp_core.files import claims, owners
+from acp_core.files import claims
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
@@ -61,7 +61,7 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
     assert turn_files.read_program_note(taken.root, taken.turn_id) is None
     with pytest.raises(Refused) as refused:
         dispatch.dispatch(taken.root, None, NOW)
-    who = f"{owners.account(os.getuid())} controls this run (pid "
+    who = f"{claims.account(os.getuid())} controls this run (pid "
     runs = f"the program of pm ({taken.turn_id}) is still running, but {who}"
     assert runs in str(refused.value) and "stop it first with `acp governed " in str(refused.value)
     shown = open_folder(str(taken.root))
@@ -93,7 +93,7 @@ def test_a_program_that_is_gone_is_seen_as_lost_by_every_account(
     path = claims.lock_of(taken.root, claims.of_turn(taken.turn_id))
     owner = claims.seen(taken.root, claims.of_turn(taken.turn_id)).owner
     assert owner is not None and owner.child is not None
-    dead = owners.Process(owner.child.host, owner.child.boot, gone.pid, 1)
+    dead = claims.Process(owner.child.host, owner.child.boot, gone.pid, 1)
     claims.write_record(path, replace(owner, child=dead))
     (turn,) = read_run(taken.root).turns
     assert turn.lost and not turn.running

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model.story import PastTurn
+from acp_core.model.past import PastTurn
 from acp_core.protocols.governed.collaboration import Governed, open_folder
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision

@@ -14,7 +14,7 @@ import pytest
 from acp_core.history.moments import EVENT
 from acp_core.history.past import Past
 from acp_core.model import Snapshot
-from acp_core.model.derivation import Evidence
+from acp_core.model.past import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.collaboration import open_folder

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model.story import PastTurn
+from acp_core.model.past import PastTurn
 from acp_core.protocols.governed.collaboration import Governed, open_folder
 from tests.cli.support import Acp
 from tests.protocols.governed import making

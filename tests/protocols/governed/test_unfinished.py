@@ -41,22 +41,6 @@ def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
     return [cause for cause in found if cause.remedy == "set_aside"]
 
 
-def test_a_note_that_is_left_is_a_finding_and_a_cause(tmp_path: Path) -> None:
-    left(tmp_path)
-    [cause] = causes(tmp_path)
-    assert cause.code == "A6" and cause.root and cause.wanted
-    said = "The agentxchain program did not finish “accept turn” (turn_00000000000000aa)"
-    assert cause.headline == said
-    assert cause.evidence == (
-        f"{NOTE} exists with state prepared",
-        f"the history does not record {making.TURN}: its result may exist only in that file",
-    )
-    snapshot = open_folder(str(tmp_path)).refresh(NOW)
-    [finding] = [each for each in snapshot.findings if each.code == "TRANSACTION"]
-    assert finding.document == NOTE and "set it aside (a copy is kept)" in finding.remedy
-    assert snapshot.document(NOTE) is not None, "it can be looked at"
-
-
 def test_it_shows_when_it_comes_and_goes(tmp_path: Path) -> None:
     making.make_run(tmp_path)
     opened = open_folder(str(tmp_path))

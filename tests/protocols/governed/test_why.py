@@ -55,18 +55,6 @@ def test_a_result_that_nothing_corrects_is_to_be_rejected_and_the_reason_is_name
     assert read(root)[1]["TURN_FAILED"].remedy == "reject_turn"
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "first"), [("sloppy", "correct_result"), ("sneaky", "correct_result")]
-)
-def test_a_result_that_can_be_corrected_is(tmp_path: Path, behaviour: str, first: str) -> None:
-    root = start(tmp_path / "lamp", pm=behaviour)
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 2
-    assert read(root)[1]["TURN_FAILED"].remedy == first
-    assert governed(["correct-result", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
-
-
 def test_a_correction_that_is_not_enough_is_not_the_way_out(tmp_path: Path) -> None:
     turn = making.turn(assigned_role="dev", runtime_id="manual-dev", status="failed_acceptance")
     of_state = making.state(phase="implementation", active_turns={making.TURN: turn})

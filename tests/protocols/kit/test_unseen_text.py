@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model import Severity
-from acp_core.model.tracked import TrackedFile
+from acp_core.model.past import TrackedFile
 from acp_core.protocols.kit.findings import UnseenText
 from tests.faults import places
 from tests.faults.looking import acp

@@ -28,7 +28,7 @@ from acp_core.cli.main import run
 from acp_core.diagnosis import actions, engine
 from acp_core.model import Action, Cause, OutcomeState, Snapshot, Verdict
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import is_said
+from acp_core.model.format import is_said
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.collaboration import AgentFolder

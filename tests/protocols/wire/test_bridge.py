@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.fleet.watched import watch
+from acp_core.fleet.live import watch
 from acp_core.protocols.wire.bridge.serving import BridgeSetup
 from acp_core.protocols.wire.network.client import address
 from tests.loops import support as loops

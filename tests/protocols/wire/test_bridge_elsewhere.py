@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.fleet.watched import watch
+from acp_core.fleet.live import watch
 from acp_core.history.archive import BadArchive, export
 from acp_core.history.past import Past
 from acp_core.model import Intent, OutcomeState, Snapshot, SourceState

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.fleet.watched import watch
+from acp_core.fleet.live import watch
 from acp_core.protocols.wire.bridge.serving import BridgeSetup
 from tests.loops import support as loops
 from tests.protocols.wire.support import ROOT, acp, served

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.model import Event, Snapshot
-from acp_core.protocols.folder.read.collaboration import open_folder
+from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.wire.read import folder_elsewhere
 from acp_core.protocols.wire.read.folder_elsewhere import EVENTS, Mirror, Unfit
 from tests.loops.support import make

@@ -150,28 +150,6 @@ def test_what_the_log_does_not_tell_is_said_to_be_unknown(agent: Path) -> None:
         opened.close()
 
 
-def test_who_was_waited_for_and_how_much_was_said_is_told(agent: Path) -> None:
-    here = open_agent(str(agent))
-    here.refresh(datetime.now(UTC))
-    told = here.story()
-    here.close()
-    turns = [
-        (turn.participant, turn.since_event, turn.event, turn.kind, turn.ended)
-        for turn in told.turns
-    ]
-    assert [turn[:4] for turn in turns] == [
-        ("A", "3", "5", "task input_required"),
-        ("B", "5", "6", "task working"),
-        ("A", "6", "8", "task completed"),
-    ]
-    assert turns[2][4] == START + timedelta(minutes=12)
-    counts = {count.what: count.value for count in told.counts}
-    assert counts == {
-        "messages sent": 1, "messages that arrived": 1, "messages wrongly signed": 0,
-        "tasks": 1, "tasks completed": 1,
-    }  # fmt: skip
-
-
 def test_a_canceled_task_ends_the_turn_without_an_event(tmp_path: Path) -> None:
     store = Store(tmp_path / "A")
     store.step(1, "submitted", direction="delegated")

@@ -358,22 +358,6 @@ async def test_a_hint_of_a_conflict_is_dismissed_with_both_versions_in_sight(
     assert conflict(root)["reason"] == "The outputs agree."
 
 
-def test_an_agent_that_is_silent_is_given_up_on_by_a_card(tmp_path: Path) -> None:
-    (card,) = cards(silent(tmp_path / "queues"))
-    assert (card.title, card.by) == ("ben is silent and has returned nothing", "ben")
-    assert [each.label for each in card.verdicts] == [
-        "Rerun, with feedback",
-        "Do the task yourself",
-        "Note a gap",
-    ]
-
-
-def test_a_hint_is_a_card_that_comes_last(tmp_path: Path) -> None:
-    root = conflicting(tmp_path / "queues", hint=True, found_by="acp")
-    assert [each.id for each in cards(root)] == ["synthesis", "conflict:c1"]
-    assert cards(root)[1].title == "ann and ben may contradict each other on price (c1)"
-
-
 def test_a_file_of_the_conflict_s_name_is_the_version(tmp_path: Path) -> None:
     root = conflicting(tmp_path / "queues", topic="notes.md", category="coverage")
     for name in ("ann", "ben"):

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.cli.main import run as acp_main
-from acp_core.files import claims, owners
+from acp_core.files import claims
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT
@@ -37,7 +37,7 @@ def test_a_second_account_is_refused_with_the_name_of_the_first(
     root, words = dispatched(tmp_path)
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     ended = acp("dispatch", root, "--detach", "--", *words)
-    account, host = owners.account(os.getuid()), owners.host()
+    account, host = claims.account(os.getuid()), claims.host()
     pid = claims.seen(root, "loops/ann").owner.process.pid  # type: ignore[union-attr]
     assert ended.code == 2
     assert f"{account} plays ann (pid {pid} on {host} since" in ended.text, ended.text
@@ -54,7 +54,7 @@ def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_on
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     wait_for(lambda: open_workspaces(str(root)).refresh(utc_now()).obstacles, "it to be seen")
     (obstacle,) = open_workspaces(str(root)).refresh(utc_now()).obstacles
-    assert obstacle.sentence.startswith(f"{owners.account(os.getuid())} plays ann (pid ")
+    assert obstacle.sentence.startswith(f"{claims.account(os.getuid())} plays ann (pid ")
     assert EVERY_ACT - obstacle.allowed == {DISPATCH_ACT} and not obstacle.wanted
     assert acp_main(["why", str(root)], lambda paths, settings: 99) in (0, 1)
     said = " ".join(capsys.readouterr().out.split())

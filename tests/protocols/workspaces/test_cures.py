@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from acp_core.cli.matters import why_fields
 from acp_core.cli.output import act_command, fitting
-from acp_core.cli.why import as_fields
 from acp_core.diagnosis import actions as acts
 from acp_core.diagnosis.engine import Diagnosis
 from acp_core.files.transaction import JOURNAL
@@ -316,7 +316,7 @@ def agree(root: Path, snapshot: Snapshot) -> None:
             assert snapshot.verdict is Verdict.INVALID, obstacle
     codes = {each.code for each in snapshot.findings} & {"B36", "B37", "B39"}
     assert not codes or damaged, codes
-    told = as_fields(snapshot)
+    told = why_fields(snapshot)
     assert told["wanted"] == any(cause.wanted for cause in snapshot.causes)
     if snapshot.participants and not any(o.key == "A5:folder" for o in snapshot.obstacles):
         answer = query(Values(folder=str(root)))

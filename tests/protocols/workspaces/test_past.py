@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.history.past import Past
-from acp_core.model.derivation import Evidence
+from acp_core.model.past import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.workspaces.past import WorkspacesDerivation

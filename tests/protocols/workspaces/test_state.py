@@ -8,7 +8,7 @@ from acp_core.model import PhaseState
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
-from tests.protocols.workspaces.making import NOW, agent, integrate, run, states, write
+from tests.protocols.workspaces.making import NOW, agent, run, states, write
 
 COORD = "agent-workspaces/.coord"
 DONE, CURRENT, AHEAD = PhaseState.DONE, PhaseState.CURRENT, PhaseState.AHEAD
@@ -22,15 +22,6 @@ def test_the_first_step_that_does_not_pass_is_the_current_one() -> None:
     assert state.phase_states((True, False, True)) == (DONE, CURRENT, AHEAD)
     assert state.phase_states((False, False)) == (CURRENT, AHEAD)
     assert state.phase_states((True, True)) == (DONE, DONE)
-
-
-def test_a_run_goes_through_its_steps_one_after_the_other(tmp_path: Path) -> None:
-    root = run(tmp_path)
-    assert state.steps(read(root)) == (True, True, True, False, False, False, False)
-    write(root, f"{COORD}/conflicts.json", {"conflicts": []})
-    assert state.steps(read(root))[:5] == (True, True, True, True, False)
-    integrate(root)
-    assert state.steps(read(root)) == (True,) * 7
 
 
 def test_the_reason_of_a_decision_is_that_of_the_last_one_on_this_very_agent(

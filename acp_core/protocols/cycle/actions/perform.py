@@ -13,8 +13,7 @@ from pathlib import Path
 
 from acp_core.agents.state import RunnerState
 from acp_core.files import requests
-from acp_core.files.claims import CONDUCT
-from acp_core.files.run_folder import ClaimError
+from acp_core.files.claims import CONDUCT, ClaimError
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

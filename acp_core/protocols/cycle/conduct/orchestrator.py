@@ -18,7 +18,7 @@ from pathlib import Path
 
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
-from acp_core.files import atomic, owners, requests
+from acp_core.files import atomic, claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.requests import Request
@@ -179,7 +179,7 @@ class Orchestrator:
             return "refused", str(error)
         if written.lost:
             return "unknown", "Written but overwritten by another program: check, and repeat it."
-        return "done", f"Done by the orchestrator of {owners.account(owners.uid())}."
+        return "done", f"Done by the orchestrator of {claims.account(claims.uid())}."
 
     def _stuck(self, state: Object, message: str) -> None:
         name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")

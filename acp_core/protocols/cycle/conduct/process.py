@@ -21,7 +21,7 @@ from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted, Refused
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols import processes
 from acp_core.protocols.cycle import schema

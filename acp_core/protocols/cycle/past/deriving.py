@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from acp_core.model.derivation import Derivation, Evidence, Files, Held
+from acp_core.model.past import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.past import clues
 from acp_core.protocols.cycle.past.clues import Clues

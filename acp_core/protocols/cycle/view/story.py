@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from acp_core.model import Event
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 from acp_core.protocols.cycle.view.timeline import OVER

@@ -15,7 +15,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic, writes
+from acp_core.files import atomic, transaction
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object, agent_in, coordination_of, one_line
@@ -87,7 +87,7 @@ def flush(progress: Path, state: Object) -> None:
     if progress.is_symlink() or folder.is_symlink() or not folder.is_dir():
         return
     waiting = _waiting(state)
-    with contextlib.suppress(OSError, writes.WriteError):
+    with contextlib.suppress(OSError, transaction.WriteError):
         for name in (TIMELINE, DECISIONS):
             lines = [line for where, line in waiting if where == name]
             _append(folder / name, lines)
@@ -126,7 +126,9 @@ def _append(path: Path, lines: list[str]) -> None:
     if path.name == TIMELINE and not held:
         new = ["# Timeline", "", *new]
     data = ("\n".join(new) + "\n").encode("utf-8", "replace")
-    writes.do(writes.prepare(path.parent, writes.Write(path, writes.APPEND, data)))
+    transaction.do(
+        transaction.prepare(path.parent, transaction.Write(path, transaction.APPEND, data))
+    )
 
 
 # feedback.md

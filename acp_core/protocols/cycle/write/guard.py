@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import scan

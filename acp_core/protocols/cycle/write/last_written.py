@@ -16,9 +16,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, modes, owners
+from acp_core.files import atomic, claims, modes
+from acp_core.files.claims import ClaimError, prepare, run_folder
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.run_folder import ClaimError, prepare, run_folder
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write.ownership import GUARDED, Reconciled, reconcile
 
@@ -58,7 +58,7 @@ def read(root: Path, id: str) -> LastWritten | None:
     """What is noted of a cycle; None where nothing is, or it cannot be read."""
     place = _place(root, id)
     try:
-        mine = os.lstat(place).st_uid == owners.uid()
+        mine = os.lstat(place).st_uid == claims.uid()
         value = json.loads(read_bounded(place, _LIMIT))
         known, state = (value["digest"], value["before"]), value["state"]
     except (OSError, Unreadable, ValueError, KeyError, TypeError, RecursionError):

@@ -23,7 +23,7 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following, syncing
-from acp_core.protocols.folder.conduct.mirroring import process_for
+from acp_core.protocols.folder.conduct.syncing import process_for
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts

@@ -19,8 +19,8 @@ from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.current_state import continued_in
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.lineage import continued_in
 from acp_core.protocols.folder.rules.checks import nearest, unfinished
 from acp_core.protocols.folder.schema import V2, Entry
 from acp_core.protocols.folder.schema.act_names import CHECK_GATES, SETTLE_QUESTIONS

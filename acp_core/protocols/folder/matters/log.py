@@ -17,9 +17,8 @@ from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.conflict_copies import KeptText
-from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, trusted_after
-from acp_core.protocols.folder.read.turn_steps import event_of_turn, required, steps
+from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
+from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, KeptText, trusted_after
 from acp_core.protocols.folder.rules import unrecoverable_log
 from acp_core.protocols.folder.schema.act_names import SYNC
 from acp_core.protocols.kit.diagnosis import Case, mark
@@ -126,7 +125,6 @@ OTHERS = frozenset(
     {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
      "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
 )  # fmt: skip
-
 """Findings that other groups gather."""
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.model.turn import Brief, Mode
-from acp_core.protocols.folder.read.turn_steps import Step
-from acp_core.protocols.folder.schema import V1, V2
+from acp_core.protocols.folder.read.current_state import Step
+from acp_core.protocols.folder.schema import V1, V2, act_names
 from acp_core.protocols.folder.schema.documents import CLASSES, OUTCOMES, READY, conclusion_sections
-from acp_core.protocols.folder.skill import contents
 
-SCRIPTS = {script.command: script.name for script in contents.SCRIPTS}
+SCRIPTS = {script.command: script.name for script in act_names.SCRIPTS}
 _SENTENCE = "<one short sentence>"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from acp_core.files import mirrored
+from acp_core.files import read_only
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
@@ -38,7 +38,7 @@ def shows_mirror(folder: str) -> bool:
 
     This account has joined it there: agents that write such a file hide nothing by it.
     """
-    if not os.path.lexists(os.path.join(folder, mirrored.FILE)):
+    if not os.path.lexists(os.path.join(folder, read_only.FILE)):
         return False
     from acp_core.stores.base import pinned_reads  # only mirrors need it
 

@@ -2,13 +2,16 @@
 
 Source: folder protocol specification, "Files" and "Review Format" (reviews and their headings).
 Each look costs only what changed: a file is read again only when it may have changed. One that
-somebody seems to be writing just now keeps its last good content for a moment. Nothing here
-judges: see `rules`. Standard library only.
+somebody seems to be writing just now keeps its last good content for a moment. Of a shared folder
+also what gave way there because another host was first: the process that synchronizes it keeps such
+texts in ``.acp/kept``, as NAME.TIME.HOST. Nothing here judges: see `rules`. Standard library only.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,14 +20,10 @@ from datetime import datetime
 from acp_core.files import journal, markdown
 from acp_core.files.reading import Stamp, Unreadable, just_changed, read_bounded, stamp
 from acp_core.files.unseen import NOTHING, unseen_lines
+from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from acp_core.person.places import is_pinned
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.conflict_copies import (
-    KeptText,
-    newer_share,
-    read_kept,
-    strange_share,
-)
 from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
@@ -525,7 +524,6 @@ def _leads_out(path: str, root: str) -> bool:
 
 
 Mismatch = tuple[ReviewHeading, str, str]
-
 """A heading, and the event that bears its seq ("" for none) with its author."""
 
 
@@ -626,3 +624,70 @@ def trusted_after(facts: Facts, last: datetime | None) -> float:
     if log is None or last is None or log <= last.timestamp() + _TRUSTED:
         return 0.0
     return log + TOLERANCE
+
+
+FOLDER = os.path.join(".acp", "kept")
+
+_SHARE = os.path.join(".acp", "share.json")
+
+_NAME = r"(.+)\.\d{8}T\d{6}Z\.[a-z0-9-]+(\.\d+)?"  # compiled where it is needed: seldom
+
+_MOST = 100  # texts
+
+_LIMIT = 1 << 16  # bytes of share.json
+
+
+class KeptText(NamedTuple):
+    """A text that gave way: of which document, and where it is, below the folder."""
+
+    document: str
+    file: str
+
+
+def read_kept(folder: str) -> tuple[KeptText, ...]:
+    """What gave way and was not settled, the latest text of each document."""
+    if not os.path.lexists(os.path.join(folder, _SHARE)):
+        return ()
+    try:
+        names = sorted(os.listdir(os.path.join(folder, FOLDER)))
+    except OSError:
+        return ()
+    found: dict[str, KeptText] = {}
+    for name in names:
+        match = re.fullmatch(_NAME, name)
+        if match and len(found) < _MOST:
+            document = _document(folder, match[1])
+            found[document] = KeptText(document, f".acp/kept/{name}")
+    return tuple(found.values())
+
+
+def newer_share(folder: str) -> str:
+    """Why a folder that a newer acp has shared can only be looked at here; "" for any other."""
+    path = os.path.join(folder, _SHARE)
+    if not os.path.lexists(path):
+        return ""
+    from acp_core.stores import base  # late: most folders are not shared
+
+    try:
+        return base.newer_share(json.loads(read_bounded(path, _LIMIT)))
+    except (Unreadable, ValueError, RecursionError):
+        return ""  # whoever wants to publish says so
+
+
+def strange_share(folder: str) -> str:
+    """Why a folder that this account shares is not used with its store: what names that is not as agreed; else ""."""
+    if not is_pinned(folder) or newer_share(folder):
+        return ""
+    from acp_core.stores import base  # late: most folders are not shared
+
+    try:
+        base.pinned_address(folder)
+    except Refused as error:
+        return str(error)
+    return ""
+
+
+def _document(folder: str, plain: str) -> str:
+    """The document that a plain name stands for: one in a folder below has "__" for "/"."""
+    below = plain.replace("__", "/")
+    return below if below != plain and os.path.isfile(os.path.join(folder, below)) else plain

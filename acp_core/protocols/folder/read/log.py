@@ -34,7 +34,9 @@ from acp_core.protocols.folder.state import Core, Machine, Wait
 if TYPE_CHECKING:
     from typing import overload
 
+    from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.schema.finding import Finding
+    from acp_core.protocols.folder.state import Machine
 
 LONG = 1 << 20  # bytes of a log from which on it pays to keep where it stands (see `checkpoint`)
 
@@ -47,7 +49,6 @@ _MANY = 20  # lines from which on it pays to compile what takes many of them at 
 _STATES = 4_096  # different states that are remembered
 
 State = tuple[str, str | None, list[str]]
-
 """Phase, owner and who is waited for, as protocol.json records them."""
 
 
@@ -336,7 +337,6 @@ class History:
 
 
 Row = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
-
 """Seq, sender and event (see `author_and_event`), time, document ("" for none) and the seq that is
 replied to, as they stand in a usual line; of another one the last item is the line, the rest empty."""
 
@@ -741,3 +741,6 @@ class Course:
             reviews=bool(machine.reviews),
             anew=not all(kept) or not kept,
         )
+
+
+NEWLINES = "convert them to newlines (`tr '\\r' '\\n'`) while no participant is writing"

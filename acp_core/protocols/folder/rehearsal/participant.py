@@ -20,9 +20,8 @@ from acp_core.files import atomic
 from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
-from acp_core.protocols.folder.rehearsal import writing
-from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
-from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
+from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
+from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, Step, Write, load
 from acp_core.protocols.kit.parser import parse
 
 ACP = (sys.executable, "-P", "-m", "acp_core")
@@ -143,7 +142,7 @@ class Player:
         """Edit a file in stages, at the pace of the scenario."""
         path, old, new = self._played.edit(write, reply_to)
         path.parent.mkdir(exist_ok=True)
-        stages = writing.stages(old, new)
+        stages = rehearsal_scenario.stages(old, new)
         log(f"editing {write.file} in {len(stages)} stages")
         for text in stages:
             self._pause(write.seconds / len(stages))

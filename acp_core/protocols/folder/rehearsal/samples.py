@@ -15,8 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
-from acp_core.protocols.folder.rehearsal.scenario import FLEET, SCENARIOS, Scenario, Step, load
+from acp_core.protocols.folder.rehearsal.scenario import (
+    FLEET,
+    SCENARIOS,
+    PlayedScenario,
+    Scenario,
+    Step,
+    load,
+)
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.init import Wish, initialise
 

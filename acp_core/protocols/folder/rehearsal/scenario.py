@@ -1,17 +1,25 @@
 """A scenario: who takes part, what they decide, and every step with the texts that it writes.
 
-One TOML file each. Standard library only.
+One TOML file each. With it, what somebody who plays it reads before writing, and how a text becomes
+another one in front of a reader. Standard library only.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
+from string import Template
 from typing import Any
 
-from acp_core.protocols.folder.schema import V1
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import V1, list_in
+from acp_core.protocols.folder.schema.deliverables import DEFAULT_DIR
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 """The ones that a demo plays."""
@@ -122,3 +130,149 @@ def _step(data: dict[str, Any], texts: Mapping[str, str]) -> Step:
 def _write(data: dict[str, Any], texts: Mapping[str, str]) -> Write:
     text = data.pop("text", None)
     return Write(text=texts[text] if text else None, **data)
+
+
+class PlayedScenario:
+    """A scenario beside the folder in which it is played."""
+
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        self._scenario = scenario
+        self._folder = folder
+
+    def events(self) -> list[tuple[int, str, str]]:
+        """Seq, kind and author of every event.
+
+        Raises:
+            OSError, ValueError, KeyError: the log cannot be read, or is not what the commands write.
+        """
+        lines = (self._folder / schema.LOG_FILE).read_bytes().split(b"\n")[:-1]
+        events: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
+        return [(event["seq"], event["event"], event["from"]) for event in events]
+
+    def latest(self, event: str) -> int:
+        """The seq of the latest event of a kind.
+
+        Raises:
+            LookupError: there is none.
+        """
+        found = [seq for seq, kind, _ in self.events() if kind == event]
+        if not found:
+            raise LookupError(f"there is no {event} to reply to")
+        return found[-1]
+
+    def edit(self, write: Write, reply_to: int) -> tuple[Path, str, str]:
+        """The file that ``write`` changes, its text now, and its text afterwards.
+
+        Raises:
+            OSError, ValueError: the file is not what the scenario expects.
+        """
+        path = self._folder / write.file
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        return path, old, result(write, old, self._values(reply_to))
+
+    def fill(self, text: str, reply_to: int) -> str:
+        """A text of the scenario with its ``$names`` filled in."""
+        return fill(text, self._values(reply_to))
+
+    def sha256(self) -> str:
+        """The SHA-256 of the primary deliverable as it stands; "" where there is none."""
+        deliverable = self._scenario.deliverable
+        if deliverable is None:
+            return ""
+        path = self._folder / DEFAULT_DIR / deliverable.file
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+    def _values(self, reply_to: int) -> dict[str, str]:
+        """What the ``$names`` of a text stand for, now."""
+        protocol = schema.decode_protocol((self._folder / schema.PROTOCOL_FILE).read_bytes())
+        return {
+            **gate_lists(protocol),
+            "objective": self._scenario.objective,
+            "reply_to": str(reply_to),
+            "sha256": self.sha256(),
+        }
+
+
+_EMPTY_BOX = re.compile(r"^(\s*- )\[ \]", re.MULTILINE)
+
+
+def result(write: Write, text: str, values: Mapping[str, str]) -> str:
+    """What ``write`` makes of a file that holds ``text``; ``values`` fill in its ``$names``.
+
+    Raises:
+        KeyError: a text names a value that there is none of.
+        ValueError: what is to be replaced does not stand in the file.
+    """
+    if write.tick:
+        return _EMPTY_BOX.sub(r"\1[x]", text)
+    if write.text is not None:
+        return fill(write.text, values)
+    if not write.find or write.find not in text:
+        raise ValueError(f"{write.file} does not hold {write.find!r}")
+    return text.replace(write.find, fill(write.replace, values), 1)
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """``text`` with its ``$names`` filled in.
+
+    Raises:
+        KeyError: it names a value that there is none of.
+    """
+    return Template(text).substitute(values)
+
+
+def stages(old: str, new: str) -> list[str]:
+    """The texts between ``old`` and ``new``, from the top down; the last one is ``new``.
+
+    Lines that change one for one change one at a time; what is new comes paragraph by
+    paragraph. Empty where nothing changes.
+    """
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    found: list[str] = []
+    done: list[str] = []
+    for tag, i, i_end, j, j_end in SequenceMatcher(None, before, after, False).get_opcodes():
+        if tag == "equal":
+            done += after[j:j_end]
+            continue
+        one_for_one = i_end - i == j_end - j
+        pieces = ([line] for line in after[j:j_end]) if one_for_one else _paragraphs(after[j:j_end])
+        gone = i
+        for piece in pieces:
+            done += piece
+            gone = gone + 1 if one_for_one else i_end
+            found.append("".join(done + before[gone:]))
+        if tag == "delete":
+            found.append("".join(done + before[i_end:]))
+    return found
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lines up to and with the blank ones that end each paragraph."""
+    paragraph: list[str] = []
+    ended = False
+    for line in lines:
+        if ended and line.strip():
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+        ended = not line.strip()
+    if paragraph:
+        yield paragraph
+
+
+def gate_lists(protocol: dict[str, Any]) -> dict[str, str]:
+    """The completion gates of a protocol.json as check lists, by the names that texts use.
+
+    ``gates`` are all of them; in dialect v2 ``objective_gates``
+    and ``generated_gates`` are those of each source.
+    """
+    gates = [
+        (item.get("source", ""), item.get("text", "")) if isinstance(item, dict) else ("", item)
+        for item in list_in(protocol, "completionGates")
+    ]
+    lists = {
+        "gates": [text for _, text in gates],
+        "objective_gates": [text for source, text in gates if source == "objective"],
+        "generated_gates": [text for source, text in gates if source == "generated"],
+    }
+    return {name: "\n".join(f"- [ ] {text}" for text in texts) for name, texts in lists.items()}

@@ -40,6 +40,7 @@ from acp_core.protocols.folder.schema.finding import (
     SHOWN,
     WARNING,
     Finding,
+    Report,
     left_out,
 )
 
@@ -341,7 +342,6 @@ LOG_RULES = (log_readable, log_lines, log_tail, log_ahead, log_can_become_valid)
 REVIEW = "review.md"
 
 READINESS = "readiness.md"
-
 CONCLUSION = "conclusion.md"
 
 
@@ -949,7 +949,6 @@ ADVICE_RULES = (
 Rule = Callable[["Facts"], Iterator["Finding"]]
 
 PRECONDITIONS: tuple[Rule, ...] = (protocol_readable, dialect_known)
-
 """Where one of these says something, nothing further can be judged."""
 
 RULES: tuple[Rule, ...] = (
@@ -960,3 +959,20 @@ RULES: tuple[Rule, ...] = (
     *DELIVERABLE_RULES,
     *ADVICE_RULES,
 )
+
+
+def judge(facts: Facts) -> Report:
+    """What all rules say of what was read."""
+
+    for rule in PRECONDITIONS:
+        findings = list(rule(facts))
+        if findings:
+            return Report(findings)
+    return Report(finding for rule in RULES for finding in rule(facts))
+
+
+def validate(folder: str | os.PathLike[str]) -> Report:
+    """Read a collaboration's folder and judge it. Never raises for what the folder holds."""
+    from acp_core.protocols.folder.read.facts import gather
+
+    return judge(gather(folder))

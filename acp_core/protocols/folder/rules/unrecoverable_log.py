@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import shlex
 
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.kit import guard
 
 ENDING = frozenset({"blocked", "block", "continue", "repair"})
-
 """The acts that a log beyond mending allows: they end it, or mend other files."""
 
 ANSWER = "The log cannot be repaired: continue in a new folder."

@@ -457,7 +457,6 @@ _INSTRUCTION = (
 _NAMES_SEQ = re.compile(r"\bseq\w*\W{0,6}\d", re.IGNORECASE)
 
 Place = tuple[str, int]
-
 """A text and the line in which it stands."""
 
 

@@ -40,20 +40,6 @@ class Finding(NamedTuple):
     line: int | None = None
     seq: int | None = None
 
-    @property
-    def explanation(self) -> str:
-        """Why the rule exists, in plain words."""
-        from acp_core.protocols.folder.rules.codes import about
-
-        return about(self.code).explanation
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it, in plain words."""
-        from acp_core.protocols.folder.rules.codes import about
-
-        return about(self.code).remedy
-
 
 class Report:
     """What all rules say of one collaboration.

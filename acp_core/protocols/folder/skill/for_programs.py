@@ -1,4 +1,7 @@
-"""``acp skill install --for PROGRAM`` and ``acp skill remove``: skill and tools where a program looks.
+"""``acp skill install`` and ``acp skill remove``: the skill in a folder, or skill and tools where a program looks.
+
+Where known programs look for skills and for tools (MCP servers) is a table; an entry in a program's
+settings is put in as text, so that all else stays as it is.
 
 What was put there is recorded with digests, so that exactly that is taken out again; what a person
 changed since stays, and is named.
@@ -10,9 +13,12 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from acp_core.agents import permissions, presets
 from acp_core.agents import program as agents_program
@@ -20,10 +26,11 @@ from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
-from acp_core.protocols.folder.skill import install, settings_file
-from acp_core.protocols.folder.skill.contents import Incomplete
-from acp_core.protocols.folder.skill.programs import SERVER, Target, entry, target
+from acp_core.protocols.folder.skill import install as installing
+from acp_core.protocols.folder.skill.contents import NAME, Incomplete
+from acp_core.protocols.folder.skill.install import Plan, carry_out, plan
 from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import agreed
@@ -113,7 +120,7 @@ def _agreed() -> bool:
 
 def _installation(place: Target, given: Values) -> Work:
     before = _recorded(place)
-    skill = install.plan(place.skill, force=given.force)
+    skill = installing.plan(place.skill, force=given.force)
     changes = [_files(skill)] if skill.verb != "nothing" else []
     settings, text, added = os.path.realpath(place.settings), "", ""
     if given.collaboration:
@@ -132,7 +139,7 @@ def _installation(place: Target, given: Values) -> Work:
         return Work(Preview(f"Nothing: {title} has them already."), lambda: "Nothing to do.")
 
     def do() -> str:
-        install.carry_out(skill)
+        installing.carry_out(skill)
         if given.collaboration:
             exists = before.made if before.settings else not os.path.exists(settings)
             record = Installed(place.skill, settings, added, exists)
@@ -175,13 +182,11 @@ def _server(given: Values) -> tuple[tuple[str, ...], dict[str, str]]:
     return (*program, *words), {**permissions.variables(), **more}
 
 
-def _inserted(
-    place: Target, text: str, command: tuple[str, ...], env: dict[str, str]
-) -> settings_file.Insertion:
+def _inserted(place: Target, text: str, command: tuple[str, ...], env: dict[str, str]) -> Insertion:
     value = entry(place.program, command, env)
     section, toml = place.places.section, place.places.toml
     try:
-        return settings_file.insert(text, section, SERVER, value, toml=toml)
+        return insert(text, section, SERVER, value, toml=toml)
     except Refused as error:
         raise Refused(f"{safe(place.settings)}: {error}") from None
 
@@ -213,7 +218,7 @@ def _without(place: Target, before: Installed) -> str:
     return left
 
 
-def _files(plan: install.Plan) -> Change:
+def _files(plan: installing.Plan) -> Change:
     verb = "create" if plan.verb == "create" else "replace"
     return Change(safe(str(plan.folder)), verb, _listed(plan.files))
 
@@ -240,7 +245,7 @@ def _removal(place: Target) -> Work:
         changes.append(Change(safe(settings), verb, difference(now.encode(), left.encode())))
     elif settings and now:
         notes.append(f"{safe(settings)} stays: the entry {SERVER} changed since acp wrote it")
-    ours, edited = install.removable(before.skill) if before.skill else ((), ())
+    ours, edited = installing.removable(before.skill) if before.skill else ((), ())
     if ours:
         changes.append(Change(safe(before.skill), "remove", _listed(ours)))
     notes += [f"{safe(os.path.join(before.skill, each))} stays: changed since" for each in edited]
@@ -251,7 +256,7 @@ def _removal(place: Target) -> Work:
                 os.unlink(settings)
             else:
                 atomic.replace(settings, left.encode())
-        install.remove(before.skill, ours)
+        installing.remove(before.skill, ours)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_path(place))
         return f"Removed what acp had installed for {title}."
@@ -263,7 +268,7 @@ def _removal(place: Target) -> Work:
 
 def _left(place: Target, before: Installed, text: str) -> str | None:
     section, toml = place.places.section, place.places.toml
-    return settings_file.take_out(text, before.added, section, SERVER, toml=toml)
+    return take_out(text, before.added, section, SERVER, toml=toml)
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -303,3 +308,311 @@ def _record(place: Target, record: Installed) -> None:
     path = _path(place)
     modes.private_folder(path.parent)
     atomic.replace(path, json.dumps(asdict(record)).encode(), private=True)
+
+
+SERVER = "acp"
+"""What programs call the server of the tools."""
+
+
+class Places(NamedTuple):
+    """Where one program looks.
+
+    Attributes:
+        title: the program, for people.
+        variable, home: the variable that names the program's own folder, and that folder without it.
+        settings: the file of its servers below that folder.
+        project: its folder of skills in a project; ``project_settings`` its file of servers there.
+        section: the table of the servers in its settings.
+        toml: whether its settings are TOML, not JSON.
+        beside: where the settings stand while the variable is not set, if not in the folder.
+    """
+
+    title: str
+    variable: str
+    home: str
+    settings: str
+    project: str
+    project_settings: str
+    section: str = "mcpServers"
+    toml: bool = False
+    beside: str = ""
+
+
+PROGRAMS = {
+    "claude": Places(
+        "Claude Code", "CLAUDE_CONFIG_DIR", "~/.claude", ".claude.json", ".claude/skills", ".mcp.json",
+        beside="~/.claude.json",
+    ),
+    "codex": Places(
+        "Codex", "CODEX_HOME", "~/.codex", "config.toml", ".agents/skills", ".codex/config.toml",
+        "mcp_servers", toml=True,
+    ),
+    "opencode": Places(
+        "opencode", "", "$XDG_CONFIG_HOME/opencode", "opencode.json", ".opencode/skills",
+        "opencode.json", "mcp",
+    ),
+    "gemini": Places(
+        "Gemini CLI", "", "~/.gemini", "settings.json", ".gemini/skills", ".gemini/settings.json"
+    ),
+    "qwen": Places(
+        "Qwen Code", "QWEN_HOME", "~/.qwen", "settings.json", ".qwen/skills", ".qwen/settings.json"
+    ),
+}  # fmt: skip
+
+
+class Target(NamedTuple):
+    """The files of one program, for a person or for one project: all absolute."""
+
+    program: str
+    skill: str
+    settings: str
+
+    @property
+    def places(self) -> Places:
+        """The row of the table."""
+        return PROGRAMS[self.program]
+
+
+def target(program: str, project: str = "") -> Target:
+    """Where a program looks.
+
+    Args:
+        program: one of `PROGRAMS`.
+        project: a project's folder; "" for all that the person does.
+
+    Raises:
+        Refused: the project is no folder.
+    """
+    places = PROGRAMS[program]
+    if project:
+        folder = os.path.abspath(os.path.expanduser(project))
+        if not os.path.isdir(folder):
+            raise Refused(f"{project} is not a folder")
+        skill = os.path.join(folder, places.project, NAME)
+        return Target(program, skill, os.path.join(folder, places.project_settings))
+    chosen = os.environ.get(places.variable, "") if places.variable else ""
+    home = os.path.abspath(chosen or _expanded(places.home))
+    beside = "" if chosen else places.beside
+    settings = os.path.expanduser(beside) if beside else os.path.join(home, places.settings)
+    return Target(program, os.path.join(home, "skills", NAME), settings)
+
+
+def _expanded(path: str) -> str:
+    """A path below the home folder, or below the folder of settings."""
+    settings = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return os.path.expanduser(path.replace("$XDG_CONFIG_HOME", settings))
+
+
+def entry(program: str, command: tuple[str, ...], env: dict[str, str]) -> dict[str, Any]:
+    """A server as a program's settings name one.
+
+    Args:
+        program: one of `PROGRAMS`.
+        command: what starts it.
+        env: variables that it needs.
+    """
+    if program == "opencode":
+        local = {"type": "local", "command": list(command), "enabled": True}
+        return local | ({"environment": env} if env else {})
+    kind = {"type": "stdio"} if program == "claude" else {}
+    made = {**kind, "command": command[0], "args": list(command[1:])}
+    return made | ({"env": env} if env else {})
+
+
+class Insertion(NamedTuple):
+    """The settings with the entry, and the piece of text that was added."""
+
+    text: str
+    added: str
+
+
+def insert(
+    text: str, section: str, name: str, value: Mapping[str, Any], *, toml: bool
+) -> Insertion:
+    """Put an entry into settings.
+
+    Args:
+        text: the settings; "" where there are none.
+        section: the table that gets it, made where it is missing.
+        name: the entry's.
+        value: what it holds.
+        toml: whether the settings are TOML, not JSON.
+
+    Raises:
+        Refused: the settings cannot be read, or have another entry of that name.
+    """
+    known = _read(text, toml)
+    table = known.get(section, {})
+    if not isinstance(table, dict):
+        raise Refused(f"{section} is not a table there")
+    if name in table:
+        raise Refused(
+            f"they have an entry {section}.{name} that acp did not write: remove it first"
+        )
+    made = (
+        _in_toml(text, section, name, value)
+        if toml
+        else _in_json(text, known, section, name, value)
+    )
+    try:
+        right = _read(made.text, toml).get(section, {}).get(name) == value
+    except Refused:
+        right = False
+    if not right:
+        raise Refused(f"acp cannot add {section}.{name} to them: add it by hand")
+    return made
+
+
+def take_out(text: str, added: str, section: str, name: str, *, toml: bool) -> str | None:
+    """The settings without the piece that was added; None where somebody changed that since.
+
+    Args:
+        text: the settings now.
+        added: what `insert` added.
+        section, name, toml: as those of `insert`.
+    """
+    if text.count(added) != 1:
+        return None
+    left = text.replace(added, "", 1)
+    try:
+        table = _read(left, toml).get(section, {})
+    except Refused:
+        return None
+    return None if name in table else left
+
+
+def _read(text: str, toml: bool) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        value = tomllib.loads(text) if toml else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "TOML" if toml else "JSON without comments"
+        raise Refused(f"they are not {kind} ({error}): add the server by hand") from None
+    if not isinstance(value, dict):
+        raise Refused("they hold no table: add the server by hand")
+    return value
+
+
+def _in_toml(text: str, section: str, name: str, value: Mapping[str, Any]) -> Insertion:
+    lines = [f"[{section}.{name}]"]
+    for key, each in value.items():
+        if isinstance(each, dict):
+            inner = ", ".join(f"{json.dumps(k)} = {_quoted(v)}" for k, v in each.items())
+            lines.append(f"{key} = {{ {inner} }}")
+        else:
+            lines.append(f"{key} = {_quoted(each)}")
+    before = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    added = before + "\n".join(lines) + "\n"
+    return Insertion(text + added, added)
+
+
+def _quoted(value: Any) -> str:
+    """A text, or a list of texts, which TOML writes as JSON does where nothing is beyond ASCII."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _in_json(
+    text: str, known: dict[str, Any], section: str, name: str, value: Mapping[str, Any]
+) -> Insertion:
+    if not text.strip():
+        made = json.dumps({section: {name: value}}, indent=2, ensure_ascii=False) + "\n"
+        return Insertion(made, made)
+    shown = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+    entry = f'\n    "{name}": {shown}'
+    if section in known:
+        at, more = _opening(text, section), bool(known[section])
+    else:
+        at, more = text.index("{") + 1, bool(known)
+        entry = f'\n  "{section}": {{{entry}\n  }}'
+    comma = "," if text[at : at + 1] in "\r\n" else ", "
+    added = entry + (comma if more else "\n  " if section in known else "\n")
+    return Insertion(text[:at] + added + text[at:], added)
+
+
+def _opening(text: str, section: str) -> int:
+    """Where the table of a section begins: after its brace, at the top level of an object."""
+    decoder, at = json.JSONDecoder(), text.index("{") + 1
+    while True:
+        at = _after(text, at, ", \t\r\n")
+        key, at = decoder.raw_decode(text, at)
+        at = _after(text, at, ": \t\r\n")
+        if key == section:
+            return at + 1
+        _, at = decoder.raw_decode(text, at)
+
+
+def _after(text: str, at: int, signs: str) -> int:
+    while text[at] in signs:
+        at += 1
+    return at
+
+
+WOULD = {
+    "create": "would install {n} files in {folder}",
+    "upgrade": "would update {folder} from {previous} to {version}",
+    "nothing": "{folder} is up to date ({version})",
+}
+DID = {
+    "create": "installed the skill in {folder} ({version}, {n} files)",
+    "upgrade": "updated {folder} from {previous} to {version}",
+    "nothing": "{folder} is up to date ({version})",
+}
+
+
+def install(given: Values) -> int:
+    """Write the skill into a folder, or where a program looks; the exit code.
+
+    Raises:
+        Refused: it cannot be installed there; nothing was changed.
+    """
+    if given.program:
+        if given.folder:
+            raise Refused("give either DIR or --for")
+
+        return install_for(given)
+    if not given.folder:
+        raise Refused("give DIR, the skill's own folder, or --for with a program")
+    if given.project or given.collaboration or given.participant:
+        raise Refused("--project, --collaboration and --participant need --for")
+    try:
+        planned = plan(given.folder, force=given.force)
+        left = "" if given.dry_run else carry_out(planned)
+    except Incomplete as error:
+        raise Refused(str(error)) from None
+    if given.json:
+        print(json.dumps(_fields(planned, given.dry_run)))
+    else:
+        _print(planned, given.dry_run)
+    if left:
+        print(
+            f"note: {clean_line(left, 2000)} contains files that acp did not install",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _print(planned: Plan, dry_run: bool) -> None:
+    sentence = (WOULD if dry_run else DID)[planned.verb]
+    values = {
+        "folder": planned.folder,
+        "n": len(planned.files),
+        "previous": planned.previous,
+        "version": planned.version,
+    }
+    print(clean_line(sentence.format(**values), 2000))
+    if dry_run and planned.verb != "nothing":
+        for path in sorted(planned.files):
+            print(f"  {path}")
+
+
+def _fields(planned: Plan, dry_run: bool) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "folder": str(planned.folder),
+        "verb": planned.verb,
+        "done": not dry_run,
+        "version": planned.version,
+        "previous": planned.previous,
+        "files": sorted(planned.files),
+    }

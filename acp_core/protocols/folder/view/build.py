@@ -1,16 +1,23 @@
-"""Puts a Snapshot together; parts that did not change stay the same objects."""
+"""Puts a Snapshot together; parts that did not change stay the same objects.
+
+For the inbox also what reviewers ask, and what readiness.md has not settled.
+"""
 
 from __future__ import annotations
 
 import os
+import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from acp_core.model import (
     Finding,
+    Gate,
     Link,
     Need,
     Notice,
+    Question,
     Severity,
     Snapshot,
     Source,
@@ -19,25 +26,35 @@ from acp_core.model import (
     Turn,
     Verdict,
 )
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import rules, schema
-from acp_core.protocols.folder.matters import guard
-from acp_core.protocols.folder.read import turn_steps
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.matters import causes
+from acp_core.protocols.folder.read import current_state
+from acp_core.protocols.folder.read.current_state import (
+    continued_in,
+    current_phase,
+    lineage,
+    progress,
+)
 from acp_core.protocols.folder.read.facts import MISSING, Facts
-from acp_core.protocols.folder.read.lineage import continued_in, lineage
-from acp_core.protocols.folder.read.list_summary import current_phase, progress
+from acp_core.protocols.folder.read.location import is_shared
 from acp_core.protocols.folder.read.log import Entries, History
-from acp_core.protocols.folder.rules.checks import is_behind
+from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.rules.checks import is_behind, nearest
 from acp_core.protocols.folder.rules.unrecoverable_log import remedy
-from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, text_in
-from acp_core.protocols.folder.schema.documents import Review
-from acp_core.protocols.folder.view import questions as view_questions
+from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, V2, text_in
+from acp_core.protocols.folder.schema.act_names import ANSWER_QUESTION, SETTLE_QUESTIONS
+from acp_core.protocols.folder.schema.documents import OVER, READY, Asked, Item, Readiness, Review
+from acp_core.protocols.folder.schema.finding import INVALID, Report
+from acp_core.protocols.folder.schema.finding import Finding as RuleFinding
 from acp_core.protocols.folder.view import timeline
-from acp_core.protocols.folder.view.disagreement import ReviewPoints
-from acp_core.protocols.folder.view.questions import questions
-from acp_core.protocols.folder.view.timeline import EventLog, Rail
-from acp_core.protocols.folder.write.opened import is_shared
+from acp_core.protocols.folder.view.story import ReviewPoints
+from acp_core.protocols.folder.view.timeline import ID, EventLog, Rail
 from acp_core.protocols.kit.snapshots import with_parts_of
+
+if TYPE_CHECKING:
+    from acp_core.stores.engine import Acting
 
 _OBJECTIVE = 2_000
 
@@ -50,10 +67,12 @@ class Builder:
     Args:
         folder: The folder's absolute path, as it is.
         humans: Ids of participants that are people, beside those that protocol.json names.
+        diagnose: Looks for damage that a repair mends; asked where a file cannot be read.
     """
 
-    def __init__(self, folder: str, humans: frozenset[str]) -> None:
+    def __init__(self, folder: str, humans: frozenset[str], diagnose: causes.Diagnose) -> None:
         self._folder = folder
+        self._diagnose = diagnose
         self._humans = humans
         self._rail = Rail()
         self._trouble = Trouble()
@@ -120,12 +139,12 @@ class Builder:
             events=events,
             documents=documents,
             outcome=timeline.OUTCOME,
-            gates=view_questions.gates(facts),
+            gates=gates(facts),
             panels=() if facts.dialect == UNKNOWN_DIALECT else self._points.panels(facts),
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),
             questions=questions(facts),
-            obstacles=guard.obstacles(facts, now, continued),
+            obstacles=causes.obstacles(facts, self._diagnose, now, continued),
             notices=(*_rewritten(facts), *timeline.notices(documents)),
             lineage=links,
             since=schema.parse_time(began) if began else None,
@@ -171,7 +190,7 @@ class Builder:
         return (
             *blocked_need(facts, links),
             *(() if continued_in(links) else self._trouble.needs(facts, now)),
-            *turn_needs(turns, humans, turn_steps.event_of_turn(facts)),
+            *turn_needs(turns, humans, current_state.event_of_turn(facts)),
         )
 
 
@@ -198,7 +217,6 @@ def _hosts(folder: str, turns: tuple[Turn, ...]) -> tuple[str, ...]:
     """The hosts on which participants act, where the folder is shared."""
     if not is_shared(folder):
         return ()
-    from acp_core.protocols.folder.view.listed import hosts_of  # late: most folders are not shared
     from acp_core.stores.base import read_leases
     from acp_core.stores.engine import Acting
 
@@ -312,7 +330,7 @@ class Trouble:
     """
 
     def __init__(self) -> None:
-        self.report = rules.Report(())
+        self.report = Report(())
         self.recheck: float | None = None
         self._first = True
         self._lag_since: float | None = None
@@ -321,17 +339,17 @@ class Trouble:
     def judge(self, facts: Facts, now: float) -> None:
         """Let the rules speak about what was read."""
         self.recheck = None
-        report = rules.judge(facts)
+        report = checks.judge(facts)
         began = _newest(facts, now) if self._first else now
         self._first = False
-        findings: tuple[rules.Finding, ...] = report.findings
+        findings: tuple[RuleFinding, ...] = report.findings
         if any(f.code in _LAG for f in findings) and is_behind(facts):
             self._lag_since = self._lag_since if self._lag_since is not None else began
             if self._too_young(self._lag_since, now):
-                report = rules.Report(f for f in findings if f.code not in _LAG)
+                report = Report(f for f in findings if f.code not in _LAG)
         else:
             self._lag_since = None
-        if report.verdict == rules.INVALID:
+        if report.verdict == INVALID:
             if self._invalid_since is None:
                 lags = self._lag_since is not None and self._only_lags(report)
                 self._invalid_since = self._lag_since if lags else began
@@ -354,7 +372,7 @@ class Trouble:
         return _VERDICTS[self.report.verdict]
 
     @staticmethod
-    def _only_lags(report: rules.Report) -> bool:
+    def _only_lags(report: Report) -> bool:
         return all(finding.code in _LAG for finding in report.errors)
 
     def findings(self, facts: Facts, events: EventLog) -> tuple[Finding, ...]:
@@ -451,7 +469,7 @@ def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> 
     )
 
 
-def _as_finding(finding: rules.Finding, events: EventLog) -> Finding:
+def _as_finding(finding: RuleFinding, events: EventLog) -> Finding:
     event = None
     if finding.file == LOG_FILE and finding.line is not None:
         event = events.id_at_line(finding.line)
@@ -481,3 +499,172 @@ def _newest(facts: Facts, now: float) -> float:
     """When a file last changed: since then the folder is as it is."""
     times = [file.modified for file in (*facts.files.values(), *facts.others.values())]
     return min(now, max((time for time in times if time is not None), default=now))
+
+
+READINESS = "readiness.md"
+
+REVIEW = "review.md"
+
+RECENT = 2_000  # events among which a review's time is looked for
+
+_TEXT = 500
+
+_NAME = 160  # characters of a question in its name
+
+
+def questions(facts: Facts) -> tuple[Question, ...]:
+    """Blocking items first, then unresolved ones, then what the latest reviews ask.
+
+    A review's questions are open until they are answered, or the proposal is revised after it.
+    """
+    machine = facts.history.machine
+    if facts.dialect == UNKNOWN_DIALECT or machine.phase in OVER:
+        return ()
+    return (*_unsettled(facts), *_asked(facts))
+
+
+def _unsettled(facts: Facts) -> tuple[Question, ...]:
+    readiness = facts.readiness
+    if readiness is None:
+        return ()
+    machine = facts.history.machine
+    due = machine.phase in ("decision_review", "readiness_check")
+    return (
+        *(_item(item, "blocking") for item in readiness.blocking),
+        *(
+            _item(item, "unresolved")
+            for item in readiness.unresolved
+            if item.text and readiness.awaits(item, due=due)
+        ),
+    )
+
+
+def _item(item: Item, kind: str) -> Question:
+    return Question(
+        key=f"{kind}:{_digest(item.text)}",
+        kind=kind,
+        text=clean_line(item.text, _TEXT),
+        document=READINESS,
+        line=item.line,
+        action=SETTLE_QUESTIONS,
+    )
+
+
+def _asked(facts: Facts) -> tuple[Question, ...]:
+    review, machine = facts.review, facts.history.machine
+    if review is None or not review.questions:
+        return ()
+    revised = machine.last.get("proposal_revised") or 0
+    happened = {
+        entry.seq: entry
+        for entry in facts.history.entries[-RECENT:]
+        if entry.event == "review_submitted"
+    }
+    shown = []
+    for asked in review.questions:
+        entry = happened.get(asked.seq)
+        if entry is None or asked.seq <= revised or asked.answered:
+            continue
+        shown.append(
+            Question(
+                key=f"question:{asked.seq}:{_digest(asked.text)}",
+                kind="question",
+                text=clean_line(asked.text, _TEXT),
+                participant=clean_name(entry.sender, timeline.ID),
+                since=schema.parse_time(entry.at),
+                document=REVIEW,
+                line=asked.line,
+                event=str(asked.seq),
+                action=ANSWER_QUESTION,
+                given=(("question", named(asked)),),
+            )
+        )
+    return tuple(shown)
+
+
+def named(asked: Asked) -> str:
+    """What a question is called where one is chosen among several."""
+    return f"{asked.seq}: {clean_line(asked.text, _NAME)}"
+
+
+def _digest(text: str) -> str:
+    return f"{zlib.crc32(text.encode(errors='replace')):08x}"
+
+
+_MANY = 200  # gates that are shown
+
+_LABEL = 300
+
+
+def gates(facts: Facts) -> tuple[Gate, ...]:
+    """Completion gates first, each with the line where it is met or the nearest one."""
+    readiness = facts.readiness
+    texts = schema.gate_texts(facts.protocol or {})[:_MANY]
+    shown = [_completion(text, readiness) for text in texts]
+    shown += _readiness(readiness)
+    if facts.dialect == V2 and facts.primary is not None:
+        reference = clean_line(facts.primary.item.reference, _LABEL)
+        frozen = facts.history.machine.frozen
+        shown.append(Gate(f"{reference} is frozen", frozen, reference))
+    return tuple(shown)
+
+
+def _completion(text: str, readiness: Readiness | None) -> Gate:
+    label = clean_line(text, _LABEL)
+    if readiness is None:
+        return Gate(label, None, READINESS, evidence="readiness.md cannot be read")
+    line = readiness.checked.get(text)
+    if line is not None:
+        return Gate(label, True, READINESS, line)
+    box = nearest(text, readiness.boxes)
+    if box is None:
+        return Gate(label, False, READINESS, evidence="not in readiness.md")
+    if box.text == text and not box.checked:
+        return Gate(label, False, READINESS, box.line)
+    evidence = f"nearest: {clean_line(box.text, _LABEL)}"
+    return Gate(label, False, READINESS, box.line, evidence)
+
+
+def _readiness(readiness: Readiness | None) -> list[Gate]:
+    if readiness is None:
+        labels = ("Every question is classified", "Nothing blocks", "Deferred items have a reason")
+        return [Gate(label, None, READINESS) for label in (*labels, READY)]
+    return [
+        _none_of("Every question is classified", readiness.unresolved),
+        _none_of("Nothing blocks", readiness.blocking),
+        _none_of("Deferred items have a reason", readiness.unreasoned),
+        _ready(readiness),
+    ]
+
+
+def _ready(readiness: Readiness) -> Gate:
+    if readiness.ready is not None:
+        return Gate(READY, True, READINESS, readiness.ready)
+    box = nearest(READY, readiness.boxes)
+    if box is None:
+        return Gate(READY, False, READINESS, evidence="not in readiness.md")
+    return Gate(READY, False, READINESS, box.line)
+
+
+def _none_of(label: str, items: tuple[Item, ...]) -> Gate:
+    if not items:
+        return Gate(label, True, READINESS)
+    more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+    evidence = f"[{items[0].word}] {clean_line(items[0].text, _LABEL)}{more}"
+    return Gate(label, False, READINESS, items[0].line, evidence)
+
+
+MOST_HOSTS = 8
+"""How many hosts, and participants, are told of."""
+
+
+def hosts_of(acting: Sequence[Acting], turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The hosts on which participants act, those of who is waited for first.
+
+    Args:
+        acting: who acts where.
+        turns: who is waited for.
+    """
+    waited = {turn.participant for turn in turns}
+    ordered = sorted(acting, key=lambda each: clean_name(each.participant, ID) not in waited)
+    return tuple(dict.fromkeys(clean_line(each.host, 64) for each in ordered))[:MOST_HOSTS]

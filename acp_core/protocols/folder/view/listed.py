@@ -12,15 +12,14 @@ from datetime import datetime
 from acp_core.model import Need, Participant, Runner, Snapshot, Status, Turn
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.list_summary import ListState, decode
-from acp_core.protocols.folder.view.build import turn_needs
+from acp_core.protocols.folder.read.current_state import ListState, decode
+from acp_core.protocols.folder.view.build import MOST_HOSTS, hosts_of, turn_needs
 from acp_core.protocols.folder.view.timeline import ID, names
 from acp_core.stores.address import Address
-from acp_core.stores.engine import Acting, Listed
+from acp_core.stores.engine import Listed
 from acp_core.stores.mirror import KINDS
 
 HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop
-_MOST_HOSTS = 8
 _STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
 _UNREAD = "its store does not report its state: open it"
 
@@ -68,18 +67,6 @@ def listed_snapshot(
         run_id=clean_line(told.run, 100),
         hosts=hosts_of(listed.acting, turns),
     )
-
-
-def hosts_of(acting: Sequence[Acting], turns: Sequence[Turn]) -> tuple[str, ...]:
-    """The hosts on which participants act, those of who is waited for first.
-
-    Args:
-        acting: who acts where.
-        turns: who is waited for.
-    """
-    waited = {turn.participant for turn in turns}
-    ordered = sorted(acting, key=lambda each: clean_name(each.participant, ID) not in waited)
-    return tuple(dict.fromkeys(clean_line(each.host, 64) for each in ordered))[:_MOST_HOSTS]
 
 
 def _people(told: ListState, humans: frozenset[str]) -> tuple[Participant, ...]:
@@ -135,7 +122,7 @@ def _runners(listed: Listed, people: set[str]) -> tuple[Runner, ...]:
         if heard.age is None or heard.age > HEARD:
             continue
         participants: Mapping[str, object] = heard.state.participants
-        for name in list(participants)[:_MOST_HOSTS]:
+        for name in list(participants)[:MOST_HOSTS]:
             id = clean_name(name, ID)
             account = clean_line(heard.state.account, 80)
             found.append(Runner(id if id in people else "", account, heard.state.host))

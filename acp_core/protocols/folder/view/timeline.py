@@ -19,11 +19,12 @@ from acp_core.model import (
     Turn,
     Visit,
 )
-from acp_core.model.marks import Mark
+from acp_core.model.past import Mark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
-from acp_core.protocols.folder.read import list_summary
+from acp_core.protocols.folder.read import current_state
+from acp_core.protocols.folder.read.current_state import PHASES, current_phase
 from acp_core.protocols.folder.read.facts import (
     INFERRED,
     README,
@@ -32,7 +33,6 @@ from acp_core.protocols.folder.read.facts import (
     File,
     trusted_after,
 )
-from acp_core.protocols.folder.read.list_summary import PHASES, current_phase
 from acp_core.protocols.folder.read.log import Entries, History
 from acp_core.protocols.folder.read.log_check import leads_out
 from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, Entry, list_in
@@ -69,7 +69,6 @@ _SPEAKS_OF = {
 _SUMMARY = 2_000
 
 _KEPT = 1_000
-
 """Events that are kept once they were made: those that screens look at again and again."""
 
 
@@ -303,7 +302,7 @@ def turns(facts: Facts, now: datetime) -> tuple[Turn, ...]:
         wrong = time is not None and (time - now).total_seconds() > schema.CLOCKS_DIFFER
         return changed if wrong else time
 
-    what = list_summary.duty(machine)
+    what = current_state.duty(machine)
     return tuple(
         Turn(
             participant=clean_name(name, ID) or "?",
@@ -511,7 +510,6 @@ UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
 STATE = (schema.PROTOCOL_FILE,)
 
 OUTCOME = ("conclusion.md", "decisions.md")
-
 """The documents that say what came out and what was decided."""
 
 
@@ -610,7 +608,6 @@ def _settled(history: History) -> dict[str, Settled]:
 
 
 Began = tuple[int | None, str]
-
 """How many events there were, where that is known, and the time of the last of them as written."""
 
 

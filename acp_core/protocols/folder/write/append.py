@@ -17,16 +17,9 @@ from acp_core.files.locked import Landed, LockedLog, Moved
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.schema import Entry
-from acp_core.protocols.folder.write.opened import (
-    Opened,
-    is_shared,
-    lock,
-    open_locked,
-    path_of,
-    take,
-    with_state,
-)
+from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.edits import Edit

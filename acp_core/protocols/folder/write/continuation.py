@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from acp_core import __version__
-from acp_core.files import atomic, owners
+from acp_core.files import atomic, claims
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.list_summary import list_state
+from acp_core.protocols.folder.read.current_state import list_state
+from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.schema import (
     Entry,
     deliverables,
@@ -33,14 +34,7 @@ from acp_core.protocols.folder.schema import (
 from acp_core.protocols.folder.write import init, shared, sharing
 from acp_core.protocols.folder.write.append import write_protocol
 from acp_core.protocols.folder.write.init import Charter, Extras, File, charter_of, files, start
-from acp_core.protocols.folder.write.opened import (
-    Opened,
-    is_shared,
-    lock,
-    open_locked,
-    path_of,
-    refuse_lockless,
-)
+from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, refuse_lockless
 from acp_core.protocols.registry import load
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
@@ -488,7 +482,7 @@ def after(old: str, new: str) -> None:
                 HostState(
                     hosts.this_host(),
                     hosts.account(),
-                    owners.boot(),
+                    claims.boot(),
                     __version__,
                     continued=there.text,
                 )

@@ -13,9 +13,9 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.location import path_of as file_of
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry
 from acp_core.protocols.folder.write.opened import Opened
-from acp_core.protocols.folder.write.opened import path_of as file_of
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.edits import Edit

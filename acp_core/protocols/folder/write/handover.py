@@ -19,7 +19,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.paths import state_folder
-from acp_core.person.pins import is_pinned, pin_of
+from acp_core.person.places import is_pinned, pin_of
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 
@@ -38,7 +38,6 @@ OUT = os.path.join(".acp", "run", "out")
 LOCK = os.path.join(".acp", "run", "sync.lock")
 
 NOTE = os.path.join(".acp", "run", "sync.json")
-
 """Whether the process that publishes reaches the store, as it said last."""
 
 UNREACHABLE = 6  # exit code: nothing here can reach the store
@@ -47,7 +46,6 @@ LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
 
 FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
           "expect_seq", "review", "take")  # fmt: skip
-
 """What of an event is handed over: never a path of another file, never edits."""
 
 _PATIENCE = 180.0

@@ -18,6 +18,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.location import path_of
 from acp_core.protocols.folder.schema import deliverables, list_in, text_in
 from acp_core.protocols.folder.schema.deliverables import (
     CUSTOM,
@@ -30,7 +31,7 @@ from acp_core.protocols.folder.schema.deliverables import (
     is_inside,
 )
 from acp_core.protocols.folder.write import edits
-from acp_core.protocols.folder.write.opened import path_of, refuse_lockless, take, with_state
+from acp_core.protocols.folder.write.opened import refuse_lockless, take, with_state
 
 EXISTS = "collaboration folder already contains protocol.json; use --resume to acknowledge it"
 

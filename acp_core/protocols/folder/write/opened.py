@@ -12,13 +12,12 @@ import os
 import time
 from collections.abc import Iterator
 
-from acp_core.files import mounts
+from acp_core.files import locked as files_locked
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
-from acp_core.person.pins import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import LONG, History, is_full
 
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
 
+from acp_core.protocols.folder.read.location import is_shared, path_of
+from acp_core.protocols.folder.read.log import NEWLINES
 from acp_core.protocols.folder.state import SUPPORTING_FROZEN, fields_after
 
-SHARE = os.path.join(".acp", "share.json")
-"""The file by which a folder says that it is shared with other hosts."""
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
 _PAUSE = 0.05
-NEWLINES = "convert them to newlines (`tr '\\r' '\\n'`) while no participant is writing"
 _TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
 RETURNS = f"the lines of events.jsonl end in carriage returns only: {NEWLINES}"
 
@@ -102,19 +100,6 @@ class Opened(NamedTuple):
     def next_seq(self) -> int:
         """The seq of the next event: lines that cannot be read count, too."""
         return self.last_seq + 1 + self.history.check.unread
-
-
-def path_of(folder: str, name: str) -> str:
-    """A file of the collaboration."""
-    return os.path.join(folder, name)
-
-
-def is_shared(folder: str) -> bool:
-    """Whether the folder is shared with other hosts: then its store has the say.
-
-    One that this account shares stays so, whatever a program removes there.
-    """
-    return os.path.lexists(path_of(folder, SHARE)) or is_pinned(folder)
 
 
 class Held(NamedTuple):
@@ -294,14 +279,14 @@ def refuse_lockless(folder: str, force: bool) -> str:
     Raises:
         Refused: a lock protects nothing here, and the writer does not insist.
     """
-    kind = mounts.kind(folder, mounts.here())
-    if kind in mounts.NO_LOCKS and not force:
+    kind = files_locked.kind(folder, files_locked.here())
+    if kind in files_locked.NO_LOCKS and not force:
         raise Refused(
             f"{folder} is on {kind}, where locks do not work between machines: "
             "two writers could damage the log; --force writes anyway"
         )
-    if kind in mounts.DOUBTFUL_LOCKS:
+    if kind in files_locked.DOUBTFUL_LOCKS:
         return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"
-    if kind in mounts.NO_LOCKS:
+    if kind in files_locked.NO_LOCKS:
         return f"{folder} is on {kind}, where locks protect nothing"
     return ""

@@ -1,4 +1,4 @@
-"""Mending what `damage` found: under the lock, with a copy of everything that is changed.
+"""Mending what `diagnose` found: under the lock, with a copy of everything that is changed.
 
 The copies go to the user's state folder. What is done is what was shown: if the collaboration
 changed in between, nothing is done. Standard library only.
@@ -23,20 +23,13 @@ from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.read.location import is_shared, path_of
+from acp_core.protocols.folder.read.log import NEWLINES, History
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry, deliverables
 from acp_core.protocols.folder.write import edits, init
 from acp_core.protocols.folder.write.init import Charter, Primary
-from acp_core.protocols.folder.write.opened import (
-    NEWLINES,
-    Opened,
-    is_shared,
-    path_of,
-    refuse_lockless,
-    take,
-    with_state,
-)
+from acp_core.protocols.folder.write.opened import Opened, refuse_lockless, take, with_state
 
 CHANGED = "the collaboration changed since acp checked it: nothing was done; run the repair again"
 
@@ -612,7 +605,7 @@ class Planned(NamedTuple):
 
 
 class Outlook:
-    """The fixes that `damage.diagnose` would plan for one collaboration."""
+    """The fixes that `diagnose` would plan for one collaboration."""
 
     def __init__(self) -> None:
         self._history: History | None = None

@@ -13,7 +13,7 @@ from typing import NamedTuple, Unpack
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
 from acp_core.protocols.governed.acts.common import (
     Otherwise,
     bound_now,

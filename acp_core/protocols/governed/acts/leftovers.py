@@ -9,7 +9,7 @@ from acp_core.model.action import Action, Change, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table_deciding
 from acp_core.protocols.governed.acts.common import (

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, transaction, writes
+from acp_core.files import atomic, transaction
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import (
     APPEND,
@@ -99,7 +99,7 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
         wanted = [*ignoring_own_files(run), _write(run, files, marked)]
         if os.path.lexists(run / FORMER_SEAL):
             wanted.append(Write(run / FORMER_SEAL, REMOVE))
-        found += [writes.prepare(root, each) for each in wanted]
+        found += [transaction.prepare(root, each) for each in wanted]
     return found
 
 
@@ -138,7 +138,7 @@ def keep_copy(root: Path, steps: Sequence[Step]) -> None:
 def kept_copy(run: Path, state: bytes) -> None:
     """Keep a state as one that acp wrote, or took over. Never raises."""
     with contextlib.suppress(OSError):
-        place = writes.writable(run, STATE_COPY)
+        place = transaction.writable(run, STATE_COPY)
         if place is not None:
             atomic.replace(place, state)
 

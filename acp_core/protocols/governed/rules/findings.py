@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core import model
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import ActiveTurn, Pending
 from acp_core.protocols.governed.schema import APPROVE_GATE, YOU, Loaded, Log, gate_called

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.model.errors import Refused
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import (

@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 
 from acp_core import model
 from acp_core.files.transaction import Interrupted
-from acp_core.model.obstacle import Obstacle
-from acp_core.model.sentence import sentence_case
+from acp_core.model.format import sentence_case
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import turn_files

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.model import Event
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import YOU, Object, RunEvent, decode

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write
-from acp_core.files.writes import writable
+from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write, writable
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program, own_writes

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.kit.guard import refusal

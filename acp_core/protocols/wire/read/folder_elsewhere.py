@@ -31,7 +31,7 @@ from acp_core.model import (
 )
 from acp_core.model.action import Change, Intent
 from acp_core.model.errors import InvalidInput
-from acp_core.model.sentence import continued, names_in
+from acp_core.model.format import continued, names_in
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.wire.network.client import AgentError, Client
 from acp_core.protocols.wire.schema.basics import Json, time_text

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files import atomic, modes
 from acp_core.files.decode import text
-from acp_core.files.newer import NEWER, is_newer
+from acp_core.files.read_only import NEWER, is_newer
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.person.paths import state_folder
 from acp_core.protocols.wire.read import log_entries

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.decode import text
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_name
 from acp_core.protocols.wire.read import log_entries
 from acp_core.protocols.wire.read.folder import Reading

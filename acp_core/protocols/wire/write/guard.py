@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import unquote
 
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.wire.read.store import NEWER

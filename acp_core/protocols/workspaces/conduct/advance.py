@@ -22,7 +22,7 @@ from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted, Refused
-from acp_core.model.obstacle import Obstacle
+from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces import rules, state

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acp_core.files.records import File
 from acp_core.model import Event, Tone
-from acp_core.model.story import Count, PastTurn, Story
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run

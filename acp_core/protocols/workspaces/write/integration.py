@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import File
-from acp_core.files.transaction import CREATE, REPLACE, Write
-from acp_core.files.writes import LIMIT
+from acp_core.files.transaction import CREATE, LIMIT, REPLACE, Write
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

@@ -2,22 +2,31 @@
 
 A loop runs it and gives it the turn's prompt on its standard input. Who it is and where it works
 it takes from the commands that the prompt names, so that it can take anybody's turn. It prints
-records as agents' programs do. With ``--alone`` it waits for its turns itself, as older programs
+records as agents' programs do. The troubles are real ones, in real processes and files. With ``--alone`` it waits for its turns itself, as older programs
 did: by what protocol.json says.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from acp_core.agents.identity import waiting_processes
+from acp_core.files import atomic
 from acp_core.model.action_spec import Field, Kind, QuerySpec
-from acp_core.protocols.folder.rehearsal.participant import Stuck
-from acp_core.protocols.folder.rehearsal.scenario import load
-from acp_core.protocols.folder.rehearsal.stuck.part import Part, finish, record, speak
-from acp_core.protocols.folder.rehearsal.stuck.troubles import TROUBLES
+from acp_core.model.clock import utc_now
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rehearsal.participant import Player, Stuck, run
+from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, load
+from acp_core.protocols.folder.schema import list_in
+from acp_core.protocols.folder.write.append import Request, prepare
+from acp_core.protocols.folder.write.opened import lock, open_locked
 from acp_core.protocols.kit.parser import parse
 
 STORY = Path(__file__).parent
@@ -103,3 +112,243 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+_OVER = ("completed", "blocked")
+
+
+class Part(Player):
+    """One participant of the story, at work in a folder."""
+
+    def __init__(
+        self, scenario: Scenario, name: str, folder: Path, drafts: Path, speed: float
+    ) -> None:
+        super().__init__(scenario, name, folder, drafts, speed)
+        self.name, self.folder, self.speed = name, folder, speed
+
+    def _acp(self, command: str, *options: str) -> tuple[int, str]:
+        """Run one command of acp as this participant, and tell of it in records."""
+        words = [command, "--folder", str(self.folder), "--participant", self.name, *options]
+        use = {"type": "tool_use", "id": "1", "name": "Bash"}
+        record(
+            type="assistant",
+            message={
+                "id": "m",
+                "content": [use | {"input": {"command": shlex.join(["acp", *words])}}],
+            },
+        )
+        code, output = run(*words)
+        result = {"type": "tool_result", "tool_use_id": "1", "content": output}
+        record(type="user", message={"content": [result]})
+        return code, output
+
+    def next_step(self) -> Step | None:
+        """The step that comes next for this participant."""
+        return self._next_step()
+
+    def take(self, step: Step) -> None:
+        """Do a step.
+
+        Raises:
+            Stuck: its event was refused.
+        """
+        self._take_turn(step)
+
+    def write_up(self, step: Step) -> int:
+        """Only the documents of a step; returns the seq that it replies to."""
+        self._pause(step.think)
+        reply_to = self._played.latest(step.reply_to)
+        for write in step.writes:
+            self._write(write, reply_to)
+        return reply_to
+
+    def append(self, event: str, summary: str, reply_to: int, doc: str) -> None:
+        """Append an event.
+
+        Raises:
+            Stuck: it was refused.
+        """
+        self._append(event, summary, "--reply-to", str(reply_to), "--doc", doc)
+
+    def believed(self) -> dict[str, object]:
+        """What protocol.json says now."""
+        data = atomic.read_bounded(self.folder / schema.PROTOCOL_FILE, schema.MAX_PROTOCOL)
+        return schema.decode_protocol(data)
+
+    def last_seq(self) -> int:
+        """The seq of the last event."""
+        return self._played.events()[-1][0]
+
+    def wait_as_believed(self, *, look_again: bool = True) -> bool:
+        """Wait for the turn by protocol.json; False when that says that all is over.
+
+        Args:
+            look_again: False: look at it once, and believe that for ever.
+        """
+        said = ""
+        protocol = self.believed()
+        while True:
+            if look_again:
+                protocol = self.believed()
+            if protocol.get("currentPhase") in _OVER:
+                return False
+            names = list_in(protocol, "waitingFor")
+            if self.name in names:
+                return True
+            line = f"waiting: waiting for {', '.join(map(str, names))} after seq {self.last_seq()}"
+            if line != said:
+                print(line, flush=True)
+                said = line
+            time.sleep(max(0.1, min(1.0, 1 / self.speed)))
+
+
+def record(**fields: object) -> None:
+    """Print a record, as agents' programs do."""
+    print(json.dumps(fields), flush=True)
+
+
+def speak(text: str) -> None:
+    """Say something."""
+    record(type="assistant", message={"id": "m", "content": [{"type": "text", "text": text}]})
+
+
+def finish(text: str, **more: object) -> None:
+    """Say the last word."""
+    usage = {"input_tokens": 1200, "output_tokens": 80}
+    record(**({"type": "result", "is_error": False, "result": text, "usage": usage} | more))
+
+
+Trouble = Callable[[Part, Step], None]
+
+
+def killed(part: Part, step: Step) -> None:
+    """Somebody kills the loop and the program, as a machine that runs out of memory does."""
+    speak("I begin.")
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)
+
+
+def idle(part: Part, step: Step) -> None:
+    """It ends well and has done nothing."""
+    finish("I have read everything and have nothing to add.")
+    sys.exit(0)
+
+
+def refused(part: Part, step: Step) -> None:
+    """It may not run commands, says so at the end, and ends well."""
+    command = f"acp append --event {step.event}"
+    denial = {"tool_name": "Bash", "tool_input": {"command": command}}
+    finish("I was not allowed to append my event.", permission_denials=[denial])
+    sys.exit(0)
+
+
+def hanging(part: Part, step: Step) -> None:
+    """It says a word and then nothing any more."""
+    speak("Let me think about this.")
+    _stay()
+
+
+def retrying(part: Part, step: Step) -> None:
+    """It cannot reach its model service and tries for ever."""
+    delay = max(0.5, 20 / part.speed)
+    for attempt in range(1, 10_000):
+        record(
+            type="system",
+            subtype="api_retry",
+            attempt=attempt,
+            max_retries=10,
+            retry_delay_ms=int(delay * 1000),
+            error_status=529,
+            error="overloaded",
+        )
+        time.sleep(delay)
+
+
+def login(part: Part, step: Step) -> None:
+    """Its credentials have run out."""
+    finish("Not logged in. Please run /login", is_error=True)
+    sys.exit(1)
+
+
+def torn(part: Part, step: Step) -> None:
+    """It writes its event by itself and is interrupted in the middle of the line."""
+    half = f'{{"seq":{part.last_seq() + 1},"from":"{part.name}","event":"{step.event}","at":"20'
+    with (part.folder / schema.LOG_FILE).open("ab") as file:
+        file.write(half.encode())
+    sys.exit(3)
+
+
+def lagging(part: Part, step: Step) -> None:
+    """It is cut off after its event is in the log, and before protocol.json says so."""
+    request = Request(
+        folder=str(part.folder),
+        participant=part.name,
+        event=step.event,
+        summary=step.summary,
+        doc=step.doc,
+        reply_to=part.write_up(step),
+    )
+    with lock(request.folder) as held:
+        opened = open_locked(request.folder, held.log)
+        held.log.append(prepare(opened, request, utc_now()).line, opened.size)
+
+
+def heading(part: Part, step: Step) -> None:
+    """It announces its review and forgets to write it into review.md."""
+    reply_to = part.write_up(step)
+    part.append(step.event, step.summary, reply_to, step.doc)
+
+
+def gate(part: Part, step: Step) -> None:
+    """It leaves the box of a gate empty."""
+    reply_to = part.write_up(step)
+    wanted = schema.gate_texts(part.believed())[0]
+    path = part.folder / "readiness.md"
+    text = path.read_text(encoding="utf-8")
+    atomic.replace(path, text.replace(f"- [x] {wanted}", f"- [ ] {wanted}").encode(), sync=False)
+    part.append(step.event, step.summary, reply_to, step.doc)
+
+
+def blocked(part: Part, step: Step) -> None:
+    """It needs a person to decide."""
+    summary = "May a page be a minute old after a price change? Someone from sales must decide."
+    part.append("blocked", summary, part.last_seq(), step.doc)
+
+
+def duplicate(part: Part, step: Step) -> None:
+    """It notices that somebody else acts in its name, and does not dare to act as well."""
+    speak("Another process acts for me too; I wait until that is resolved.")
+    while any(each.participant == part.name for each in waiting_processes(str(part.folder))):
+        time.sleep(0.3)
+    part.take(step)
+
+
+def lingering(part: Part, step: Step) -> None:
+    """It does its work, says its last word, and stays."""
+    part.take(step)
+    finish("Done.")
+    _stay()
+
+
+def _stay() -> None:
+    while True:
+        signal.pause()
+
+
+TROUBLES: dict[str, Trouble] = {
+    trouble.__name__: trouble
+    for trouble in (
+        killed,
+        idle,
+        refused,
+        hanging,
+        retrying,
+        login,
+        torn,
+        lagging,
+        heading,
+        gate,
+        blocked,
+        duplicate,
+        lingering,
+    )
+}

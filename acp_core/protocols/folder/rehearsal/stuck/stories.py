@@ -16,7 +16,7 @@ from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.rehearsal.rehearse import begin
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.folder.rehearsal.stuck.player import STORY
-from acp_core.rehearsal.contract import RehearsalError, Role, Story
+from acp_core.rehearsal import RehearsalError, Role, Story
 
 PLAYER = "acp_core.protocols.folder.rehearsal.stuck.player"
 

@@ -1,0 +1,262 @@
+"""``acp card`` and ``acp why``: what waits for a person's decision, with the facts that it depends on,
+and why a collaboration does not go on, with evidence, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from acp_core.cli import fields, layout
+from acp_core.cli.opening import open_one
+from acp_core.cli.output import (
+    Terminal,
+    act_command,
+    choice_hint,
+    dump,
+    fitting,
+    say,
+    terminal,
+    to_choose,
+)
+from acp_core.cli.signs import of_row
+from acp_core.model import Card, Cause, Row, Snapshot, Status, Tone, format, spoken
+from acp_core.model.card import CardSection
+from acp_core.model.clock import utc_now
+from acp_core.model.format import age, continued, names_in, sentence_case
+from acp_core.protocols.kit.values import Values
+
+CARD_SCHEMA = "acp.card/1"
+
+WANTED = 1  # exit code: a decision waits
+
+IN = "   "
+
+_STYLES = {
+    Tone.PASS: "good",
+    Tone.REVISE: "error",
+    Tone.REVIEW: "warning",
+    Tone.BLOCKED: "error",
+}
+
+
+def card(given: Values) -> int:
+    """Print the cards, or the object; the exit code."""
+    fleet, snapshot = open_one(given.folder)
+    from acp_core.diagnosis.cards import cards  # late: it loads everything that can be done
+
+    now = utc_now()
+    found = fleet.call_sync(snapshot.key, lambda opened: cards(opened, snapshot, now))
+    if given.json:
+        shown = [card_fields(each, snapshot) for each in found]
+        say(dump({"schema": CARD_SCHEMA, "collaboration": snapshot.key, "cards": shown}))
+    elif not found:
+        say(f"Nothing in {snapshot.name} waits for your decision.")
+    else:
+        for number, each in enumerate(found):
+            for line in ([""] if number else []) + card_lines(each, snapshot, now, terminal()):
+                say(line)
+    return WANTED if found else 0
+
+
+def card_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
+    """A card as JSON."""
+    return {
+        "id": card.id,
+        "title": card.title,
+        "claim": card.claim,
+        "by": card.by,
+        "since": fields.time(card.since),
+        "digest": card.digest,
+        "sections": [
+            {
+                "title": section.title,
+                "columns": list(section.columns),
+                "rows": [
+                    {
+                        "cells": list(row.cells),
+                        "checked": row.checked,
+                        "tone": row.tone.value,
+                        "document": row.target.document,
+                        "line": row.target.line,
+                        "event": row.target.event,
+                    }
+                    for row in section.rows
+                ],
+            }
+            for section in card.sections
+        ],
+        "verdicts": [
+            {
+                "number": number,
+                "label": each.label,
+                "action": each.action,
+                "given": dict(each.given),
+                "choose": list(
+                    dict.fromkeys((*to_choose(snapshot, each.action, each.given), *each.asks))
+                ),
+                "command": verdict_command(card, number - 1, snapshot),
+            }
+            for number, each in enumerate(card.verdicts, 1)
+        ],
+        "documents": [{"id": each.id, "version": each.version} for each in card.documents],
+    }
+
+
+def verdict_command(card: Card, verdict: int, snapshot: Snapshot) -> str:
+    """The command of a verdict, ready to be typed: refused where the matter has changed since."""
+    each = card.verdicts[verdict]
+    left = to_choose(snapshot, each.action, each.given)
+    asked = "".join(f" --{name.replace('_', '-')} TEXT" for name in each.asks if name not in left)
+    return f"{act_command(snapshot, each.action, each.given)}{asked} --matter {card.digest}"
+
+
+def card_lines(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
+    """A card's lines: the matter, then the verdicts with their commands."""
+    since = f" (waiting for you {age(card.since, now)})" if card.since else ""
+    lines = [
+        shown_on.paint(line, "need")
+        for line in layout.wrap(f"{card.title}{since}", shown_on, indent="  ", first="")
+    ]
+    if card.claim:
+        lines += layout.wrap(f"“{card.claim}”", shown_on, indent=f"{IN} ", first=IN)
+    wide = max((layout.width(each.title) for each in card.sections), default=0)
+    for section in card.sections:
+        lines += _section(section, wide, shown_on)
+    for number, verdict in enumerate(card.verdicts, 1):
+        first = f"{number}. {verdict.label}"
+        lines += layout.wrap(first, shown_on, indent=IN, first=IN)
+        text = verdict_command(card, number - 1, snapshot)
+        lines += layout.wrap(text, shown_on, indent=f"{IN}     ", first=f"{IN}   ")
+    return lines
+
+
+def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
+    """The section's title beside its rows, and the titles of their cells where they have any."""
+    lead = max(map(layout.width, section.leads), default=0)
+    signed = any(map(of_row, section.rows))
+    rows: Sequence[tuple[str, str]] = [
+        (text_of(row, lead, signed), _STYLES.get(row.tone, "")) for row in section.rows
+    ]
+    if section.columns:
+        rows = [("  ".join(section.columns), "dim"), *rows]
+    indent = " " * (len(IN) + wide + 4)
+    lines = []
+    for number, (text, style) in enumerate(rows):
+        title = section.title if number == 0 else ""
+        first = f"{IN}{layout.fit(title, wide)}  "
+        wrapped = layout.wrap(text, shown_on, indent=indent, first=first)
+        lines += [shown_on.paint(line, style) if style else line for line in wrapped]
+    return lines
+
+
+def _sign(row: Row) -> str:
+    """The sign before a row, or the word that says the same; "" where it has none."""
+    sign = of_row(row)
+    if row.checked is not None:
+        return spoken.mark(sign, "met:" if row.checked else "not met:")
+    return spoken.mark(sign, "attention:") if sign else ""
+
+
+def text_of(row: Row, lead: int = 0, signed: bool = False) -> str:
+    """A row in one line: its sign, then its cells, the first of several as wide as ``lead``.
+
+    A row without a sign leaves the room of one where others of its section are ``signed``.
+    """
+    room = " " if signed and not spoken.is_wanted() else ""
+    sign = f"{_sign(row) or room} " if _sign(row) or room else ""
+    first, *others = [cell for cell in row.cells if cell] or [""]
+    if others and lead:
+        first += " " * (lead - layout.width(first))
+    return sign + "  ".join((first, *others))
+
+
+WHY_SCHEMA = "acp.why/1"
+
+
+def why(given: Values) -> int:
+    """Print the causes, or the object."""
+    _, snapshot = open_one(given.folder)
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    if given.json:
+        say(dump(why_fields(snapshot)))
+    else:
+        for line in why_lines(snapshot, utc_now(), terminal()):
+            say(line)
+    return WANTED if wanted else 0
+
+
+def why_fields(snapshot: Snapshot) -> fields.Fields:
+    """The object that ``--json`` prints."""
+    causes = [
+        fields.cause(cause)
+        | {"command": _command(snapshot, cause), "choose": list(_to_choose(snapshot, cause))}
+        for cause in snapshot.causes
+    ]
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    return {
+        "schema": WHY_SCHEMA,
+        "collaboration": snapshot.key,
+        "snapshot": fields.summary(snapshot) | {"causes": causes},
+        "wanted": wanted,
+    }
+
+
+def why_lines(snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
+    """The lines: how it stands, then each cause."""
+    lines = layout.wrap(f"{snapshot.name} — {snapshot.headline}", shown_on, indent="  ", first="")
+    if not snapshot.causes:
+        lines += layout.wrap(_nothing(snapshot, now), shown_on, first="")
+    for number, cause in enumerate(snapshot.causes, 1):
+        lines += ["", *_cause(number, cause, snapshot, now, shown_on)]
+    return lines
+
+
+def _nothing(snapshot: Snapshot, now: datetime) -> str:
+    if snapshot.status is Status.COMPLETED:
+        return "Completed: nothing is left to do."
+    if snapshot.turns:
+        turn = snapshot.turns[0]
+        age = f" ({format.age(turn.since, now)})" if turn.since else ""
+        return f"Not stuck: waiting for {turn.participant}{age}: {turn.what}."
+    return "No problem found."
+
+
+def _cause(
+    number: int, cause: Cause, snapshot: Snapshot, now: datetime, shown_on: Terminal
+) -> list[str]:
+    facts = [cause.code, "seen" if cause.certain else "inferred"]
+    facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
+    facts += [] if cause.wanted else ["may pass by itself"]
+    headline = sentence_case(cause.headline, names_in(snapshot))
+    head = f"{number}. {headline} ({', '.join(facts)})"
+    lines = [
+        shown_on.paint(line, "need" if cause.wanted else "warning")
+        for line in layout.wrap(head, shown_on, indent=IN, first="")
+    ]
+    for evidence in cause.evidence:
+        lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
+    if cause.advice:
+        cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
+        advice = cased(cause.advice, names_in(snapshot))
+        first = f"{IN}{spoken.mark('→', 'fix:')} "
+        lines += layout.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
+    ways = [("", cause.remedy, cause.given)] if cause.remedy else []
+    ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
+    for lead, action, given in ways:
+        for line in (
+            f"{lead}{act_command(snapshot, action, given)}",
+            choice_hint(snapshot, action, given),
+        ):
+            lines += (
+                layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
+            )
+    return lines
+
+
+def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:
+    return to_choose(snapshot, cause.remedy, cause.given) if cause.remedy else {}
+
+
+def _command(snapshot: Snapshot, cause: Cause) -> str | None:
+    return act_command(snapshot, cause.remedy, cause.given) if cause.remedy else None

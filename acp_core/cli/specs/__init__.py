@@ -1,1 +1,0 @@
-"""The commands that hold for every protocol, described: by the headings of `acp --help`."""

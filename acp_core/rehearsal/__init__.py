@@ -1,1 +1,0 @@
-"""Collaborations that carry themselves out, with participants that need no model: `acp demo`."""
